@@ -1,0 +1,1 @@
+"""Configuration of this repository's own test run."""

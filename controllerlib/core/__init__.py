@@ -1,0 +1,1 @@
+"""The rules of the controller stack: synchronous and pure; the shells beside this folder do the waiting."""
