@@ -1,0 +1,143 @@
+"""The virtual clock: a count of microseconds that moves only when its loop moves it."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVarTuple
+
+from fakekube.virtualtime.durations import SECOND
+
+Args = TypeVarTuple("Args")
+
+#: Where every bubble begins, unless told otherwise: a fixed day makes logs comparable.
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Something that will happen: when, in how long, and who is called."""
+
+    at: datetime
+    after: timedelta
+    callback: str
+
+
+class TimerSource(Protocol):
+    """What the clock needs of the loop that moves it."""
+
+    def call_at(self, when: float, callback: Callable[[*Args], object], *args: *Args) -> asyncio.TimerHandle: ...
+    def upcoming(self) -> Sequence[tuple[int, str]]: ...
+    def holds_changed(self) -> None: ...
+
+
+class VirtualClock:
+    """One clock for server, controllers, operator and test.
+
+    Invariant: us/1e6 <= monotonic() < (us+1)/1e6. `monotonic` may be a fraction of a microsecond ahead of `us`, as
+    it never reads less than the deadline of a timer that has fired: code that asks `if monotonic() < deadline: wait
+    again` after having waited for `deadline` would otherwise wait for ever, since this clock stands still.
+    """
+
+    def __init__(self, epoch: datetime = EPOCH) -> None:
+        if epoch.tzinfo is None:
+            raise ValueError("the epoch must be aware (have a time zone)")
+        self.epoch = epoch
+        self._epoch_seconds = epoch.timestamp()
+        self._us = 0
+        self._reading = 0.0
+        self._listeners: list[Callable[[], None]] = []
+        self._holds: dict[object, str] = {}
+        self._source: TimerSource | None = None
+
+    @property
+    def us(self) -> int:
+        """Microseconds since the epoch: the clock itself."""
+        return self._us
+
+    def now(self) -> datetime:
+        """The wall clock, aware."""
+        return self.epoch + timedelta(microseconds=self._us)
+
+    def time(self) -> float:
+        """The wall clock in seconds since 1970, as `time.time` gives it."""
+        return self._epoch_seconds + self._us / SECOND
+
+    def monotonic(self) -> float:
+        """Seconds since the epoch; the same number as the loop's `time()`."""
+        return self._reading
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until `monotonic()` reads at least `deadline`; lets others run once when it already does."""
+        loop: object = asyncio.get_running_loop()
+        if self._source is None or loop is not self._source:
+            raise RuntimeError("this clock is moved by another event loop: wait on the loop that owns it")
+        if deadline <= self._reading:
+            await asyncio.sleep(0)
+            return
+        reached = asyncio.get_running_loop().create_future()
+        timer = self._source.call_at(deadline, _resolve, reached)
+        try:
+            await reached
+        finally:
+            timer.cancel()
+
+    def on_move(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each move; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @contextmanager
+    def hold(self, reason: str) -> Iterator[None]:
+        """Keep time where it is: something the bubble cannot see is at work. From any thread."""
+        token = object()
+        self._holds[token] = reason
+        try:
+            yield
+        finally:
+            del self._holds[token]
+            if self._source is not None:
+                self._source.holds_changed()
+
+    @property
+    def holds(self) -> Sequence[str]:
+        """Why time is held, oldest first."""
+        return tuple(self._holds.values())
+
+    def next_timers(self, limit: int = 10) -> Sequence[Timer]:
+        """What will happen next, at most `limit` of it, in the order in which it will."""
+        upcoming = self._source.upcoming() if self._source is not None else ()
+        return tuple(
+            Timer(self.epoch + timedelta(microseconds=us), timedelta(microseconds=max(0, us - self._us)), callback)
+            for us, callback in upcoming[:limit]
+        )
+
+    def attach(self, source: TimerSource) -> None:
+        """The loop's: from now on `source` moves this clock; a clock has one loop."""
+        if self._source is not None:
+            raise RuntimeError("this clock already has a loop")
+        self._source = source
+
+    def move_to(self, us: int) -> None:
+        """The loop's: move to `us`, never backwards, and tell the listeners."""
+        if us <= self._us:
+            return
+        self._us = us
+        self._reading = us / SECOND
+        for listener in self._listeners:
+            listener()
+
+    def reach(self, reading: float) -> None:
+        """The loop's: a timer for exactly `reading` fires, so nobody may read less from now on."""
+        if reading > self._reading:
+            self._reading = reading
+
+    def __repr__(self) -> str:
+        held = f" held={list(self._holds.values())}" if self._holds else ""
+        return f"<VirtualClock {self.now().isoformat()}{held}>"
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

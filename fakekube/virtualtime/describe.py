@@ -1,0 +1,54 @@
+"""Words for tasks and callbacks: who somebody is, and where he waits."""
+
+import asyncio
+import functools
+import os
+from collections.abc import Coroutine
+from types import FrameType
+from typing import Any
+
+
+def callback(handle: asyncio.Handle) -> str:
+    """Who is called: the task that a handle resumes, or the function."""
+    function = getattr(handle, "_callback", None)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, asyncio.Task):
+        return f"task {name(owner)}"
+    return _function(function)
+
+
+def _function(function: object) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    qualname = getattr(function, "__qualname__", None) or type(function).__qualname__
+    module = getattr(function, "__module__", None)
+    return f"{module}.{qualname}" if module else qualname
+
+
+def name(task: asyncio.Task[Any]) -> str:
+    """The task's name and what it runs."""
+    coroutine = task.get_coro()
+    return f"{task.get_name()} ({getattr(coroutine, '__qualname__', type(coroutine).__qualname__)})"
+
+
+def task(task: asyncio.Task[Any]) -> str:
+    """One line: the task and the innermost line at which it is suspended."""
+    frame = _innermost(task.get_coro())
+    if frame is None:
+        return name(task)
+    code = frame.f_code
+    return f"{name(task)} at {os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def _innermost(coroutine: object) -> FrameType | None:
+    """The last frame of a chain of awaits that is not asyncio's own; only of suspended coroutines."""
+    frame: FrameType | None = None
+    waiting: Any = coroutine
+    while isinstance(waiting, Coroutine):
+        if getattr(waiting, "cr_running", False):
+            return frame
+        here = getattr(waiting, "cr_frame", None)
+        if here is not None and (frame is None or not here.f_globals.get("__name__", "").startswith("asyncio.")):
+            frame = here
+        waiting = getattr(waiting, "cr_await", None)
+    return frame

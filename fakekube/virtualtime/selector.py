@@ -1,0 +1,46 @@
+"""The selector of a virtual-time loop: instead of blocking, it asks what may happen next."""
+
+import selectors
+from collections.abc import Callable
+from typing import Any, Protocol
+
+Events = list[tuple[selectors.SelectorKey, int]]
+
+
+class Poll(Protocol):
+    """A real look at the file descriptors, for at most `timeout` real seconds."""
+
+    def __call__(self, timeout: float) -> Events: ...
+
+
+class IdleSelector(selectors.DefaultSelector):
+    """Polls while the loop has something to run; calls `idle` when it has not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn: Callable[[], None] = _nothing
+        self._idle: Callable[[Poll], Events] | None = None
+
+    def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
+        """`turn` is called on each busy turn of the loop, `idle` where a stock loop would block."""
+        self._turn, self._idle = turn, idle
+
+    def poll(self, timeout: float) -> Events:
+        return super().select(timeout)
+
+    def select(self, timeout: float | None = None) -> Events:
+        if timeout is not None and timeout <= 0:
+            self._turn()
+            # the loop's own wake-up pipe is always there and needs no look while the loop is awake
+            return super().select(0) if len(self.get_map()) > 1 else []
+        if self._idle is None:
+            return super().select(timeout)
+        return self._idle(self.poll)
+
+    def detach(self) -> None:
+        """Forget the loop (it and its selector know each other: a cycle)."""
+        self._turn, self._idle = _nothing, None
+
+
+def _nothing(*_: Any) -> None:
+    return None
