@@ -1,1 +1,1 @@
-"""The rules of the controller stack: synchronous and pure; the shells beside this folder do the waiting."""
+"""Rules that do not wait: told the time and the chance, they decide; the shells beside this folder act."""

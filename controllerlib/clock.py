@@ -1,0 +1,183 @@
+"""Time and chance as the rest of the package sees them: injected, never asked for elsewhere."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """Monotonic seconds, wall time, and a way to wait."""
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+        ...
+
+    def now(self) -> datetime:
+        """The wall time: aware, UTC."""
+        ...
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until `monotonic()` reads `deadline`."""
+        ...
+
+
+class SystemClock:
+    """The running loop's time and the machine's wall clock; a virtual-time loop below moves it too."""
+
+    def monotonic(self) -> float:
+        """Seconds of the running loop."""
+        return asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        """The wall time: aware, UTC."""
+        return datetime.now(UTC)
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until the loop's time is `deadline`; in the past: one turn of the loop."""
+        loop = asyncio.get_running_loop()
+        if deadline <= loop.time():
+            await asyncio.sleep(0)
+            return
+        woken = loop.create_future()
+        timer = loop.call_at(deadline, _wake, woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+
+def _wake(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Chance(Protocol):
+    """A source of draws that do not depend on the order of drawing."""
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        """A number in [0, 1) for the `attempt`-th draw for `key` and `purpose`."""
+        ...
+
+
+class SystemChance:
+    """The machine's own randomness."""
+
+    def __init__(self) -> None:
+        self._random = random.SystemRandom()
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        """A number in [0, 1), a new one at each call."""
+        return self._random.random()
+
+
+class SeededChance:
+    """The same draws for the same seed, whatever the order in which they are asked for."""
+
+    def __init__(self, seed: int | str) -> None:
+        self._seed = seed
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        """A number in [0, 1) that depends on the seed and the three arguments only."""
+        return random.Random(f"{self._seed}/{purpose}/{key}/{attempt}").random()
+
+
+class FixedChance:
+    """Always the same fraction (0: no jitter at all)."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        """The fixed number."""
+        return self.value
+
+
+async def sleep(clock: Clock, seconds: float) -> None:
+    """Wait `seconds` of `clock`."""
+    await clock.sleep_until(clock.monotonic() + seconds)
+
+
+async def pause() -> None:
+    """Let everything else that can run have one turn of the loop."""
+    await asyncio.sleep(0)
+
+
+class Alarm:
+    """Calls `ring` when the clock reaches a moment; one moment at a time, nothing kept while it is off."""
+
+    def __init__(self, clock: Clock, ring: Callable[[], None]) -> None:
+        self._clock, self._ring = clock, ring
+        self._at: float | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def set(self, deadline: float | None) -> None:
+        """Ring at `deadline`, None turns it off. A moment set before that is earlier stays: it may ring too soon."""
+        if deadline is None:
+            self.off()
+        elif self._at is None or deadline < self._at:
+            self.off()
+            self._at = deadline
+            self._task = asyncio.get_running_loop().create_task(self._wait(deadline), name="alarm")
+
+    def off(self) -> None:
+        """Ring no more."""
+        self._at = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _wait(self, deadline: float) -> None:
+        await self._clock.sleep_until(deadline)
+        self._at = self._task = None
+        self._ring()
+
+
+class Deadline:
+    """`async with Deadline(clock, at):` cancels the body at `at` and raises TimeoutError (asyncio.timeout on a Clock).
+
+    None never fires. `expired` tells whether it was this deadline that ended the body.
+    """
+
+    def __init__(self, clock: Clock, at: float | None) -> None:
+        self._clock, self._at = clock, at
+        self._alarm: Alarm | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self.expired = False
+
+    async def __aenter__(self) -> "Deadline":
+        self._task = asyncio.current_task()
+        if self._at is not None and self._task is not None:
+            self._cancelling = self._task.cancelling()
+            self._alarm = Alarm(self._clock, self._expire)
+            self._alarm.set(self._at)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._alarm is not None:
+            self._alarm.off()
+        if (
+            self.expired
+            and self._task is not None
+            and self._task.uncancel() <= self._cancelling
+            and kind is asyncio.CancelledError
+        ):
+            raise TimeoutError from error
+
+    def _expire(self) -> None:
+        if self._task is not None:
+            self.expired = True
+            self._task.cancel()
+
+
+async def wait_for(clock: Clock, awaitable: Awaitable[T], deadline: float | None) -> T:
+    """What `awaitable` gives; it is cancelled and TimeoutError raised when the clock reaches `deadline`."""
+    async with Deadline(clock, deadline):
+        return await awaitable

@@ -1,0 +1,159 @@
+"""How long to wait before the next try: wait.Backoff, its periodic reset, and client-go's back-off per id."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+#: A draw in [0, 1) for the n-th step.
+Fraction = Callable[[int], float]
+
+
+def no_chance(attempt: int) -> float:
+    """The fraction of a back-off without jitter: always 0."""
+    return 0.0
+
+
+def jitter(duration: float, factor: float, fraction: float) -> float:
+    """`duration` stretched by up to `factor` of itself; a factor of 0 or less counts as 1 (wait.Jitter)."""
+    return duration + fraction * (factor if factor > 0 else 1.0) * duration
+
+
+@dataclass(slots=True)
+class Backoff:
+    """A sequence of delays (seconds): `duration`, times `factor` each step, at most `cap` (apimachinery: wait.Backoff).
+
+    With `steps` below 1 the delay stays; reaching `cap` ends the steps. `factor` 0 means constant. `jitter` stretches
+    what is returned and never enters the sequence.
+    """
+
+    duration: float
+    factor: float = 0.0
+    jitter: float = 0.0
+    steps: int = 0
+    cap: float = 0.0
+
+    def step(self, fraction: float = 0.0) -> float:
+        """The current delay, and move on to the next."""
+        current = self.duration
+        if self.steps >= 1:
+            self.steps -= 1
+            if self.factor != 0:
+                following = current * self.factor
+                if 0 < self.cap < following:
+                    following, self.steps = self.cap, 0
+                self.duration = following
+        return current + fraction * self.jitter * current if self.jitter > 0 else current
+
+    def copy(self) -> "Backoff":
+        """A back-off with the same parameters that moves by itself."""
+        return Backoff(self.duration, self.factor, self.jitter, self.steps, self.cap)
+
+
+#: client-go's reflector: 0.8 s doubling to 30 s, each stretched by up to itself.
+REFLECTOR = Backoff(duration=0.8, factor=2.0, jitter=1.0, steps=38, cap=30.0)
+
+
+@dataclass(slots=True)
+class DelayWithReset:
+    """Delays from `backoff` that start over once more than `interval` seconds passed since the last start.
+
+    The reset is periodic, not idle: a steady failure goes back to the first delay too (wait.Backoff.DelayWithReset,
+    client-go 0.36). `created` is the time of construction.
+    """
+
+    backoff: Backoff
+    interval: float
+    created: float
+    _current: Backoff = field(init=False)
+    _since: float = field(init=False)
+    calls: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self._current, self._since = self.backoff.copy(), self.created
+
+    def next(self, now: float, fraction: float = 0.0) -> float:
+        """The delay to wait now (seconds)."""
+        self.calls += 1
+        if self.backoff.factor > 0 and self.interval <= 0:
+            return self.backoff.copy().step(fraction)
+        if self.backoff.factor > 0 and now - self._since > self.interval:
+            self._current, self._since = self.backoff.copy(), now
+        return self._current.step(fraction)
+
+
+@dataclass(slots=True)
+class _Entry:
+    backoff: float
+    updated: float
+
+
+#: (time of the event, time of the last update, the longest back-off) -> is the entry too old to count?
+Expiry = Callable[[float, float, float], bool]
+
+
+def _expired(event: float, updated: float, longest: float) -> bool:
+    return event - updated > 2 * longest
+
+
+class KeyedBackoff:
+    """A back-off of its own for each id (client-go: util/flowcontrol.Backoff). Times and durations in seconds."""
+
+    def __init__(
+        self,
+        initial: float,
+        longest: float,
+        *,
+        jitter: float = 0.0,
+        fraction: Fraction = no_chance,
+        expired: Expiry = _expired,
+    ) -> None:
+        """`longest` does not cap `initial`; `expired` decides when an id starts over (after 2 * longest idle)."""
+        self._initial, self._longest, self._jitter = initial, longest, jitter
+        self._fraction, self._expired = fraction, expired
+        self._entries: dict[str, _Entry] = {}
+        self._draws = 0
+
+    def get(self, key: str) -> float:
+        """The current back-off of `key`; 0 when unknown."""
+        entry = self._entries.get(key)
+        return entry.backoff if entry else 0.0
+
+    def next(self, key: str, event: float, now: float) -> None:
+        """Move `key` to its next back-off for something that happened at `event`."""
+        entry = self._entries.get(key)
+        if entry is None or self._expired(event, entry.updated, self._longest):
+            self._entries[key] = _Entry(self._initial + self._stretch(self._initial), now)
+            return
+        entry.backoff = min(entry.backoff * 2 + self._stretch(entry.backoff), self._longest)
+        entry.updated = now
+
+    def is_in_backoff_since(self, key: str, event: float, now: float) -> bool:
+        """Whether less than the back-off passed between `event` and now."""
+        entry = self._entries.get(key)
+        if entry is None or self._expired(event, entry.updated, self._longest):
+            return False
+        return now - event < entry.backoff
+
+    def is_in_backoff_since_update(self, key: str, event: float) -> bool:
+        """Whether `event` lies within the back-off counted from the last update."""
+        entry = self._entries.get(key)
+        if entry is None or self._expired(event, entry.updated, self._longest):
+            return False
+        return event - entry.updated < entry.backoff
+
+    def reset(self, key: str) -> None:
+        """Forget `key`."""
+        self._entries.pop(key, None)
+
+    def collect(self, now: float) -> None:
+        """Forget every id that expired (flowcontrol's GC)."""
+        for key in [k for k, e in self._entries.items() if self._expired(now, e.updated, self._longest)]:
+            del self._entries[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def _stretch(self, delay: float) -> float:
+        if self._jitter <= 0:
+            return 0.0
+        self._draws += 1
+        return self._fraction(self._draws) * self._jitter * delay

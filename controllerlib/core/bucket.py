@@ -1,0 +1,39 @@
+"""A token bucket: `burst` tokens at most, refilled `qps` per second (golang.org/x/time/rate, client-go flowcontrol)."""
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """Full at the start; a reservation may take the level below zero and waits until the debt is refilled."""
+
+    qps: float
+    burst: int
+    _level: float = field(init=False)
+    _at: float | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._level = float(self.burst)
+
+    def level(self, now: float) -> float:
+        """Tokens there at `now`; negative while reservations wait."""
+        if self._at is None:
+            return self._level
+        return min(float(self.burst), self._level + max(0.0, now - self._at) * self.qps)
+
+    def try_accept(self, now: float) -> bool:
+        """Take a token if one is there."""
+        level = self.level(now)
+        if level < 1:
+            return False
+        self._level, self._at = level - 1, now
+        return True
+
+    def reserve(self, now: float, tokens: int = 1) -> float:
+        """Take `tokens` and return the seconds to wait for them; infinite (and nothing taken) above `burst`."""
+        if tokens > self.burst:
+            return math.inf
+        self._level, self._at = self.level(now) - tokens, now
+        # rounded to the nanosecond, as a Go duration is: sums of 1/qps would drift otherwise
+        return round(-self._level / self.qps, 9) if self._level < 0 else 0.0

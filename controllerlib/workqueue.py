@@ -1,0 +1,237 @@
+"""Work queues that wait: a shell around the plain or the priority queue's state."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from controllerlib.clock import Alarm, Clock, SystemClock
+from controllerlib.core.cause import Cause
+from controllerlib.core.handout import HandOut, QueueMetrics
+from controllerlib.core.limiter import RateLimiter
+from controllerlib.core.priorityqueue import PriorityQueueState
+from controllerlib.core.workqueue import Storage, WorkQueueState
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Gate(Protocol):
+    """Lets a stepped harness decide when workers may take items; nothing is lost while it is closed."""
+
+    def is_open(self) -> bool:
+        """Whether items may be handed out now."""
+        ...
+
+    def add_listener(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` whenever the gate opens; returns what removes it."""
+        ...
+
+
+class WorkQueue(Generic[T]):
+    """A queue of keys for workers: a key is never handed out twice at a time, and asking twice is asking once.
+
+    Adding never waits. Entries with a delay become ready at their own moment, with or without anybody waiting.
+    """
+
+    def __init__(
+        self,
+        state: WorkQueueState[T] | PriorityQueueState[T],
+        *,
+        clock: Clock | None = None,
+        gate: Gate | None = None,
+        name: str = "",
+    ) -> None:
+        """`name` appears in `repr`; `gate` None is always open."""
+        self._state = state
+        self._clock: Clock = clock or SystemClock()
+        self._now = self._clock.monotonic
+        self._gate, self.name = gate, name
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiting = 0
+        self._alarm = Alarm(self._clock, self._wake)
+        self._idle: list[asyncio.Future[None]] = []
+        self._dropped_gate = gate.add_listener(self._wake) if gate is not None else None
+
+    def __repr__(self) -> str:
+        state = self._state
+        return (
+            f"<WorkQueue {self.name or '-'} ready={len(state.ready())} processing={len(state.processing())} "
+            f"waiting={len(state.waiting())}{' shut down' if state.shutting_down else ''}>"
+        )
+
+    def add(
+        self,
+        item: T,
+        *,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        priority: int | None = None,
+        cause: Cause | None = None,
+    ) -> None:
+        """Ask for `item`: now, after `after` seconds, or when the limiter says; ignored once shut down.
+
+        `priority` (higher first, unset 0) counts in a priority queue only.
+        """
+        self._state.add(item, self._now(), after, rate_limited, priority, cause)
+        if self._waiting:
+            self._wake()
+
+    def add_after(self, item: T, seconds: float, cause: Cause | None = None) -> None:
+        """Ask for `item` in `seconds`; zero or less is now."""
+        self._state.add_after(item, seconds, self._now(), cause)
+        if self._waiting:
+            self._wake()
+
+    def add_rate_limited(self, item: T, cause: Cause | None = None) -> None:
+        """Ask for `item` when the limiter says; counts a failure."""
+        self.add(item, rate_limited=True, cause=cause)
+
+    async def get(self) -> T | None:
+        """Wait for an item and take it; None when the queue is shut down and has nothing more to hand out."""
+        handout = await self.take()
+        return handout.item if handout is not None else None
+
+    async def take(self) -> HandOut | None:
+        """As `get`, with priority, causes and the moment at which the item became ready."""
+        gate, state = self._gate, self._state
+        while True:
+            if gate is None or gate.is_open():
+                handout = state.pop(self._now())
+                if handout is not None:
+                    if self._waiting and state.is_ready():
+                        self._wake()
+                    return handout
+            if state.shutting_down:
+                return None
+            await self._wait()
+
+    def done(self, item: T) -> None:
+        """End the processing of `item`; if it was asked for meanwhile it is ready again."""
+        self._state.done(item, self._now())
+        if self._waiting:
+            self._wake()
+        if self._idle and not self._state.is_processing():
+            self._release()
+
+    def forget(self, item: T) -> None:
+        """Stop counting the failures of `item`; it is neither done nor cancelled by that."""
+        self._state.limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """The failures of `item` that the limiter counts."""
+        return self._state.limiter.num_requeues(item)
+
+    def shut_down(self) -> None:
+        """Take no more items and end every `get`: after what is in line (plain queue), or at once (priority queue)."""
+        self._state.shut_down()
+        if self._dropped_gate is not None:
+            self._dropped_gate()
+            self._dropped_gate = None
+        self._alarm.off()
+        while self._waiters:
+            self._wake_one()
+        self._release()
+
+    async def shut_down_with_drain(self) -> None:
+        """Shut down, and wait until nothing is being processed or `shut_down` is called (a plain queue's only)."""
+        if self._state.drops_on_shutdown:
+            self.shut_down()
+            return
+        if not self._state.is_processing():
+            self.shut_down()
+            return
+        drained = asyncio.get_running_loop().create_future()
+        self._idle, idle = [], self._idle
+        self.shut_down()
+        self._idle = [*idle, drained]
+        await drained
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether it takes no more items."""
+        return self._state.shutting_down
+
+    def __len__(self) -> int:
+        return self._state.length(self._now())
+
+    def ready(self) -> Mapping[T, int]:
+        """Items that are due, with their priorities, in line order."""
+        self._state.ripen(self._now())
+        return self._state.ready()
+
+    def processing(self) -> Mapping[T, float]:
+        """Items handed out and not done, with the moment of handing out."""
+        return self._state.processing()
+
+    def waiting(self) -> Mapping[T, float]:
+        """Items whose moment is still to come, soonest first, with that moment."""
+        self._state.ripen(self._now())
+        return self._state.waiting()
+
+    def next_deadline(self) -> float | None:
+        """The soonest moment at which a waiting item is due."""
+        self._state.ripen(self._now())
+        return self._state.next_deadline()
+
+    async def _wait(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._waiting += 1
+        self._alarm.set(self._state.next_deadline())
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.cancelled():
+                self._waiters.remove(waiter)
+            else:
+                self._wake()  # it was our turn: let the next one have it
+            raise
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._alarm.off()
+
+    def _wake(self) -> None:
+        """Something may be ready: let the longest-waiting getter look, and mind the next deadline."""
+        if self._waiters:
+            self._wake_one()
+        if self._waiting and not self._state.shutting_down:
+            self._alarm.set(self._state.next_deadline())
+
+    def _wake_one(self) -> None:
+        waiter = self._waiters.popleft()
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def _release(self) -> None:
+        idle, self._idle = self._idle, []
+        for future in idle:
+            if not future.done():
+                future.set_result(None)
+
+
+def work_queue(
+    limiter: RateLimiter[T] | None = None,
+    *,
+    clock: Clock | None = None,
+    gate: Gate | None = None,
+    name: str = "",
+    storage: Storage[T] | None = None,
+    metrics: QueueMetrics | None = None,
+    strict: bool = False,
+) -> WorkQueue[T]:
+    """A plain queue with client-go's default limiter (5 ms..1000 s per item, 10 per second over all, burst 100)."""
+    state = WorkQueueState(limiter, storage=storage, metrics=metrics, strict=strict)
+    return WorkQueue(state, clock=clock, gate=gate, name=name)
+
+
+def priority_queue(
+    limiter: RateLimiter[T] | None = None,
+    *,
+    clock: Clock | None = None,
+    gate: Gate | None = None,
+    name: str = "",
+    metrics: QueueMetrics | None = None,
+) -> WorkQueue[T]:
+    """A priority queue (controller-runtime's default) with 5 ms..1000 s per item."""
+    return WorkQueue(PriorityQueueState(limiter, metrics=metrics), clock=clock, gate=gate, name=name)
