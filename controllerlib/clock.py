@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from types import TracebackType
@@ -30,8 +31,9 @@ class SystemClock:
     """The running loop's time and the machine's wall clock; a virtual-time loop below moves it too."""
 
     def monotonic(self) -> float:
-        """Seconds of the running loop."""
-        return asyncio.get_running_loop().time()
+        """Seconds of the running loop; without one, of the machine (which asyncio's own loops count, too)."""
+        loop = asyncio._get_running_loop()
+        return loop.time() if loop is not None else time.monotonic()
 
     def now(self) -> datetime:
         """The wall time: aware, UTC."""

@@ -1,4 +1,4 @@
-"""DeltaFIFO: deltas gathered by key, the informer queue before client-go 0.33 (client-go: tools/cache/delta_fifo.go)."""
+"""DeltaFIFO: deltas gathered by key, the informer queue before 0.33 (client-go: tools/cache/delta_fifo.go)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,8 +21,8 @@ def merge_deletions(deltas: list[Delta]) -> list[Delta]:
 class DeltaFIFO:
     """Keys in the order of their first queued delta, each with all its deltas.
 
-    `known` (usually the store) tells what a list lacks and what a resync repeats. `emit_replaced`: a list gives Replaced
-    instead of Sync (informers do).
+    `known` (usually the store) tells what a list lacks and what a resync repeats. `emit_replaced`: a list gives
+    Replaced instead of Sync (informers do).
     """
 
     def __init__(
@@ -154,9 +154,4 @@ class DeltaFIFO:
         key = self.key_of(obj)
         if self._transform is not None and kind != "Sync" and not isinstance(obj, DeletedFinalStateUnknown):
             obj = self._transform(obj)
-        elif self._transform is not None and kind == "Sync" and self._known is not None and not self._is_known(obj):
-            obj = self._transform(obj)
         self._items[key] = merge_deletions([*self._items.get(key, ()), Delta(kind, obj)])
-
-    def _is_known(self, obj: Any) -> bool:
-        return self._known is not None and self._look_up(self.key_of(obj)) is obj

@@ -1,7 +1,7 @@
 """RealFIFO: every delta in its order, nothing merged; the queue behind every informer (client-go: the_real_fifo.go)."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -95,7 +95,7 @@ class RealFIFO:
             self._items.append(Delta("Bookmark", Bookmark(version)))
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """Take a list: one ReplacedAll (atomic), or deletions of what is missing and then a Replaced for each object."""
+        """Take a list: one ReplacedAll (atomic), or deletions of what is missing, then a Replaced for each object."""
         if self.options.atomic:
             listed = [self._transform(obj) if self._transform else obj for obj in objs]
             self._items.append(Delta("ReplacedAll", ReplacedAll(version, listed)))
@@ -134,8 +134,8 @@ class RealFIFO:
     def take(self, limit: int | None = None) -> Batch | None:
         """Take the head, and what may go with it up to `limit`; None when there is nothing.
 
-        A batch has one delta a key, none past the initial list, and whole lists, resyncs and bookmarks go alone. A delta
-        whose key cannot be computed ends its batch.
+        A batch has one delta a key, none past the initial list, and whole lists, resyncs and bookmarks go alone.
+        A delta whose key cannot be computed ends its batch.
         """
         items = self._items
         if not items:
@@ -192,6 +192,3 @@ class RealFIFO:
 
     def _bury(self, key: str, obj: Any) -> None:
         self._items.append(Delta("Deleted", DeletedFinalStateUnknown(key, obj)))
-
-
-Processor = Callable[[Batch], None]

@@ -1,0 +1,119 @@
+"""What deltas do to a store, and whom to tell (client-go: tools/cache/controller.go, processDeltas).
+
+What is told depends on the store only: a known key gives an update, an unknown one an add, whatever the delta says.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from controllerlib.core.delta import Batch, Delta, ReplacedAll
+from controllerlib.core.names import DeletedFinalStateUnknown, resource_version
+from controllerlib.core.realfifo import BATCHABLE
+from controllerlib.core.store import Indexer, StoreOp, TransactionError
+
+#: How the informer came to know: a watch event, a list, or its own resync.
+Origin = Literal["watch", "list", "resync"]
+
+
+class Notification(NamedTuple):
+    """What handlers are told (a tuple, not a dataclass: one is made for every change)."""
+
+    kind: Literal["added", "updated", "deleted"]
+    #: the object after the change; of a deletion the last one known, or a DeletedFinalStateUnknown
+    obj: Any
+    old: Any
+    initial: bool
+    origin: Origin
+    #: nothing changed: both have the same resourceVersion
+    sync: bool
+
+
+_ORIGINS: dict[str, Origin] = {"Replaced": "list", "Sync": "resync"}
+
+
+def apply(store: Indexer, batch: Batch) -> tuple[Sequence[Notification], Exception | None]:
+    """Bring `batch` into the store; returns what to tell, in order, and what went wrong with the rest of it."""
+    deltas, told = batch.deltas, list[Notification]()
+    if len(deltas) > 1 and _is_transaction(store, deltas):
+        return _apply_at_once(store, deltas, batch.initial)
+    for delta in deltas:
+        try:
+            told.extend(_apply_one(store, delta, batch.initial))
+        except Exception as error:  # the store's refusal is reported with what was told before it
+            return told, error
+    return told, None
+
+
+def _is_transaction(store: Indexer, deltas: Sequence[Delta]) -> bool:
+    keys = set()
+    for delta in deltas:
+        if delta.type not in BATCHABLE:
+            return False
+        try:
+            keys.add(store.key_func(delta.object))
+        except Exception:  # a broken key is the transaction's affair: it reports it
+            keys.add(f"\0{len(keys)}")
+    return len(keys) == len(deltas)
+
+
+def _apply_one(store: Indexer, delta: Delta, initial: bool) -> Sequence[Notification]:
+    kind, obj = delta
+    if kind == "ReplacedAll":
+        return _replace(store, obj, initial)
+    if kind == "SyncAll":
+        return [Notification("updated", o, o, False, "resync", True) for o in store.list()]
+    if kind == "Bookmark":
+        store.bookmark(obj.resource_version)
+        return ()
+    if kind == "Deleted":
+        store.delete(obj)
+        return (Notification("deleted", obj, None, False, "watch", False),)
+    old = store.get(obj)
+    store.add(obj)
+    return (_seen(old, obj, initial, _ORIGINS.get(kind, "watch")),)
+
+
+def _seen(old: Any, new: Any, initial: bool, origin: Origin) -> Notification:
+    if old is None:
+        return Notification("added", new, None, initial, origin, False)
+    same = resource_version(old) == resource_version(new)
+    return Notification("updated", new, old, False, origin, same)
+
+
+def _replace(store: Indexer, listing: ReplacedAll, initial: bool) -> Sequence[Notification]:
+    """The whole list first, then what it means: deletions, then updates and adds in list order."""
+    listed = {store.key(obj): obj for obj in listing.objects}
+    gone = [DeletedFinalStateUnknown(key, store.get_by_key(key)) for key in store.list_keys() if key not in listed]
+    before = [(store.get_by_key(store.key(obj)), obj) for obj in listing.objects]
+    store.replace(listing.objects, listing.resource_version)
+    told = [Notification("deleted", tombstone, None, False, "list", False) for tombstone in gone]
+    told.extend(_seen(old, new, initial, "list") for old, new in before)
+    return told
+
+
+def _apply_at_once(
+    store: Indexer, deltas: Sequence[Delta], initial: bool
+) -> tuple[Sequence[Notification], Exception | None]:
+    """One transaction; handlers are told afterwards, and only of what succeeded."""
+    olds: list[Any] = []
+    ops: list[StoreOp] = []
+    for delta in deltas:
+        try:
+            olds.append(store.get(delta.object))
+        except Exception:  # a broken key is the transaction's affair: it reports it
+            olds.append(None)
+        ops.append(StoreOp("delete" if delta.type == "Deleted" else "add", delta.object))
+    error: TransactionError | None = None
+    successful: Sequence[int] = range(len(ops))
+    try:
+        store.transaction(ops)
+    except TransactionError as failure:
+        error, successful = failure, failure.successful
+    told = []
+    for number in successful:
+        kind, obj = deltas[number]
+        if kind == "Deleted":
+            told.append(Notification("deleted", obj, None, False, "watch", False))
+        else:
+            told.append(_seen(olds[number], obj, initial, _ORIGINS.get(kind, "watch")))
+    return told, error

@@ -1,0 +1,131 @@
+"""What an API server refuses, told apart by reason."""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Reasons a Status may lack, by code (apimachinery: pkg/api/errors, NewGenericServerResponse).
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Gone",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+class ApiError(Exception):
+    """The server's answer was a Status with an error; branch on `reason`, show `message`."""
+
+    def __init__(self, code: int, reason: str, message: str, status: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+        self.status: Mapping[str, Any] = status or {
+            "apiVersion": "v1",
+            "kind": "Status",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": code,
+        }
+
+    def __repr__(self) -> str:
+        return f"<ApiError {self.code} {self.reason}: {self.message}>"
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds the server asks to wait, if it does."""
+        seconds = (self.status.get("details") or {}).get("retryAfterSeconds")
+        return float(seconds) if seconds else None
+
+
+def from_status(status: Any, code: int = 0) -> ApiError:
+    """The error that a Status object (or any other answer with an error code) stands for."""
+    if not isinstance(status, Mapping):
+        status = {"message": str(status) if status else "", "code": code}
+    code = int(status.get("code") or code or 500)
+    reason = status.get("reason") or _REASONS.get(code, "Unknown")
+    message = status.get("message") or f"the server responded with the status code {code}"
+    return ApiError(code, reason, message, status)
+
+
+def not_found(resource: str, name: str) -> ApiError:
+    """A NotFound as a cache or lister gives it; `resource` is the qualified resource ("pods", "jobs.batch")."""
+    group, _, plural = resource.partition("/")[0], "", resource
+    message = f'{plural} "{name}" not found'
+    details = {"name": name, "kind": plural, "group": group if "." in group else ""}
+    status = {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": "NotFound",
+        "details": details,
+        "code": 404,
+    }
+    return ApiError(404, "NotFound", message, status)
+
+
+def is_not_found(error: BaseException) -> bool:
+    """Whether the object does not exist."""
+    return isinstance(error, ApiError) and error.reason == "NotFound"
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether somebody else wrote first."""
+    return isinstance(error, ApiError) and error.reason == "Conflict"
+
+
+def is_already_exists(error: BaseException) -> bool:
+    """Whether the name is taken."""
+    return isinstance(error, ApiError) and error.reason == "AlreadyExists"
+
+
+def is_expired(error: BaseException) -> bool:
+    """Whether the resourceVersion is too old for the server (410: Expired or Gone)."""
+    return isinstance(error, ApiError) and (error.reason in ("Expired", "Gone") or error.code == 410)
+
+
+def is_too_many_requests(error: BaseException) -> bool:
+    """Whether the server asks to slow down (429)."""
+    return isinstance(error, ApiError) and (error.reason == "TooManyRequests" or error.code == 429)
+
+
+def is_internal(error: BaseException) -> bool:
+    """Whether the server failed (500 InternalError)."""
+    return isinstance(error, ApiError) and error.reason == "InternalError"
+
+
+def is_invalid(error: BaseException) -> bool:
+    """Whether the request makes no sense to the server (422 Invalid)."""
+    return isinstance(error, ApiError) and error.reason == "Invalid"
+
+
+def is_too_large_resource_version(error: BaseException) -> bool:
+    """Whether the server has not yet seen the resourceVersion: by its cause, or in two older forms of the message."""
+    if not isinstance(error, ApiError):
+        return False
+    causes = (error.status.get("details") or {}).get("causes") or ()
+    if any(cause.get("reason") == "ResourceVersionTooLarge" for cause in causes):
+        return error.reason == "Timeout"
+    if error.reason != "Timeout":
+        return False
+    if any(cause.get("message") == "Too large resource version" for cause in causes):
+        return True
+    return "Too large resource version" in error.message
+
+
+def is_connection_refused(error: BaseException) -> bool:
+    """Whether nobody listens at the server's address."""
+    return isinstance(error, ConnectionRefusedError)

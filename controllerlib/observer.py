@@ -1,0 +1,93 @@
+"""The hooks from which a harness learns what happened and why, and through which it may interfere."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from controllerlib.core.cause import Cause
+from controllerlib.core.delta import Delta
+from controllerlib.core.process import Notification
+from controllerlib.reconcile import Outcome, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a client. `run` is the reconcile it belongs to, if any."""
+
+    run: Run | None
+    verb: str
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    body: Any
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class InformerEvent:
+    """Something an informer did.
+
+    list: a LIST answered · stream: a streamed list ended · watch: a watch began · resync: the timer told everything
+    again · failed: an attempt failed. `again` marks every list or stream after the first: a relist.
+    """
+
+    informer: str
+    kind: Literal["list", "stream", "watch", "resync", "failed"]
+    resource_version: str = ""
+    objects: int = 0
+    again: bool = False
+    error: BaseException | None = None
+
+
+class Observer(Protocol):
+    """Called at each step; every hook does nothing unless overridden (derive from this class).
+
+    Plain methods must not block. What a hook raises ends the step it was called from: so `before_call` and
+    `after_call` can simulate a crash before or after a write was sent.
+    """
+
+    def enqueued(
+        self, controller: str, request: Any, cause: Cause | None, after: float | None, priority: int | None
+    ) -> None:
+        """`request` was asked for; `after` None: when the limiter says."""
+        return
+
+    def reconcile_started(self, run: Run) -> None:
+        """A worker took a request."""
+        return
+
+    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+        """The run ended and its requeue was decided."""
+        return
+
+    async def before_call(self, call: Call) -> None:
+        """A client is about to send a request."""
+        return
+
+    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+        """A client has the answer (code 0 and the exception when there was none) and has not yet returned it."""
+        return
+
+    async def before_delta(self, informer: str, delta: Delta) -> None:
+        """A delta is about to enter an indexer: waiting here makes the cache stale."""
+        return
+
+    def handled(self, informer: str, handler: str, notification: Notification) -> None:
+        """A handler is about to be called."""
+        return
+
+    def informer(self, event: InformerEvent) -> None:
+        """An informer listed, watched, resynced or failed."""
+        return
+
+
+class _Silent(Observer):
+    """Sees nothing, says nothing."""
+
+
+#: The default.
+SILENT: Observer = _Silent()
+
+
+def overrides(observer: Observer, hook: str) -> bool:
+    """Whether the observer has a `hook` of its own (hot paths do not call empty ones)."""
+    return getattr(type(observer), hook, None) is not getattr(Observer, hook)
