@@ -1,20 +1,37 @@
 """A bubble: everything of one test that lives under one virtual clock."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from datetime import datetime
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, TypeVarTuple
 
-from fakekube.virtualtime.clock import VirtualClock
+from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.clock import EPOCH, VirtualClock
 from fakekube.virtualtime.durations import Duration, microseconds
+from fakekube.virtualtime.freezer import Freezer
 from fakekube.virtualtime.gate import Gate
-from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.hooks import Hooks
+from fakekube.virtualtime.hotloop import MAX_TURNS
+from fakekube.virtualtime.joins import JoinHooks
+from fakekube.virtualtime.loop import HORIZON, LINGER, PATIENCE, VirtualTimeLoop
+from fakekube.virtualtime.network import Door
+from fakekube.virtualtime.processes import Processes
+from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.sleep import SleepHooks
+from fakekube.virtualtime.sockets import SocketHooks
+from fakekube.virtualtime.trace import Note
+from fakekube.virtualtime.turnstile import BubbleThread
+from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 
 T = TypeVar("T")
+Args = TypeVarTuple("Args")
 
 
 class Done:
-    """What a sync test gets where an async test gets something to await: it has already happened."""
+    """What sync code gets where a coroutine gets something to await: it has already happened."""
 
     def __await__(self) -> Generator[None, None, None]:
         return
@@ -22,47 +39,197 @@ class Done:
 
 
 class Bubble:
-    """Owns clock and loop for one test; a context manager."""
+    """Owns clock, loop, gate, threads, hooks and wall clock of one test; a context manager, one at a time.
 
-    def __init__(self, *, stepped: bool = True) -> None:
-        self.clock = VirtualClock()
-        self.gate = Gate(is_open=not stepped)
-        self.loop = VirtualTimeLoop(self.clock, gate=self.gate)
+    `settle`, `advance`, `advance_to` and `advance_until` work the same in both kinds of tests: called from sync code
+    they run the loop and return when it is so; called from a coroutine on the loop they must be awaited.
+
+    stepped: the gate is shut but for one round at each quiet instant. None: for sync code, not under `run`.
+    wall_clock: whether user code's `datetime` and `time` read the virtual clock, or what makes them.
+    transport: "memory" gives clients on the loop a pipe, "tcp" a real connection.
+    patience, linger: real seconds. horizon, epoch: virtual time.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | Seed = 0,
+        epoch: datetime = EPOCH,
+        stepped: bool | None = None,
+        wall_clock: bool | WallClock = True,
+        transport: Door = "memory",
+        patience: float = PATIENCE,
+        linger: float = LINGER,
+        horizon: timedelta = HORIZON,
+        max_turns: int = MAX_TURNS,
+    ) -> None:
+        self.seed = seed if isinstance(seed, Seed) else Seed(seed)
+        self.clock = VirtualClock(epoch)
+        self.gate = Gate(is_open=stepped is False)
+        self.loop = VirtualTimeLoop(
+            self.clock,
+            gate=self.gate,
+            door=transport,
+            patience=patience,
+            linger=linger,
+            horizon=horizon,
+            max_turns=max_turns,
+        )
+        self.trace: list[Note] = []
+        self._stepped = stepped
+        self._wall = _wall_clock(wall_clock)
+        self._blocking = Blocking(self.loop)
+        self._processes = Processes(self.loop, self._blocking)
+        self._was_external = False
+        self._leave = ExitStack()
 
     def __enter__(self) -> Self:
+        self.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.loop.close()
+        self.close()
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(main)
+    def open(self) -> None:
+        """Put hooks and wall clock in place. RuntimeError if another bubble is open, or others have replaced them."""
+        with ExitStack() as undo:
+            undo.callback(self.loop.close)
+            if _open:
+                raise RuntimeError("a cluster is open in this process already: close it before opening another one")
+            _open.append(self)
+            undo.callback(_open.remove, self)
+            sleeping = SleepHooks(self._blocking)
+            hooks = Hooks(
+                [
+                    *sleeping.hooks(),
+                    *SocketHooks(self.loop.network, self._blocking).hooks(),
+                    *JoinHooks(self._blocking, self.loop.turnstile).hooks(),
+                ]
+            )
+            hooks.install()
+            undo.callback(hooks.remove)
+            sleeping.start()
+            undo.callback(sleeping.stop)
+            self._wall.start(self.clock.now())
+            undo.callback(self._wall.stop)
+            undo.callback(self.clock.on_move(self._moved))
+            self.loop.network.ledger.external_moved.add(self._note_external)
+            undo.callback(self.loop.end_everything)
+            self._leave = undo.pop_all()
+
+    def close(self) -> None:
+        """End what is left of threads, tasks and connections, and leave no trace in the process.
+
+        Raises NotQuiescent or Deadlock for a thread or task that will not end; everything else is undone even then.
+        """
+        self._leave.close()
+
+    # --- time
 
     def settle(self) -> Awaitable[None]:
-        return self._do(self.loop.settle())
+        """Until the bubble is quiescent; time does not move. Raises NotQuiescent, HotLoop."""
+        return self._do(self.loop.settle)
 
     def advance(self, duration: Duration = 0, **units: float) -> Awaitable[None]:
-        return self._do(self.loop.advance(duration, **units))
+        """Move time by seconds, a timedelta, "1h30m" or hours=, minutes=, ...; stops and settles at every timer."""
+        return self._do(partial(self.loop.advance, duration, **units))
 
     def advance_to(self, moment: datetime) -> Awaitable[None]:
-        return self._do(self.loop.advance_to(moment))
+        """Move time to exactly `moment` (aware). ValueError if that has passed."""
+        return self._do(partial(self.loop.advance_to, moment))
 
     def advance_until(self, predicate: Callable[[], object], timeout: Duration) -> Awaitable[None]:
+        """Move time from timer to timer until `predicate()` is true; TimeoutError if it is not within `timeout`.
+
+        In a sync test the predicate may use a blocking client. In a coroutine it may be a coroutine function.
+        """
         if self.loop.is_running():
             return self.loop.advance_until(predicate, timeout)
         limit = self.clock.us + microseconds(timeout)
         self.settle()
         while not predicate():
-            self.loop.run_until_complete(self.loop.step(limit, timeout))
+            self._do(partial(self.loop.step, limit, timeout))
         return Done()
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run an async test: a task on the loop. While it waits, time moves. Raises what `main` raises, or Deadlock."""
+        self._refuse_threads()
+        if self._stepped is not None or self.gate.is_open():
+            return self.loop.run_test(main)
+        self.gate.open()
+        try:
+            return self.loop.run_test(main)
+        finally:
+            self.gate.close()
 
     def why(self) -> str:
+        """What is runnable, what waits where, what is in flight and what is held: one fact a line."""
         return self.loop.why()
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
+    def _do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Awaitable[None]:
+        self._refuse_threads()
         if self.loop.is_running():
-            return work
-        self.loop.run_until_complete(work)
+            return work()
+        self.loop.drive(work())
         return Done()
+
+    def _refuse_threads(self) -> None:
+        if not self._blocking.is_test():
+            raise RuntimeError("only the test itself may settle or move time: its thread runs the loop")
+
+    # --- threads and processes
+
+    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
+        """Start sync code in a thread of the bubble; the turnstile lets one thread, or the loop, run at a time."""
+        return self.loop.turnstile.start(partial(function, *args), name)
+
+    def run_process(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Any:
+        """Run a command that ends: the bubble serves it, time is held. As subprocess.run, capturing text.
+
+        Returns its CompletedProcess; in a coroutine on the loop, what must be awaited for it.
+        """
+        if self._blocking.on_own_loop():
+            return self._processes.run_in_coroutine(argv, env, **options)
+        return self._processes.run(argv, env, **options)
+
+    # --- others
+
+    @property
+    def external(self) -> bool:
+        """Whether somebody is connected whose work the bubble cannot see: time moves by `advance` only.
+
+        The client of a command under `run_process` does not count, as time is held until that has ended.
+        """
+        return self.loop.network.ledger.external > 0 and not self.clock.is_held_endlessly()
+
+    def _note_external(self) -> None:
+        if self.external != self._was_external:
+            self._was_external = self.external
+            self.note(
+                "an external client is connected: order and counts are no longer deterministic, time moves only by "
+                "advance"
+                if self.external
+                else "no external client is connected any more"
+            )
+
+    def note(self, text: str) -> None:
+        """Write something into the trace, at the present moment."""
+        self.trace.append(Note(self.clock.now(), text))
+
+    def _moved(self) -> None:
+        self._wall.move(self.clock.now())
+
+    def __repr__(self) -> str:
+        return f"<Bubble {self.clock!r} tasks={len(asyncio.all_tasks(self.loop))} seed={self.seed.value}>"
+
+
+#: The bubble that is open in this process: hooks and wall clock are the process's, so there is one at a time.
+_open: list[Bubble] = []
+
+
+def _wall_clock(choice: bool | WallClock) -> WallClock:
+    if isinstance(choice, bool):
+        return Freezer() if choice else RealWallClock()
+    return choice

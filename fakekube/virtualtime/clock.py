@@ -48,7 +48,7 @@ class VirtualClock:
         self._us = 0
         self._reading = 0.0
         self._listeners: list[Callable[[], None]] = []
-        self._holds: dict[object, str] = {}
+        self._holds: dict[object, tuple[str, bool]] = {}
         self._source: TimerSource | None = None
 
     @property
@@ -89,10 +89,13 @@ class VirtualClock:
         return lambda: self._listeners.remove(listener)
 
     @contextmanager
-    def hold(self, reason: str) -> Iterator[None]:
-        """Keep time where it is: something the bubble cannot see is at work. From any thread."""
+    def hold(self, reason: str, *, endless: bool = False) -> Iterator[None]:
+        """Keep time where it is: something the bubble cannot see is at work. From any thread.
+
+        A hold that outlasts the patience of whoever waits for quiescence is an error, unless it is `endless`.
+        """
         token = object()
-        self._holds[token] = reason
+        self._holds[token] = (reason, endless)
         try:
             yield
         finally:
@@ -103,7 +106,13 @@ class VirtualClock:
     @property
     def holds(self) -> Sequence[str]:
         """Why time is held, oldest first."""
-        return tuple(self._holds.values())
+        return tuple(reason for reason, _ in self._holds.values())
+
+    def is_held_endlessly(self) -> bool:
+        return any(endless for _, endless in self._holds.values())
+
+    def unrest(self) -> Iterator[str]:
+        return (f"time is held: {reason}" for reason, _ in self._holds.values())
 
     def next_timers(self, limit: int = 10) -> Sequence[Timer]:
         """What will happen next, at most `limit` of it, in the order in which it will."""
@@ -134,7 +143,7 @@ class VirtualClock:
             self._reading = reading
 
     def __repr__(self) -> str:
-        held = f" held={list(self._holds.values())}" if self._holds else ""
+        held = f" held={list(self.holds)}" if self._holds else ""
         return f"<VirtualClock {self.now().isoformat()}{held}>"
 
 

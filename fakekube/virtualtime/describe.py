@@ -10,11 +10,14 @@ from typing import Any
 
 def callback(handle: asyncio.Handle) -> str:
     """Who is called: the task that a handle resumes, or the function."""
-    function = getattr(handle, "_callback", None)
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, asyncio.Task):
-        return f"task {name(owner)}"
-    return _function(function)
+    task = owner(handle)
+    return f"task {name(task)}" if task is not None else _function(getattr(handle, "_callback", None))
+
+
+def owner(handle: asyncio.Handle) -> asyncio.Task[Any] | None:
+    """The task that a handle resumes, if it does that."""
+    bound = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return bound if isinstance(bound, asyncio.Task) else None
 
 
 def _function(function: object) -> str:
@@ -29,6 +32,13 @@ def name(task: asyncio.Task[Any]) -> str:
     """The task's name and what it runs."""
     coroutine = task.get_coro()
     return f"{task.get_name()} ({getattr(coroutine, '__qualname__', type(coroutine).__qualname__)})"
+
+
+def number(task: asyncio.Task[Any]) -> tuple[int, str]:
+    """A key that sorts tasks in the order of their making, as far as their names tell."""
+    title = task.get_name()
+    digits = title.rpartition("-")[2]
+    return (int(digits) if digits.isdigit() else 0), title
 
 
 def task(task: asyncio.Task[Any]) -> str:

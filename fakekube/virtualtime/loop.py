@@ -1,12 +1,19 @@
 """An event loop under virtual time: it never waits; when nothing is left to do, time jumps to the next timer."""
 
 import asyncio
+import functools
 import heapq
+import inspect
+import selectors
+import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from contextvars import Context
 from datetime import datetime, timedelta
-from typing import Any, TypeVarTuple
+from time import monotonic as real_monotonic
+from typing import Any, TypeVar, TypeVarTuple
 
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
@@ -14,14 +21,30 @@ from fakekube.virtualtime.durations import SECOND, Duration, microseconds
 from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS, TurnGuard
+from fakekube.virtualtime.network import Door, Listener, Network
 from fakekube.virtualtime.pace import Jump, OpenGate, Stuck, Wake, next_step
+from fakekube.virtualtime.pipes import PipeTransport
+from fakekube.virtualtime.pools import Pools
 from fakekube.virtualtime.selector import Events, IdleSelector, Poll
+from fakekube.virtualtime.stacks import dump
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
+from fakekube.virtualtime.turnstile import Turnstile
 
+T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 #: How far time may run while the test is blocked: what has not come after a year will not come.
 HORIZON = timedelta(days=366)
+
+#: Real seconds within which whatever is busy must have got on. Long on purpose: a bubble that went on without a thread
+#: which is merely slow (an overloaded machine) would give another result than the run before; so it fails instead.
+PATIENCE = 30.0
+
+#: Real seconds for which nothing must have moved on the connections of external clients, whose work cannot be seen.
+LINGER = 0.1
+
+#: Real seconds after which a wait for the real world looks around again.
+_GLANCE = 0.25
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -37,12 +60,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     _clock_resolution: float
     _stopping: bool
     _debug: bool
+    _default_executor: Executor | None
+    _transports: Mapping[int, asyncio.Transport]
 
     def __init__(
         self,
         clock: VirtualClock | None = None,
         *,
         gate: Gate | None = None,
+        door: Door = "memory",
+        patience: float = PATIENCE,
+        linger: float = LINGER,
         horizon: timedelta = HORIZON,
         max_turns: int = MAX_TURNS,
     ) -> None:
@@ -59,6 +87,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._blocked_since = 0
         self._in_round = False
         self._round_done = False
+        self._patience = patience
+        self._linger = linger
+        self._external_moved = 0.0
+        self.turnstile = Turnstile(self, self.holds_changed, patience)
+        self.network = Network(self, door)
+        self.network.ledger.external_moved.add(self._note_external)
+        self._pools = Pools(self.turnstile.submit)
         self.clock.attach(self)
         self._idle_selector = selector
         selector.attach(self._turn, self._idle)
@@ -124,7 +159,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         limit = self.clock.us + microseconds(timeout)
         while True:
             await self.settle()
-            if predicate():
+            answer = predicate()
+            if await answer if inspect.isawaitable(answer) else answer:
                 return
             await self.step(limit, timeout)
 
@@ -150,6 +186,137 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             if entry in self._waiters:
                 self._waiters.remove(entry)
 
+    # --- threads
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Args], T], *args: *Args) -> asyncio.Future[T]:
+        """Run it in a thread of the bubble; other executors than thread pools run as they do, under a hold."""
+        self._check_closed()  # type: ignore[attr-defined]
+        job = functools.partial(func, *args)
+        pool = executor or self._default_executor
+        if pool is None:
+            return self.turnstile.submit(job)
+        if isinstance(pool, ThreadPoolExecutor):
+            return self._pools.submit(pool, job)
+        held = ExitStack()
+        held.enter_context(self.clock.hold(f"a job of {type(pool).__name__}"))
+        future = asyncio.wrap_future(pool.submit(job), loop=self)
+        future.add_done_callback(lambda _: held.close())
+        return future
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> asyncio.Handle:
+        if self.turnstile.current() is None:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        # a thread of the bubble: the loop stands still, and looks before it does anything else
+        self._check_closed()  # type: ignore[attr-defined]
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    # --- connections: the private methods through which asyncio makes every transport and every listening socket
+
+    def _start_serving(
+        self, protocol_factory: Any, sock: Any, sslcontext: Any = None, server: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
+        super()._start_serving(protocol_factory, sock, sslcontext, server, *args, **kwargs)  # type: ignore[misc]
+        self.network.listen(sock, Listener(protocol_factory, sslcontext, server))
+
+    def _stop_serving(self, sock: socket.socket) -> None:
+        self.network.stop_listening(sock)
+        super()._stop_serving(sock)  # type: ignore[misc]
+
+    def _make_socket_transport(
+        self, sock: Any, protocol: Any, waiter: Any = None, *, extra: Any = None, server: Any = None
+    ) -> Any:
+        if server is not None:
+            sock = self.network.server_end(sock, self._reads(sock.fileno()))
+        elif (ends := self.network.transport(sock, protocol, None)) is not None:
+            return self._piped(ends, waiter)
+        else:
+            sock = self.network.client_end(sock, self._reads(sock.fileno()))
+        return super()._make_socket_transport(sock, protocol, waiter, extra=extra, server=server)  # type: ignore[misc]
+
+    def _make_ssl_transport(
+        self,
+        rawsock: Any,
+        protocol: Any,
+        sslcontext: Any,
+        waiter: Any = None,
+        *,
+        server_side: bool = False,
+        **rest: Any,
+    ) -> Any:
+        if server_side:
+            rawsock = self.network.server_end(rawsock, self._reads(rawsock.fileno()))
+        elif (ends := self.network.transport(rawsock, protocol, sslcontext or True)) is not None:
+            return self._piped(ends, waiter)
+        else:
+            rawsock = self.network.client_end(rawsock, self._reads(rawsock.fileno()))
+        return super()._make_ssl_transport(  # type: ignore[misc]
+            rawsock, protocol, sslcontext, waiter, server_side=server_side, **rest
+        )
+
+    def _piped(self, ends: tuple[PipeTransport, PipeTransport], waiter: asyncio.Future[None] | None) -> PipeTransport:
+        if waiter is not None:
+            self.call_soon(_resolve, waiter)
+        return ends[0]
+
+    def _reads(self, fd: int) -> Callable[[], bool]:
+        """Whether the transport of this descriptor listens: one that is paused leaves its bytes where they are."""
+
+        def reads() -> bool:
+            key = self._idle_selector.get_map().get(fd)
+            return key is not None and bool(key.events & selectors.EVENT_READ)
+
+        return reads
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        if not self.network.dial(sock, address):
+            await super().sock_connect(sock, address)
+
+    def _sock_connect(self, fut: Any, sock: socket.socket, address: Any) -> None:
+        super()._sock_connect(fut, sock, address)  # type: ignore[misc]
+        self.network.connecting(sock, address)
+
+    async def sock_recv(self, sock: socket.socket, nbytes: int) -> bytes:
+        self.network.connect_really(sock)
+        return await super().sock_recv(sock, nbytes)
+
+    async def sock_recv_into(self, sock: socket.socket, buf: Any) -> int:
+        self.network.connect_really(sock)
+        return await super().sock_recv_into(sock, buf)
+
+    async def sock_sendall(self, sock: socket.socket, data: Any) -> None:
+        self.network.connect_really(sock)
+        await super().sock_sendall(sock, data)
+
+    # --- being run by sync code
+
+    def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` to its end from sync code; nothing of it stays behind when that fails."""
+        task = self.create_task(work)
+        try:
+            return self.run_until_complete(task)
+        except BaseException:
+            task.cancel()
+            raise
+
+    def run_test(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run `main` as the test; when that fails from outside (a Deadlock), `main` is cancelled and ends first."""
+        task = self.create_task(main, name="test")
+        self._guard.test = task
+        try:
+            return self.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                with suppress(BaseException):
+                    self.run_until_complete(task)
+            raise
+        finally:
+            self._guard.test = None
+
     # --- the heart: one turn, and what comes when nothing is left to do
 
     def run_forever(self) -> None:
@@ -166,16 +333,65 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._round_done = False
 
     def _turn(self) -> None:
+        """One busy turn is over: threads may go on, and somebody may be running hot."""
         if (error := self._guard.turn(self._ready)) is not None:
+            self._fail(error)
+        if self.turnstile.has_ready():
+            self._run_threads()
+
+    def _run_threads(self) -> None:
+        try:
+            self.turnstile.run_ready()
+        except NotQuiescent as error:
             self._fail(error)
 
     def _idle(self, poll: Poll) -> Events:
-        self._turn()
+        """Nothing is runnable on the loop itself: the rule by which time may move, in its order."""
+        busy_since: float | None = None
         while True:
+            self._turn()
             events = poll(0)
             if events or self._ready or self._stopping or self._is_due():
                 return events
-            self._act()
+            if self.turnstile.has_ready():
+                continue
+            if reasons := self._unrest():
+                now = real_monotonic()
+                busy_since = now if busy_since is None else busy_since
+                events = poll(self._patiently(reasons, busy_since + self._patience - now))
+            elif (rest := self._lingering()) > 0:
+                events = poll(rest)
+            else:
+                self._act()
+                busy_since = None
+            if events or self._ready:
+                return events
+
+    def _unrest(self) -> list[str]:
+        """Why the bubble is not quiescent, though the loop has nothing to do."""
+        reasons = [*self.turnstile.unrest(), *self.network.ledger.unrest(), *self.clock.unrest()]
+        if not reasons and not self._waiters and self.network.ledger.external:
+            # time never moves by itself under the eyes of somebody who lives in real time
+            reasons.append("the test waits, and while an external client is connected only advance() moves time")
+        return reasons
+
+    def _patiently(self, reasons: list[str], left: float) -> float:
+        """How long to wait for the real world; fails when the patience is used up."""
+        if left <= 0 and not self.clock.is_held_endlessly():
+            self._fail(
+                NotQuiescent(f"busy for {self._patience:g} s: {'; '.join(reasons)}\n{self.why()}\n{dump()}"),
+            )
+            return 0
+        return min(_GLANCE, max(left, 0.01))
+
+    def _lingering(self) -> float:
+        """How long external clients still have to be watched before it counts as quiet, in real seconds."""
+        if not self.network.ledger.external:
+            return 0
+        return self._external_moved + self._linger - real_monotonic()
+
+    def _note_external(self) -> None:
+        self._external_moved = real_monotonic()
 
     def _is_due(self) -> bool:
         timer = self.next_timer()
@@ -244,12 +460,49 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         yield from _listed("runnable", (describe.callback(handle) for handle in self._ready))
         tasks = (task for task in asyncio.all_tasks(self) if not task.done())
         yield from _listed("waiting", sorted(describe.task(task) for task in tasks))
+        yield from _listed("thread", map(repr, self.turnstile.threads()))
+        yield from _listed("connection", map(repr, self.network.ledger))
         yield from _listed("held", self.clock.holds)
         yield from _listed("next", (f"{timer.after} {timer.callback}" for timer in self.clock.next_timers(5)))
 
     def holds_changed(self) -> None:
         if not self.is_closed():
             self._write_to_self()  # type: ignore[attr-defined]
+
+    def end_everything(self) -> None:
+        """End threads, tasks, connections and servers, in this order, so that each can still say goodbye.
+
+        Raises NotQuiescent or Deadlock for a thread or a task that will not end.
+        """
+        try:
+            self.turnstile.close()
+        finally:
+            self.run_until_complete(self._end_tasks())
+            self.run_until_complete(self.shutdown_asyncgens())
+            self.run_until_complete(self._end_connections())
+
+    async def _end_tasks(self) -> None:
+        this = asyncio.current_task()
+        # in the order of their making: all_tasks is a set
+        tasks = sorted((task for task in asyncio.all_tasks(self) if task is not this), key=describe.number)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self.call_exception_handler(
+                    {"message": "exception while a task was ended", "exception": error, "task": task}
+                )
+
+    async def _end_connections(self) -> None:
+        for server in self.network.servers():
+            server.close()
+        for end in self.network.open_pipes():
+            end.abort()
+        for transport in tuple(self._transports.values()):
+            transport.abort()
+        for _ in range(2):  # connection_lost is called on the next turn, and may have to say something itself
+            await asyncio.sleep(0)
 
     def close(self) -> None:
         if not self.is_closed():
@@ -260,3 +513,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:
     for item in items:
         yield f"{title}: {item}"
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

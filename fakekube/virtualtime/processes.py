@@ -1,0 +1,62 @@
+"""Finite commands beside the bubble: served while they run, with time held until they end."""
+
+import asyncio
+import subprocess
+import threading
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.loop import VirtualTimeLoop
+
+Completed = subprocess.CompletedProcess[str]
+
+
+class Processes:
+    """Runs commands to their end; from a test, a coroutine or a thread of the bubble."""
+
+    def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
+        self._loop = loop
+        self._blocking = blocking
+
+    def run(self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any) -> Completed:
+        """As subprocess.run, with the output captured as text. Raises what that raises."""
+        return self._blocking.outside(_name(argv), lambda: _run(argv, env, options))
+
+    def run_in_coroutine(
+        self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any
+    ) -> Awaitable[Completed]:
+        """The same for a coroutine on the loop."""
+        return self._wait(argv, env, options)
+
+    async def _wait(self, argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
+        ended: asyncio.Future[Completed] = self._loop.create_future()
+
+        def helper() -> None:
+            try:
+                completed = _run(argv, env, options)
+            except BaseException as error:
+                self._loop.call_soon_threadsafe(_settle, ended, None, error)
+            else:
+                self._loop.call_soon_threadsafe(_settle, ended, completed, None)
+
+        with self._loop.clock.hold(_name(argv), endless=True):
+            threading.Thread(target=helper, name=f"fakekube: {argv[0]}", daemon=True).start()
+            return await ended
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
+    return subprocess.run(argv, env=env, **{"capture_output": True, "text": True, "check": False, **options})
+
+
+def _name(argv: Sequence[str]) -> str:
+    return f"process {' '.join(argv)}"
+
+
+def _settle(future: asyncio.Future[Completed], completed: Completed | None, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if completed is not None:
+        future.set_result(completed)
+    elif error is not None:
+        future.set_exception(error)

@@ -1,0 +1,24 @@
+"""A signal: "look again", sent to whoever waits for a change."""
+
+from collections.abc import Callable
+
+
+class Signal:
+    """Calls its listeners, in the order in which they came."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[], None]] = []
+
+    def add(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def discard(self, listener: Callable[[], None]) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def send(self) -> None:
+        if self._listeners:
+            for listener in tuple(self._listeners):
+                listener()
