@@ -370,7 +370,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _unrest(self) -> list[str]:
         """Why the bubble is not quiescent, though the loop has nothing to do."""
         reasons = [*self.turnstile.unrest(), *self.network.ledger.unrest(), *self.clock.unrest()]
-        if not reasons and not self._waiters and self.network.ledger.external:
+        if not reasons and not self._waiters and self.network.ledger.external and not self._round_is_due():
             # time never moves by itself under the eyes of somebody who lives in real time
             reasons.append("the test waits, and while an external client is connected only advance() moves time")
         return reasons
@@ -401,8 +401,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """The bubble is quiescent: do what follows from that."""
         self._end_round()
         goal = min((goal for goal, _ in self._waiters), default=None)
-        round_due = not self._round_done and not self.gate.is_open()
-        match next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=round_due):
+        match next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due()):
             case OpenGate():
                 self._in_round = True
                 self._round_done = True
@@ -413,6 +412,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                 self._jump(us, blocked=goal is None)
             case Stuck():
                 raise Deadlock(f"the test waits for something that cannot happen: no timer is set\n{self.why()}")
+
+    def _round_is_due(self) -> bool:
+        return not self._round_done and not self.gate.is_open()
 
     def _end_round(self) -> None:
         if self._in_round:
@@ -474,12 +476,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         Raises NotQuiescent or Deadlock for a thread or a task that will not end.
         """
-        try:
-            self.turnstile.close()
-        finally:
-            self.run_until_complete(self._end_tasks())
-            self.run_until_complete(self.shutdown_asyncgens())
-            self.run_until_complete(self._end_connections())
+        with ExitStack() as steps:  # the last is called first, and each is called even if those before it failed
+            steps.callback(lambda: self.drive(self._end_connections()))
+            steps.callback(lambda: self.drive(self.shutdown_asyncgens()))
+            steps.callback(lambda: self.drive(self._end_tasks()))
+            steps.callback(self.turnstile.close)
 
     async def _end_tasks(self) -> None:
         this = asyncio.current_task()
@@ -506,8 +507,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def close(self) -> None:
         if not self.is_closed():
-            super().close()
-            self._idle_selector.detach()
+            try:
+                self.turnstile.close()
+            finally:
+                super().close()
+                self._idle_selector.detach()
 
 
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,189 @@
+"""Timers: on the grid, in the order of their making, never early, never stuck."""
+
+import asyncio
+import heapq
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.virtualtime import Bubble, VirtualClock, VirtualTimeLoop
+
+
+@pytest.fixture
+def loop():
+    loop = VirtualTimeLoop()
+    yield loop
+    loop.close()
+
+
+def test_three_times_a_tenth_is_three_tenths(loop):
+    async def main():
+        for _ in range(3):
+            await asyncio.sleep(0.1)
+        return loop.time(), loop.clock.us
+
+    assert loop.run_until_complete(main()) == (0.3, 300_000)
+
+
+def test_timers_of_one_instant_fire_in_the_order_of_their_making(loop):
+    fired = []
+
+    async def main():
+        for number in range(10):
+            loop.call_at(5.0 + number * 1e-9, fired.append, number)
+        await loop.advance(5)
+
+    loop.run_until_complete(main())
+    assert fired == list(range(10))
+
+
+def test_a_cancelled_timer_neither_fires_nor_stops_time(loop):
+    async def main():
+        loop.call_later(5, pytest.fail, "cancelled").cancel()
+        later = loop.call_later(7, lambda: None)
+        await loop.advance(6)
+        assert [timer.after for timer in loop.clock.next_timers()] == [timedelta(seconds=1)]
+        later.cancel()
+
+    loop.run_until_complete(main())
+
+
+#: 18085.010000000002 is what aiohttp's keep-alive once asked for; on the grid it is 18085.010000.
+@pytest.mark.parametrize("deadline", [18085.010000000002, 0.1 + 0.2, 1.0000004, 3e7 + 1 / 3])
+def test_who_checks_whether_his_deadline_has_come_does_not_wait_for_ever(loop, deadline):
+    """With a clock that stands still, `time() < deadline` after the timer has fired would be so for ever."""
+    checks = 0
+
+    def check(done):
+        nonlocal checks
+        checks += 1
+        assert checks < 5
+        if loop.time() < deadline:
+            loop.call_at(deadline, check, done)
+        else:
+            done.set_result(None)
+
+    async def main():
+        done = loop.create_future()
+        loop.call_at(deadline, check, done)
+        await done
+
+    loop.run_until_complete(main())
+    assert checks <= 2
+
+
+@pytest.mark.parametrize("clock", ["monotonic", "time"])
+def test_a_loop_that_sleeps_for_what_is_left_ends(loop, clock):
+    """A rest of 0.2 microseconds is a real wait: it must move the clock."""
+
+    async def main():
+        read = getattr(loop.clock, clock)
+        deadline = read() + 1 / 3
+        naps = 0
+        while (left := deadline - read()) > 0:
+            await asyncio.sleep(left)
+            naps += 1
+            assert naps < 5
+
+    loop.run_until_complete(main())
+
+
+def test_sleep_until_wakes_when_the_clock_reads_the_deadline(loop):
+    clock = loop.clock
+    seen = []
+
+    async def main():
+        for deadline in (0.005, 0.015, 0.035, 0.075, 0.01):
+            await clock.sleep_until(deadline)
+            assert clock.monotonic() >= deadline
+            seen.append(clock.us)
+
+    loop.run_until_complete(main())
+    assert seen == [5_000, 15_000, 35_000, 75_000, 75_000]
+
+
+def test_a_clock_is_waited_for_only_on_the_loop_that_moves_it(loop):
+    with pytest.raises(RuntimeError, match="another event loop"):
+        loop.run_until_complete(VirtualClock().sleep_until(1))
+
+
+def test_an_asyncio_timeout_is_virtual(loop):
+    async def main():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(3600):
+                await asyncio.Event().wait()
+        return loop.clock.us
+
+    assert loop.run_until_complete(main()) == 3_600_000_000
+
+
+# --- against a naive model
+
+Script = st.recursive(
+    st.just([]),
+    lambda children: st.lists(st.tuples(st.integers(0, 5_000), children), max_size=4),
+    max_leaves=20,
+)
+
+
+def naive(script):
+    """What fires when: a heap of (microsecond, order of making)."""
+    fired, heap, made = [], [], 0
+
+    def make(now, timers):
+        nonlocal made
+        for delay, then in timers:
+            heapq.heappush(heap, (now + delay, made, then))
+            made += 1
+
+    make(0, script)
+    while heap:
+        now, number, then = heapq.heappop(heap)
+        fired.append((now, number))
+        make(now, then)
+    return fired
+
+
+@given(script=Script, steps=st.lists(st.integers(0, 9_000), max_size=8))
+def test_any_timers_fire_as_in_a_naive_model_however_time_is_advanced(script, steps):
+    fired, made = [], 0
+    with Bubble(wall_clock=False) as bubble:
+
+        def make(timers):
+            nonlocal made
+            for delay, then in timers:
+                bubble.loop.call_later(delay / 1e6, fire, made, then)
+                made += 1
+
+        def fire(number, then):
+            fired.append((bubble.clock.us, number))
+            make(then)
+
+        make(script)
+        total = 0
+        for step in steps:
+            bubble.advance(timedelta(microseconds=step))
+            total += step
+            assert bubble.clock.us == total
+            assert fired == [entry for entry in naive(script) if entry[0] <= total][: len(fired)]
+            assert len(fired) == sum(entry[0] <= total for entry in naive(script))
+        bubble.advance(60)
+    assert fired == naive(script)
+
+
+@given(whens=st.lists(st.floats(0, 1e5), min_size=1, max_size=20))
+def test_no_timer_fires_before_its_deadline_reads(whens):
+    early = []
+    loop = VirtualTimeLoop()
+
+    def fire(when):
+        if loop.time() < when - 0.5e-6 or loop.time() < min(when, (loop.clock.us + 0.5) / 1e6):
+            early.append((when, loop.time()))
+
+    for when in whens:
+        loop.call_at(when, fire, when)
+    loop.run_until_complete(loop.advance(2e5))
+    loop.close()
+    assert not early
