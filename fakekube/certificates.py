@@ -1,0 +1,33 @@
+"""A certificate authority of one's own, and what it signs (made by trustme)."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+
+import trustme
+
+
+class Authority:
+    """A CA for one server's life; its certificates are valid from 2000 to 3000, whatever a frozen clock says."""
+
+    def __init__(self) -> None:
+        self._ca = trustme.CA(organization_name="fakekube")
+
+    @property
+    def certificate(self) -> bytes:
+        """The CA's certificate, PEM."""
+        return self._ca.cert_pem.bytes()
+
+    def server_context(self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> ssl.SSLContext:
+        """What a server listens with; the first name is the certificate's subject."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._ca.issue_cert(*dict.fromkeys(names)).configure_cert(context)
+        return context
+
+    def client_context(self) -> ssl.SSLContext:
+        """What a client trusts this server with."""
+        context = ssl.create_default_context()
+        self._ca.configure_trust(context)
+        return context

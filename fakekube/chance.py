@@ -1,0 +1,62 @@
+"""Where ids, generated names and jitter come from: a seed in tests, the operating system's entropy otherwise."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from typing import Protocol
+
+from fakekube.virtualtime.seeds import Seed
+
+#: The letters of generated names: no vowels and nothing that looks like another (apimachinery `util/rand`).
+ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH = 5
+
+
+class Chance(Protocol):
+    """Draws, each for a key (and a purpose), so that none depends on what was drawn for another."""
+
+    def uid(self, key: str) -> str: ...
+
+    def suffix(self, key: str) -> str: ...
+
+    def fraction(self, purpose: str, key: str) -> float: ...
+
+
+class SeededChance:
+    """The same draws in every run with the same seed; the n-th draw for a key is its own."""
+
+    def __init__(self, seed: Seed) -> None:
+        self._seed = seed
+        self._attempts: Counter[tuple[str, str]] = Counter()
+
+    def _attempt(self, purpose: str, key: str) -> int:
+        self._attempts[purpose, key] += 1
+        return self._attempts[purpose, key]
+
+    def uid(self, key: str) -> str:
+        return str(self._seed.uuid("uid", key, self._attempt("uid", key)))
+
+    def suffix(self, key: str) -> str:
+        draw = self._seed.random("suffix", key, self._attempt("suffix", key))
+        return "".join(draw.choices(ALPHABET, k=SUFFIX_LENGTH))
+
+    def fraction(self, purpose: str, key: str) -> float:
+        return self._seed.float(purpose, key, self._attempt(purpose, key))
+
+
+class SystemChance:
+    """What a server outside tests uses."""
+
+    def __init__(self) -> None:
+        self._random = random.SystemRandom()
+
+    def uid(self, key: str) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    def suffix(self, key: str) -> str:
+        return "".join(self._random.choices(ALPHABET, k=SUFFIX_LENGTH))
+
+    def fraction(self, purpose: str, key: str) -> float:
+        return self._random.random()

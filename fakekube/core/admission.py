@@ -1,0 +1,62 @@
+"""What may stop a write, or change it, between its decoding and its storing (`plugin/pkg/admission`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from fakekube.core.call import Call, Need
+from fakekube.core.status import StatusError, not_found
+
+Object = dict[str, Any]
+
+#: Namespaces that cannot be deleted (`NamespaceLifecycle`).
+IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+
+
+def mutate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, Object]:
+    """The object as the mutating plugins leave it."""
+    yield from ()
+    return obj
+
+
+def validate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, None]:
+    """Raises what a validating plugin says against the write."""
+    yield from ()
+
+
+def namespace_lifecycle_create(call: Call, name: str) -> None:
+    """A namespace must be there to be written into, and must not be going. Raises 404, 403."""
+    if not call.namespace:
+        return
+    entry = call.server.store.get("namespaces", call.namespace)
+    if entry is None:
+        raise not_found("namespaces", call.namespace)
+    if entry.object["metadata"].get("deletionTimestamp"):
+        raise _terminating(call, name)
+
+
+def _terminating(call: Call, name: str) -> StatusError:
+    namespace = call.namespace
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    details: Object = {"name": name} if name else {}
+    if call.resource.group:
+        details["group"] = call.resource.group
+    details["kind"] = call.resource.plural
+    details["causes"] = [
+        {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    qualified = call.resource.qualified
+    subject = f'{qualified} "{name}" is forbidden' if name else f"{qualified} is forbidden"
+    return StatusError(403, "Forbidden", f"{subject}: {why}", details)
+
+
+def namespace_lifecycle_delete(call: Call) -> None:
+    if call.resource.collection == "namespaces" and call.info.name in IMMORTAL_NAMESPACES:
+        from fakekube.core.status import forbidden
+
+        raise forbidden("namespaces", call.info.name, "this namespace may not be deleted")

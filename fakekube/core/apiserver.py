@@ -1,0 +1,307 @@
+"""The API server without its network: requests in, responses out, one store beneath (`apiserver/pkg/server`).
+
+`answer` is a generator. Where a request must wait, it yields what it needs (`call.Need`) and is resumed with the answer;
+nothing else in the core knows of waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekube.core import crd, nonresource, rbac
+from fakekube.core.authentication import User
+from fakekube.core.call import Call, Delay, Need, Stamp, Step
+from fakekube.core.discovery import UNSTORED, Catalog
+from fakekube.core.faults import Faults, error_of
+from fakekube.core.kinds import STRATEGIES
+from fakekube.core.negotiation import negotiate
+from fakekube.core.request import Request, RequestInfo
+from fakekube.core.resource import Resource
+from fakekube.core.response import Document, Response, StoredList, Text
+from fakekube.core.reviews import REVIEWS
+from fakekube.core.status import (
+    PlainAnswer,
+    StatusError,
+    bad_request,
+    forbidden,
+    method_not_allowed,
+    no_such_resource,
+    not_implemented,
+)
+from fakekube.core.store import Change, Entry, Store
+from fakekube.core.strategy import DEFAULT, Strategy
+from fakekube.core.verbs import VERBS
+from fakekube.core.verbs.subresources import SUBRESOURCES, unsupported
+from fakekube.core.watch import View
+
+Object = dict[str, Any]
+
+Authorizer = Callable[[Store, User, RequestInfo], rbac.Decision]
+
+
+def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
+    return rbac.Decision(True)
+
+
+#: `--authorization-mode` -> who decides.
+AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
+
+NO_SHAPES: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class ApiServer:
+    """The state of a server: what it serves, what it stores, who may do what, and which faults it has.
+
+    `on_commit` is called with each change, after it stands in the store. `version` is what `/version` says; `address` what
+    clients are told to dial.
+    """
+
+    catalog: Catalog
+    store: Store
+    version: Object
+    authorizer: Authorizer = always_allow
+    faults: Faults = field(default_factory=Faults)
+    on_commit: Callable[[Change], None] = lambda change: None
+    address: str = ""
+    _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
+    _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
+
+    def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+        """Answer one request; refusals become responses, too."""
+        try:
+            return (yield from self._admitted(request, info, user, stamp))
+        except StatusError as error:
+            return refusal(error)
+        except PlainAnswer as plain:
+            return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8")
+
+    def _admitted(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+        decision = self.authorizer(self.store, user, info)
+        if not decision.allowed:
+            raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info))
+        rule = self.faults.take(info, request.user_agent) if self.faults.rules else None
+        if rule is not None:
+            if rule.delay:
+                yield Delay(rule.delay)
+            if rule.reset == "before":
+                return Response(reset=True)
+            error = error_of(rule, info)
+            if error is not None:
+                raise error
+        if not info.is_resource:
+            return nonresource.answer(self, request)
+        response: Response = yield from self._served(request, info, user, stamp)
+        if rule is not None and rule.reset == "after":
+            return Response(reset=True)
+        return response
+
+    @staticmethod
+    def _denied_subject(info: RequestInfo) -> tuple[str, str]:
+        return (info.qualified, info.name) if info.is_resource else ("", "")
+
+    def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
+        """The answer to an access review."""
+        return self.authorizer(self.store, user, info)
+
+    # --- routing ---------------------------------------------------------------------------------------------------
+
+    def _served(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+        resource = self.catalog.find(info.group, info.version, info.resource)
+        if resource is None:
+            if self.catalog.serves_group(info.group) and not self.catalog.is_custom_group(info.group):
+                raise no_such_resource()
+            raise PlainAnswer(404, "404 page not found\n")
+        if resource.custom:
+            info = check_custom_route(request, info, resource)
+        else:
+            check_route(request, info, resource)
+        representation = negotiate(
+            request.headers.get("accept"), custom=resource.custom, listing=not info.name and info.verb != "create",
+            shapes=NO_SHAPES,
+        )  # fmt: skip
+        call = Call(self, request, info, user, resource, self.strategy(resource), stamp)
+        try:
+            response = yield from self._handler(call)(call)
+        except StatusError as error:
+            error.warnings = tuple(call.warnings)
+            raise
+        response.warnings = call.warnings
+        if representation.media_type != "application/json" and response.watch is None:
+            response.content_type = representation.media_type
+        return response
+
+    def _handler(self, call: Call) -> Callable[[Call], Step]:
+        info, resource = call.info, call.resource
+        if info.subresource:
+            special = SUBRESOURCES.get((resource.collection, info.subresource, info.verb))
+            if special is not None:
+                return special
+            if info.subresource != "status":
+                raise unsupported(call)
+        if resource.qualified in UNSTORED:
+            review = REVIEWS.get(resource.qualified)
+            if review is None:
+                return self._unstored(call)
+            return review
+        return VERBS[info.verb]
+
+    def _unstored(self, call: Call) -> Callable[[Call], Step]:
+        if call.resource.plural == "componentstatuses":
+            return _component_statuses
+        raise not_implemented(f"{call.resource.qualified} yet")
+
+    # --- what verbs ask --------------------------------------------------------------------------------------------
+
+    def strategy(self, resource: Resource) -> Strategy:
+        key = (resource.group, resource.version, resource.plural)
+        found = self._strategies.get(key)
+        if found is None:
+            found = STRATEGIES.get(resource.qualified, DEFAULT)
+            if resource.custom:
+                definition = self.store.get(crd.COLLECTION, resource.collection)
+                found = crd.strategy_of(definition.object, resource.version) if definition else DEFAULT
+            self._strategies[key] = found
+        return found
+
+    def view(self, resource: Resource) -> View:
+        key = (resource.group, resource.version, resource.plural)
+        found = self._views.get(key)
+        if found is None:
+            found = self._views[key] = View(resource.api_version, resource.kind, None)
+        return found
+
+    def committed(self, change: Change, stamp: Stamp) -> Change:
+        """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
+        if change.collection == crd.COLLECTION:
+            self.on_commit(change)
+            self._definition_changed(change, stamp)
+        else:
+            self.on_commit(change)
+        return change
+
+    def restore(self, collection: str, path: str, obj: Object) -> None:
+        """Put an object there without a request: what exists when a server starts."""
+        self.on_commit(self.store.create(collection, path, obj))
+
+    # --- definitions -----------------------------------------------------------------------------------------------
+
+    def _definition_changed(self, change: Change, stamp: Stamp) -> None:
+        for known in [r for r in self.catalog.resources() if r.custom and r.collection == change.path]:
+            self.catalog.remove(known)
+            self._strategies.pop((known.group, known.version, known.plural), None)
+            self._views.pop((known.group, known.version, known.plural), None)
+        entry = change.after
+        if entry is None:
+            self._remove_objects(change.path)
+            return
+        if entry.object["metadata"].get("deletionTimestamp"):
+            self._clean_up(change.path, entry)
+            return
+        for resource in crd.resources_of(entry.object):
+            self.catalog.add(resource)
+        if change.before is None:
+            update = self.store.update(crd.COLLECTION, change.path, entry, crd.established(entry.object, stamp.now))
+            self.on_commit(update)
+
+    def _clean_up(self, path: str, definition: Entry) -> None:
+        """A definition that goes takes its objects along."""
+        self._remove_objects(path)
+        meta = definition.object["metadata"]
+        finalizers = [f for f in meta.get("finalizers") or () if f != crd.CLEANUP_FINALIZER]
+        if not finalizers:
+            self.on_commit(self.store.delete(crd.COLLECTION, path, definition))
+
+    def _remove_objects(self, collection: str) -> None:
+        for path, entry in list(self.store.collection(collection).scan("", "", None)):
+            self.on_commit(self.store.delete(collection, path, entry))
+
+    def openapi(self, path: str, query: Mapping[str, Any]) -> Response | None:
+        """The OpenAPI document of a path, where it has one."""
+        from fakekube.core import openapi
+
+        return openapi.answer(self, path, query)
+
+
+def _component_statuses(call: Call) -> Step:
+    """Deprecated, and of components that are not here: an empty list."""
+    yield from ()
+    if call.info.name:
+        from fakekube.core.status import not_found
+
+        raise not_found("componentstatuses", call.info.name)
+    call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
+    return Response(body=StoredList(call.view, "ComponentStatusList", {}, (), named=False))
+
+
+def refusal(error: StatusError) -> Response:
+    return Response(error.code, Document(error.to_object()), headers=dict(error.headers), warnings=error.warnings)
+
+
+#: Method -> verb, on a collection and on an object. What is not there is 405.
+COLLECTION_METHODS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def check_route(request: Request, info: RequestInfo, resource: Resource) -> None:
+    """A built-in's paths: raises 404 for one that it has not, 405 for a method that a path has not."""
+    method, name = request.method, info.parts[1] if len(info.parts) > 1 else ""
+    in_namespace = bool(info.namespace) and info.resource != "namespaces"
+    if in_namespace and not resource.namespaced:
+        raise no_such_resource()
+    if info.rest and info.subresource not in ("proxy",):
+        raise no_such_resource()
+    if info.watch_path:
+        if info.subresource or "watch" not in resource.verbs or (name and resource.namespaced and not in_namespace):
+            raise no_such_resource()
+        if method != "GET":
+            raise method_not_allowed()
+        return
+    if not name:
+        verb = COLLECTION_METHODS.get(method)
+        if verb is None or verb not in resource.verbs or (method != "GET" and resource.namespaced and not in_namespace):
+            raise method_not_allowed()
+        return
+    if resource.namespaced and not in_namespace:
+        raise no_such_resource()
+    if info.subresource:
+        found = resource.subresources.get(info.subresource)
+        if found is None:
+            raise no_such_resource()
+        if info.verb not in found.verbs or method == "HEAD":
+            raise method_not_allowed()
+        return
+    verb = OBJECT_METHODS.get(method)
+    if not resource.verbs & set(OBJECT_METHODS.values()):
+        raise no_such_resource()
+    if verb is None or verb not in resource.verbs:
+        raise method_not_allowed()
+
+
+def check_custom_route(request: Request, info: RequestInfo, resource: Resource) -> RequestInfo:
+    """A custom resource's paths, which another handler serves, with refusals of its own."""
+    missing = PlainAnswer(404, "404 page not found\n")
+    name = info.parts[1] if len(info.parts) > 1 else ""
+    in_namespace = bool(info.namespace)
+    if resource.namespaced:
+        writing = info.verb not in ("list", "watch")
+        if not in_namespace and (name or writing):
+            raise missing
+    elif in_namespace:
+        raise missing
+    if info.rest:
+        raise missing
+    if info.subresource and info.subresource not in resource.subresources:
+        raise missing
+    if request.method == "PUT" and not name:
+        raise bad_request("name must be provided")
+    if info.verb not in resource.verbs or (request.method == "POST" and name):
+        why = f'{info.verb} is not supported on resources of kind "{resource.qualified}"'
+        details: Object = {"group": resource.group, "kind": resource.plural}
+        raise StatusError(405, "MethodNotAllowed", why if info.verb else " " + why.lstrip(), details)
+    return info
+
+
+Answer = Generator[Need, Any, Response]

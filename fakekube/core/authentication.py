@@ -1,0 +1,63 @@
+"""Who asks: users, and the tokens that name them (kube-apiserver's `--token-auth-file`)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fakekube.core.status import unauthorized
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user as access rules and review APIs know it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
+
+#: What an in-process caller is unless it says otherwise: allowed everything.
+ADMIN = User("kubernetes-admin", groups=("system:masters", AUTHENTICATED))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAuthenticator:
+    """Static bearer tokens. With none at all everybody is anonymous, whatever they send."""
+
+    tokens: Mapping[str, User] = field(default_factory=dict)
+
+    def authenticate(self, authorization: str | None) -> User:
+        """The user of an Authorization header. Raises 401 Unauthorized for a token that nobody has."""
+        if not self.tokens or not authorization:
+            return ANONYMOUS
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return ANONYMOUS
+        user = self.tokens.get(token.strip())
+        if user is None:
+            raise unauthorized()
+        return user
+
+
+def parse_token_file(lines: Iterable[str]) -> dict[str, User]:
+    """A token file: `token,user,uid,"group1,group2"`, one a line. Raises ValueError naming the line that is wrong."""
+    tokens: dict[str, User] = {}
+    for number, row in enumerate(csv.reader(lines), 1):
+        if not row:
+            continue
+        if len(row) < 3:
+            raise ValueError(f"line {number}: a token file has at least three columns (token, user name, user uid)")
+        token, name, uid = (column.strip() for column in row[:3])
+        if not token or not name:
+            raise ValueError(f"line {number}: token and user name must not be empty")
+        groups = tuple(g.strip() for g in row[3].split(",") if g.strip()) if len(row) > 3 else ()
+        tokens[token] = User(name, uid, (*groups, AUTHENTICATED))
+    return tokens

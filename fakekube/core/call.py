@@ -1,0 +1,97 @@
+"""One request on its way through the server: what every verb needs at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fakekube.core.authentication import User
+from fakekube.core.request import Request, RequestInfo
+from fakekube.core.resource import Resource
+from fakekube.core.response import Response
+from fakekube.core.store import Change, Entry, path_of
+from fakekube.core.strategy import Strategy
+from fakekube.core.watch import View
+
+if TYPE_CHECKING:
+    from fakekube.core.apiserver import ApiServer
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What a request needs before it can go on: that much time (seconds)."""
+
+    seconds: float
+
+
+Need = Delay
+"""What a request may wait for. The core yields it; whoever drives the core resumes it with the answer."""
+
+Step = Generator[Need, Any, Response]
+
+
+class Stamp(Protocol):
+    """What the core may not know of itself: the time, and chance.
+
+    `now` and `micro` are the moment of the request (seconds and microseconds, RFC 3339). `uid`, `suffix` and `fraction`
+    are drawn for a purpose and a key.
+    """
+
+    @property
+    def now(self) -> str: ...
+
+    @property
+    def micro(self) -> str: ...
+
+    def after(self, seconds: float) -> str:
+        """The time `seconds` from now, in whole seconds."""
+
+    def uid(self, key: str) -> str: ...
+
+    def suffix(self, key: str) -> str:
+        """Five characters for a generated name."""
+
+    def fraction(self, purpose: str, key: str) -> float:
+        """A number in [0, 1)."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A request for a resource that exists."""
+
+    server: ApiServer
+    request: Request
+    info: RequestInfo
+    user: User
+    resource: Resource
+    strategy: Strategy
+    stamp: Stamp
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        return self.info.namespace if self.resource.namespaced else ""
+
+    @property
+    def path(self) -> str:
+        """The stored key of the object that the request names."""
+        return path_of(self.namespace, self.info.name)
+
+    @property
+    def view(self) -> View:
+        return self.server.view(self.resource)
+
+    def stored(self) -> Entry | None:
+        return self.server.store.get(self.resource.collection, self.path)
+
+    def commit_create(self, path: str, obj: Object) -> Change:
+        return self.server.committed(self.server.store.create(self.resource.collection, path, obj), self.stamp)
+
+    def commit_update(self, path: str, before: Entry, obj: Object) -> Change:
+        return self.server.committed(self.server.store.update(self.resource.collection, path, before, obj), self.stamp)
+
+    def commit_delete(self, path: str, before: Entry) -> Change:
+        return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.stamp)

@@ -1,0 +1,95 @@
+"""Faults that a real API server may show, made to order: errors, delays, broken connections (`FaultRule`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from fakekube.core.request import RequestInfo
+from fakekube.core.status import StatusError, conflict, forbidden, internal_error, too_many_requests
+
+#: What an error code is answered with; each is something a real server says.
+ERRORS = {
+    403: lambda info: forbidden(info.qualified, info.name, "injected fault"),
+    409: lambda info: conflict(info.qualified, info.name),
+    429: lambda info: too_many_requests(
+        "the server has received too many requests and has asked us to try again later"
+    ),
+    500: lambda info: internal_error("injected fault"),
+    503: lambda info: StatusError(
+        503, "ServiceUnavailable", "the server is currently unable to handle the request", {"retryAfterSeconds": 1}
+    ),
+    504: lambda info: StatusError(
+        504, "Timeout", "the server was unable to return a response in the time allotted", {}
+    ),
+}
+
+RESETS = ("", "before", "after")
+
+
+@dataclass(slots=True)
+class FaultRule:
+    """Which requests to hit, and with what.
+
+    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `after`: let so many matching
+    requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
+    request takes longer; `reset`: break the connection `before` or `after` the work is done.
+    Raises ValueError naming the argument that makes no sense.
+    """
+
+    verb: str = "*"
+    resource: str = "*"
+    name: str = "*"
+    namespace: str = "*"
+    user_agent: str = "*"
+    after: int = 0
+    times: int | None = None
+    error: int | None = None
+    delay: float = 0.0
+    reset: str = ""
+    seen: int = field(default=0, init=False)
+    hits: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.error is not None and self.error not in ERRORS:
+            raise ValueError(f"error={self.error}: a fault can be one of {sorted(ERRORS)}")
+        if self.reset not in RESETS:
+            raise ValueError(f"reset={self.reset!r}: a connection breaks 'before' or 'after' the work is done")
+        if self.delay < 0:
+            raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
+        if self.error is None and not self.delay and not self.reset:
+            raise ValueError("a fault needs an error, a delay or a reset")
+
+    def matches(self, info: RequestInfo, user_agent: str) -> bool:
+        """This request is to be hit; counts it."""
+        pairs = (
+            (info.verb, self.verb),
+            (info.resource, self.resource),
+            (info.name, self.name),
+            (info.namespace, self.namespace),
+            (user_agent, self.user_agent),
+        )
+        if not all(pattern == "*" or fnmatchcase(value, pattern) for value, pattern in pairs):
+            return False
+        self.seen += 1
+        if self.seen <= self.after or (self.times is not None and self.hits >= self.times):
+            return False
+        self.hits += 1
+        return True
+
+
+class Faults:
+    """The rules in force; the first that matches a request hits it."""
+
+    def __init__(self) -> None:
+        self.rules: list[FaultRule] = []
+
+    def take(self, info: RequestInfo, user_agent: str) -> FaultRule | None:
+        for rule in self.rules:
+            if rule.matches(info, user_agent):
+                return rule
+        return None
+
+
+def error_of(rule: FaultRule, info: RequestInfo) -> StatusError | None:
+    return ERRORS[rule.error](info) if rule.error is not None else None

@@ -1,0 +1,165 @@
+"""What Go's `encoding/json` says of text that is no JSON. Only asked after a parse has failed."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_SPACE = " \t\r\n"
+_END = "unexpected end of JSON input"
+
+
+class _Problem(Exception):
+    pass
+
+
+class _Scanner:
+    """A pass over the text that stops at the first character which Go would not take."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def scan(self) -> None:
+        self.value()
+        self.space()
+        if self.at < len(self.text):
+            self.wrong("after top-level value")
+
+    def space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in _SPACE:
+            self.at += 1
+
+    def peek(self) -> str:
+        self.space()
+        if self.at >= len(self.text):
+            raise _Problem(_END)
+        return self.text[self.at]
+
+    def wrong(self, where: str) -> None:
+        if self.at >= len(self.text):
+            raise _Problem(_END)
+        raise _Problem(f"invalid character {quote_char(self.text[self.at])} {where}")
+
+    def value(self) -> None:
+        char = self.peek()
+        if char == "{":
+            self.object()
+        elif char == "[":
+            self.array()
+        elif char == '"':
+            self.string()
+        elif char == "-" or char.isdigit():
+            self.number()
+        elif char in "tfn":
+            self.literal({"t": "true", "f": "false", "n": "null"}[char])
+        else:
+            self.wrong("looking for beginning of value")
+
+    def object(self) -> None:
+        self.at += 1
+        if self.peek() == "}":
+            self.at += 1
+            return
+        while True:
+            if self.peek() != '"':
+                self.wrong("looking for beginning of object key string")
+            self.string()
+            if self.peek() != ":":
+                self.wrong("after object key")
+            self.at += 1
+            self.value()
+            if self.peek() == "}":
+                self.at += 1
+                return
+            if self.peek() != ",":
+                self.wrong("after object key:value pair")
+            self.at += 1
+
+    def array(self) -> None:
+        self.at += 1
+        if self.peek() == "]":
+            self.at += 1
+            return
+        while True:
+            self.value()
+            if self.peek() == "]":
+                self.at += 1
+                return
+            if self.peek() != ",":
+                self.wrong("after array element")
+            self.at += 1
+
+    def string(self) -> None:
+        self.at += 1
+        while True:
+            if self.at >= len(self.text):
+                raise _Problem(_END)
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                return
+            if char < " ":
+                self.wrong("in string literal")
+            self.at += 1
+            if char == "\\":
+                self.escape()
+
+    def escape(self) -> None:
+        if self.at >= len(self.text) or self.text[self.at] not in 'bfnrt\\/"u':
+            self.wrong("in string escape code")
+        if self.text[self.at] == "u":
+            for _ in range(4):
+                self.at += 1
+                if self.at >= len(self.text) or self.text[self.at] not in "0123456789abcdefABCDEF":
+                    self.wrong("in \\u hexadecimal character escape")
+        self.at += 1
+
+    def number(self) -> None:
+        match = _NUMBER.match(self.text, self.at)
+        if not match:
+            self.at += 1
+            self.wrong("in numeric literal")
+            return
+        self.at = match.end()
+        rest = self.text[self.at : self.at + 1]
+        if rest and rest in ".eE":
+            self.at += 1
+            self.wrong("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
+
+    def literal(self, word: str) -> None:
+        for i, expected in enumerate(word):
+            if self.at >= len(self.text):
+                raise _Problem(_END)
+            if self.text[self.at] != expected:
+                self.wrong(f"in literal {word} (expecting {quote_char(expected)})" if i else "")
+            self.at += 1
+
+
+def quote_char(char: str) -> str:
+    """`quoteChar`: a character in single quotes, the quotes themselves escaped as Go does."""
+    if char == "'":
+        return "'\\''"
+    if char == '"':
+        return "'\"'"
+    return "'" + char.encode("unicode_escape").decode() + "'" if not char.isprintable() else f"'{char}'"
+
+
+def syntax_problem(text: str) -> str | None:
+    """Go's message for the first thing wrong with `text`; None where it is JSON after all."""
+    try:
+        _Scanner(text).scan()
+    except _Problem as problem:
+        return str(problem)
+    except RecursionError:
+        return "exceeded max depth"
+    return None
+
+
+def type_name(value: object) -> str:
+    """How Go's decoder names a JSON value in `cannot unmarshal ... into`."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    names: dict[type, str] = {str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")

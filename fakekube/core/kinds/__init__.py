@@ -1,0 +1,16 @@
+"""The strategies of the built-in kinds, by qualified resource name; one module for each group of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fakekube.core.kinds import cluster, configuration, networking, pods, workloads
+from fakekube.core.strategy import Strategy
+
+STRATEGIES: Mapping[str, Strategy] = {
+    **cluster.STRATEGIES,
+    **configuration.STRATEGIES,
+    **networking.STRATEGIES,
+    **pods.STRATEGIES,
+    **workloads.STRATEGIES,
+}

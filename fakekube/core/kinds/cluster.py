@@ -1,0 +1,121 @@
+"""Kinds of the cluster itself: namespaces, nodes, storage, access, API extensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core import crd, names
+from fakekube.core.strategy import Strategy, metadata_field
+
+Object = dict[str, Any]
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+NAMESPACE_FINALIZER = "kubernetes"
+
+
+def _labelled(obj: Object) -> Object:
+    meta = obj["metadata"]
+    labels = {**(meta.get("labels") or {}), NAMESPACE_NAME_LABEL: meta["name"]}
+    return {**obj, "metadata": {**meta, "labels": labels}}
+
+
+def prepare_namespace(obj: Object) -> Object:
+    """Active, with the label that says its name and the finalizer that `/finalize` takes away."""
+    finalizers = list((obj.get("spec") or {}).get("finalizers") or ())
+    if NAMESPACE_FINALIZER not in finalizers:
+        finalizers.append(NAMESPACE_FINALIZER)
+    return {**_labelled(obj), "spec": {"finalizers": finalizers}, "status": {"phase": "Active"}}
+
+
+def prepare_namespace_update(new: Object, old: Object) -> Object:
+    """Spec and status are the server's."""
+    return {**_labelled(new), "spec": old.get("spec") or {}, "status": old.get("status") or {}}
+
+
+def prepare_namespace_status(new: Object, old: Object) -> Object:
+    return {**new, "spec": old.get("spec") or {}}
+
+
+def _phase(obj: Object) -> str:
+    phase: str = (obj.get("status") or {}).get("phase", "")
+    return phase
+
+
+def prepare_node_update(new: Object, old: Object) -> Object:
+    return {**new, "status": old.get("status") or {}}
+
+
+RBAC = Strategy(name_check=names.path_segment_problems, create_on_update=True)
+
+STRATEGIES = {
+    "namespaces": Strategy(
+        name_check=names.dns_label_problems,
+        fields={"status.phase": _phase, "name": metadata_field("name")},
+        fields_message="label",
+        prepare_create=prepare_namespace,
+        prepare_update=prepare_namespace_update,
+        prepare_status_update=prepare_namespace_status,
+        empty={"spec": {}, "status": {}},
+    ),
+    "nodes": Strategy(
+        status_on_create=True,
+        fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
+        fields_message="label",
+        prepare_update=prepare_node_update,
+        empty={"spec": {}, "status": {}},
+    ),
+    "roles.rbac.authorization.k8s.io": RBAC,
+    "rolebindings.rbac.authorization.k8s.io": RBAC,
+    "clusterroles.rbac.authorization.k8s.io": RBAC,
+    "clusterrolebindings.rbac.authorization.k8s.io": RBAC,
+    "persistentvolumes": Strategy(
+        returns_deleted=True, default_status={"phase": "Pending"}, empty={"spec": {}, "status": {}}
+    ),
+    "storageclasses.storage.k8s.io": Strategy(returns_deleted=True),
+    "csidrivers.storage.k8s.io": Strategy(
+        returns_deleted=True, unconditional_update=False, generation=("spec",), empty={"spec": {}}
+    ),
+    "csinodes.storage.k8s.io": Strategy(
+        returns_deleted=True, unconditional_update=False, empty={"spec": {"drivers": None}}
+    ),
+    "csistoragecapacities.storage.k8s.io": Strategy(returns_deleted=True),
+    "volumeattachments.storage.k8s.io": Strategy(returns_deleted=True, unconditional_update=False),
+    "volumeattributesclasses.storage.k8s.io": Strategy(returns_deleted=True),
+    "deviceclasses.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
+    "resourceclaims.resource.k8s.io": Strategy(returns_deleted=True),
+    "resourceclaimtemplates.resource.k8s.io": Strategy(returns_deleted=True),
+    "resourceslices.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
+    "customresourcedefinitions.apiextensions.k8s.io": Strategy(
+        generation=("spec",),
+        unconditional_update=False,
+        prepare_create=crd.prepare,
+        prepare_update=crd.prepare_update,
+    ),
+    "apiservices.apiregistration.k8s.io": Strategy(unconditional_update=False),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
+        generation=("webhooks",), unconditional_update=False
+    ),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
+        generation=("webhooks",), unconditional_update=False
+    ),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": Strategy(
+        generation=("spec",), unconditional_update=False
+    ),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": Strategy(
+        generation=("spec",), unconditional_update=False
+    ),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": Strategy(
+        generation=("spec",), unconditional_update=False
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Strategy(
+        generation=("spec",), unconditional_update=False
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
+    "certificatesigningrequests.certificates.k8s.io": Strategy(
+        fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName", "")},
+        fields_message="label",
+    ),
+    "runtimeclasses.node.k8s.io": Strategy(unconditional_update=False),
+    "priorityclasses.scheduling.k8s.io": Strategy(constant_generation=True),
+}

@@ -1,0 +1,172 @@
+"""metadata: what the server sets, keeps and refuses (`apiserver/pkg/registry/rest`, apimachinery `api/validation/objectmeta`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core import names
+from fakekube.core.status import FieldError, field_forbidden, field_invalid, field_required, quoted
+
+Object = dict[str, Any]
+
+#: Total size of annotations, keys and values, in bytes.
+ANNOTATIONS_LIMIT = 256 * 1024
+
+#: A generated name is the prefix, cut to this many characters, and five random ones (`SimpleNameGenerator`).
+GENERATED_PREFIX_LIMIT = 58
+
+#: Finalizers that need no domain.
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+#: The order in which metadata is shown, as the real server writes it.
+_SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def validate(
+    meta: Object, *, namespaced: bool, namespace: str, name_check: names.NameCheck, path: str = "metadata"
+) -> list[FieldError]:
+    """`ValidateObjectMetaAccessor`: the names, and all that does not depend on an older version."""
+    errors: list[FieldError] = []
+    generate_name = meta.get("generateName") or ""
+    if generate_name:
+        errors += [field_invalid(f"{path}.generateName", generate_name, p) for p in name_check(generate_name, True)]
+    name = meta.get("name") or ""
+    if not name:
+        errors.append(field_required(f"{path}.name", "name or generateName is required"))
+    else:
+        errors += [field_invalid(f"{path}.name", name, problem) for problem in name_check(name, False)]
+    if namespaced:
+        if not namespace:
+            errors.append(field_required(f"{path}.namespace"))
+        else:
+            problems = names.dns_label_problems(namespace)
+            errors += [field_invalid(f"{path}.namespace", namespace, problem) for problem in problems]
+    elif namespace:
+        errors.append(field_forbidden(f"{path}.namespace", "not allowed on this type"))
+    generation = meta.get("generation") or 0
+    if generation < 0:
+        errors.append(field_invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+    errors += label_errors(meta.get("labels"), f"{path}.labels")
+    errors += annotation_errors(meta.get("annotations"), f"{path}.annotations")
+    errors += owner_errors(meta.get("ownerReferences"), f"{path}.ownerReferences")
+    errors += finalizer_errors(meta.get("finalizers"), f"{path}.finalizers")
+    return errors
+
+
+def label_errors(labels: Object | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for key, value in sorted((labels or {}).items()):
+        errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key)]
+        errors += [field_invalid(path, value, problem) for problem in names.label_value_problems(value)]
+    return errors
+
+
+def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in sorted((annotations or {}).items()):
+        errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key.lower())]
+        size += len(key) + len(value)
+    if size > ANNOTATIONS_LIMIT:
+        text = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
+        errors.append(FieldError(path, "FieldValueTooLong", text))
+    return errors
+
+
+def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
+    """Each complete, and at most one of them the controller."""
+    errors: list[FieldError] = []
+    controllers: list[str] = []
+    for i, owner in enumerate(owners or ()):
+        here = f"{path}[{i}]"
+        api_version = owner.get("apiVersion") or ""
+        group, _, version = api_version.rpartition("/")
+        if not version:
+            errors.append(field_invalid(f"{here}.apiVersion", api_version, "version must not be empty"))
+        kind = owner.get("kind") or ""
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                errors.append(field_invalid(f"{here}.{field}", owner.get(field) or "", "must not be empty"))
+        if (group, kind) == ("", "Event"):
+            shown = f"/{version}, Kind=Event is disallowed from being an owner"
+            errors.append(field_invalid(here, owner, shown))
+        if owner.get("controller"):
+            controllers.append(f"{kind}/{owner.get('name') or ''}")
+    if len(controllers) > 1:
+        first, second = controllers[:2]
+        why = f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
+        errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {quoted(owners)}: {why}"))
+    return errors
+
+
+def finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    present = set(finalizers or ())
+    for i, finalizer in enumerate(finalizers or ()):
+        here = f"{path}[{i}]"
+        problems = names.qualified_name_problems(finalizer)
+        errors += [field_invalid(path, finalizer, problem) for problem in problems]
+        if not problems and "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(field_invalid(here, finalizer, why))
+    if {"orphan", "foregroundDeletion"} <= present:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(field_invalid(path, list(finalizers or ()), why))
+    return errors
+
+
+def validate_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
+    """`ValidateObjectMetaAccessorUpdate`: what may not change once it stands."""
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp") is not None:
+        added = [f for f in new.get("finalizers") or () if f not in (old.get("finalizers") or ())]
+        if added:
+            shown = "[]string{" + ", ".join(f'"{one}"' for one in added) + "}"
+            why = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
+            errors.append(field_forbidden(f"{path}.finalizers", why))
+    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(field) != old.get(field):
+            errors.append(field_invalid(f"{path}.{field}", new.get(field), "field is immutable"))
+    if (new.get("generation") or 0) < (old.get("generation") or 0):
+        errors.append(field_invalid(f"{path}.generation", new.get("generation"), "must not be decremented"))
+    errors += label_errors(new.get("labels"), f"{path}.labels")
+    errors += annotation_errors(new.get("annotations"), f"{path}.annotations")
+    errors += owner_errors(new.get("ownerReferences"), f"{path}.ownerReferences")
+    errors += finalizer_errors(new.get("finalizers"), f"{path}.finalizers")
+    return errors
+
+
+def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
+    """The metadata of an object at its creation: what the client may not set is gone, what the server sets is there."""
+    kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
+    kept.pop("resourceVersion", None)
+    kept.pop("managedFields", None)
+    kept["name"] = name
+    if namespace:
+        kept["namespace"] = namespace
+    else:
+        kept.pop("namespace", None)
+    kept["uid"] = uid
+    kept["creationTimestamp"] = now
+    return tidy(kept)
+
+
+def kept_on_update(new: Object, old: Object) -> Object:
+    """The metadata of an update, with what the server owns as it was (`rest.BeforeUpdate`)."""
+    meta = {key: value for key, value in new.items() if key != "selfLink"}
+    for field in ("uid", "creationTimestamp"):
+        if not meta.get(field):
+            meta[field] = old[field]
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "resourceVersion"):
+        if field in old:
+            meta[field] = old[field]
+        else:
+            meta.pop(field, None)
+    if "managedFields" in old:
+        meta.setdefault("managedFields", old["managedFields"])
+    return tidy(meta)
+
+
+def tidy(meta: Object) -> Object:
+    """Without what Go's `omitempty` leaves out: empty strings, maps and lists."""
+    return {k: v for k, v in meta.items() if v or (v == 0 and k == "deletionGracePeriodSeconds")}

@@ -1,0 +1,171 @@
+"""JSON Patch (RFC 6902) with the leniencies of the real server's library (evanphx/json-patch v4).
+
+A missing member tests equal to null, is replaced by being added, and is copied as null; negative list positions count from
+the end. Operations work on copies of the paths that they touch: the document given is never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core import gojson
+from fakekube.core.status import StatusError, bad_request, patch_rejected
+
+#: More operations than this are refused (`maxJSONPatchOperations`).
+MAX_OPERATIONS = 10_000
+
+_ABSENT = object()
+
+
+def check(patch: Any) -> list[dict[str, Any]]:
+    """The operations of a decoded patch document. Raises 400 where it is no list of objects, 413 where it is too long."""
+    if not isinstance(patch, list):
+        what = gojson.type_name(patch)
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
+        )
+    for operation in patch:
+        if operation is not None and not isinstance(operation, dict):
+            what = gojson.type_name(operation)
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {what} into Go value of type handlers.jsonPatchOp"
+            )
+    if len(patch) > MAX_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    return [operation or {} for operation in patch]
+
+
+def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The document after all operations. Raises 422 where one does not apply; then nothing of it counts."""
+    for operation in operations:
+        run = OPERATIONS.get(operation.get("op"))  # type: ignore[arg-type]
+        path = operation.get("path")
+        if run is None or not isinstance(path, str):
+            raise patch_rejected()
+        document = run(document, _tokens(path), operation)
+    return document
+
+
+def _tokens(pointer: str) -> list[str]:
+    if pointer == "":
+        return []
+    if not pointer.startswith("/"):
+        raise patch_rejected()
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+
+
+def _position(items: list[Any], token: str, *, inserting: bool = False) -> int:
+    """A list position; -1 is the last item (or, inserting, before the end by one more)."""
+    try:
+        index = int(token)
+    except ValueError:
+        raise patch_rejected() from None
+    size = len(items) + (1 if inserting else 0)
+    if index < -size or index >= size:
+        raise patch_rejected()
+    return index + size if index < 0 else index
+
+
+def _child(parent: Any, token: str) -> Any:
+    if isinstance(parent, dict):
+        return parent.get(token, _ABSENT)
+    if isinstance(parent, list):
+        return parent[_position(parent, token)]
+    raise patch_rejected()
+
+
+def _get(document: Any, tokens: list[str]) -> Any:
+    """What stands at a pointer; a missing last member is _ABSENT, a missing parent an error."""
+    for i, token in enumerate(tokens):
+        document = _child(document, token)
+        if document is _ABSENT and i < len(tokens) - 1:
+            raise patch_rejected()
+    return document
+
+
+def _edit(document: Any, tokens: list[str], change: Any) -> Any:
+    """The document with `change(parent copy, last token)` done at the parent of a pointer."""
+    if not tokens:
+        raise patch_rejected()
+    token, rest = tokens[0], tokens[1:]
+    if not isinstance(document, dict | list):
+        raise patch_rejected()
+    copy: Any = document.copy()
+    if not rest:
+        change(copy, token)
+        return copy
+    child = _child(document, token)
+    if child is _ABSENT or child is None:
+        raise patch_rejected()
+    key = token if isinstance(copy, dict) else _position(copy, token)
+    copy[key] = _edit(child, rest, change)
+    return copy
+
+
+def _put(value: Any) -> Any:
+    def change(parent: Any, token: str) -> None:
+        if isinstance(parent, dict):
+            parent[token] = value
+        elif token == "-":
+            parent.append(value)
+        else:
+            parent.insert(_position(parent, token, inserting=True), value)
+
+    return change
+
+
+def _add(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = operation.get("value")
+    return _edit(document, tokens, _put(value)) if tokens else value
+
+
+def _remove(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    def change(parent: Any, token: str) -> None:
+        if isinstance(parent, dict):
+            if token not in parent:
+                raise patch_rejected()
+            del parent[token]
+        else:
+            del parent[_position(parent, token)]
+
+    return _edit(document, tokens, change)
+
+
+def _replace(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = operation.get("value")
+
+    def change(parent: Any, token: str) -> None:
+        parent[token if isinstance(parent, dict) else _position(parent, token)] = value
+
+    return _edit(document, tokens, change) if tokens else value
+
+
+def _from(operation: dict[str, Any]) -> list[str]:
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise patch_rejected()
+    return _tokens(source)
+
+
+def _move(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    source = _from(operation)
+    value = _get(document, source)
+    return _add(_remove(document, source, {}), tokens, {"value": None if value is _ABSENT else value})
+
+
+def _copy(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = _get(document, _from(operation))
+    return _add(document, tokens, {"value": None if value is _ABSENT else value})
+
+
+def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = _get(document, tokens)
+    have = None if value is _ABSENT else value
+    want = operation.get("value")
+    if have != want or isinstance(have, bool) is not isinstance(want, bool):
+        raise patch_rejected()
+    return document
+
+
+OPERATIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, "copy": _copy, "test": _test}

@@ -1,0 +1,27 @@
+"""JSON merge patch (RFC 7386)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def apply(document: Any, patch: Any) -> Any:
+    """`document` with `patch` merged in: null deletes a member, maps merge, anything else replaces."""
+    if not isinstance(patch, dict):
+        return _without_nulls_in_maps(patch)
+    merged = dict(document) if isinstance(document, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = apply(merged.get(key), value)
+    return merged
+
+
+def _without_nulls_in_maps(value: Any) -> Any:
+    """What a patch brings anew keeps the nulls of its lists, but not those of its maps."""
+    if isinstance(value, dict):
+        return {k: _without_nulls_in_maps(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [_without_nulls_in_maps(v) for v in value]
+    return value

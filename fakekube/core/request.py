@@ -1,0 +1,153 @@
+"""A request, and what it is about: path and method taken apart (`apiserver/pkg/endpoints/request.RequestInfo`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from fakekube.core.authentication import ANONYMOUS, User
+
+Query = Mapping[str, Sequence[str]]
+
+#: HTTP method -> verb of a request that names one object.
+VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What comes in, over whichever transport. `body` is bytes (HTTP) or a decoded object (direct).
+
+    Header names are in lower case. `path` is already unquoted.
+    """
+
+    method: str
+    path: str
+    query: Query = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = b""
+    user: User = ANONYMOUS
+
+    def option(self, name: str) -> str | None:
+        """The first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else None
+
+    @property
+    def user_agent(self) -> str:
+        return self.headers.get("user-agent", "")
+
+
+def parse_query(text: str) -> Query:
+    """A raw query string as name -> values; blank values count."""
+    return parse_qs(text, keep_blank_values=True) if text else {}
+
+
+def unquoted(path: str) -> str:
+    return unquote(path) if "%" in path else path
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """Who asks for what: the words in which access is decided and requests are logged.
+
+    For a path outside the resources `is_resource` is false and only `verb` (the method in lower case) and `path` say
+    something. `watch_path` marks the old `/watch/` paths. `parts` are the segments behind the version.
+    """
+
+    verb: str
+    path: str
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    watch_path: bool = False
+    parts: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    """What stands behind the subresource."""
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+def parse(request: Request) -> RequestInfo:
+    """Take a request's path and method apart. It names what was asked, not whether that exists."""
+    path = request.path
+    plain = RequestInfo(request.method.lower(), path)
+    segments = [part for part in path.split("/") if part]
+    if len(segments) >= 3 and segments[0] == "api":
+        group, version, parts = "", segments[1], segments[2:]
+    elif len(segments) >= 4 and segments[0] == "apis":
+        group, version, parts = segments[1], segments[2], segments[3:]
+    else:
+        return plain
+    watch_path = parts[0] == "watch"
+    if watch_path:
+        parts = parts[1:]
+        if not parts:
+            return plain
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 1:
+        namespace = parts[1]
+        # /namespaces/NAME and its subresources are about the namespace itself
+        if len(parts) > 2 and not (len(parts) == 3 and parts[2] in ("status", "finalize") and group == ""):
+            parts = parts[2:]
+    resource, name, subresource, rest = _named(parts)
+    return RequestInfo(
+        verb=_verb(request, name, watch_path),
+        path=path,
+        is_resource=True,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=resource,
+        name=name or _selected_name(request, name, watch_path),
+        subresource=subresource,
+        watch_path=watch_path,
+        parts=tuple(parts),
+        rest=rest,
+    )
+
+
+def _named(parts: list[str]) -> tuple[str, str, str, tuple[str, ...]]:
+    padded = [*parts[:3], "", "", ""]
+    return padded[0], padded[1], padded[2], tuple(parts[3:])
+
+
+def _verb(request: Request, name: str, watch_path: bool) -> str:
+    if watch_path:
+        return "watch"
+    verb = VERBS.get(request.method, "")
+    if not name:
+        if verb == "get":
+            return "watch" if watching(request) else "list"
+        if verb == "delete":
+            return "deletecollection"
+    return verb
+
+
+def watching(request: Request) -> bool:
+    """`watch` takes any value but 0 and false for yes (Go's conversion of query parameters to booleans)."""
+    value = request.option("watch")
+    return value is not None and value.lower() not in ("0", "false")
+
+
+def _selected_name(request: Request, name: str, watch_path: bool) -> str:
+    """A collection request whose field selector asks for one name is about that name: roles may grant just this."""
+    if _verb(request, name, watch_path) not in ("list", "watch", "deletecollection"):
+        return ""
+    text = request.option("fieldSelector")
+    if not text or "metadata.name" not in text:
+        return ""
+    from fakekube.core.selectors import parse_fields
+    from fakekube.core.status import StatusError
+
+    try:
+        return parse_fields(text).required("metadata.name") or ""
+    except StatusError:
+        return ""

@@ -1,0 +1,63 @@
+"""Every request that was answered: what an audit log keeps, to be asked by tests."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fakekube.core.request import RequestInfo
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """One answered request. `at`: seconds on the server's clock. `revision`: the store's after it."""
+
+    at: float
+    verb: str
+    resource: str
+    group: str
+    namespace: str
+    name: str
+    subresource: str
+    user: str
+    user_agent: str
+    code: int
+    reason: str
+    path: str
+    revision: int
+    trace: str = ""
+    """Which reconcile made it, where the client says so."""
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/{self.name}".strip("/")
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {what or self.path} {where} -> {self.code} {self.reason}".strip()
+
+
+class RequestLog:
+    """The last `limit` records, oldest first."""
+
+    def __init__(self, limit: int = 100_000) -> None:
+        self._records: deque[RequestRecord] = deque(maxlen=limit)
+
+    def __iter__(self) -> Iterator[RequestRecord]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def append(self, record: RequestRecord) -> None:
+        self._records.append(record)
+
+    def clear(self) -> None:
+        self._records.clear()
+
+
+def record(
+    at: float, info: RequestInfo, user: str, user_agent: str, code: int, reason: str, revision: int, trace: str = ""
+) -> RequestRecord:
+    return RequestRecord(
+        at, info.verb, info.resource, info.group, info.namespace, info.name, info.subresource,
+        user, user_agent, code, reason, info.path, revision, trace,
+    )  # fmt: skip

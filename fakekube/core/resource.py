@@ -1,0 +1,58 @@
+"""What a server serves: one Resource for each group, version and plural."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object (`status`, `scale`): its verbs and the kind that it speaks."""
+
+    name: str
+    kind: str
+    group: str
+    version: str
+    verbs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind in one version, as discovery lists it.
+
+    `collection` names where its objects are stored; several versions, and the two groups of Event, share one.
+    `custom` tells a kind that a CustomResourceDefinition made.
+    """
+
+    group: str
+    version: str
+    plural: str
+    singular: str
+    kind: str
+    list_kind: str
+    namespaced: bool
+    verbs: frozenset[str]
+    collection: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    custom: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """`configmaps`, `deployments.apps`: how errors name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def __repr__(self) -> str:
+        return f"<Resource {self.plural}.{self.version}.{self.group}>"
+
+
+def qualify(plural: str, group: str) -> str:
+    """The plural with its group behind it, where it has one."""
+    return f"{plural}.{group}" if group else plural

@@ -1,0 +1,105 @@
+"""Questions that a client may ask and nobody stores: access reviews, and who it is itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core.authentication import User
+from fakekube.core.body import decode_object
+from fakekube.core.call import Call, Step
+from fakekube.core.options import parse_write_options
+from fakekube.core.request import RequestInfo
+from fakekube.core.response import Document, Response
+from fakekube.core.status import FieldError, bad_request, field_invalid, invalid
+
+Object = dict[str, Any]
+
+
+def _review(call: Call) -> Object:
+    options = parse_write_options(call.request, "CreateOptions")
+    return decode_object(call, field_validation=options.field_validation)
+
+
+def _answer(call: Call, review: Object, status: Object) -> Response:
+    meta = {**(review.get("metadata") or {}), "creationTimestamp": None}
+    shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
+    return Response(201, Document({**shown, "status": status}))
+
+
+def asked(spec: Object, *, namespace: str = "") -> RequestInfo:
+    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice."""
+    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    errors: list[FieldError] = []
+    if resource is not None and other is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        errors.append(field_invalid("spec.nonResourceAttributes", other, why))
+    if resource is None and other is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        errors.append(field_invalid("spec.resourceAttributes", None, why))
+    if errors:
+        raise invalid("authorization.k8s.io", "SelfSubjectAccessReview", "", errors)
+    if resource is None:
+        assert other is not None
+        return RequestInfo(other.get("verb", ""), other.get("path", ""))
+    return RequestInfo(
+        verb=resource.get("verb", ""),
+        path="",
+        is_resource=True,
+        group=resource.get("group", ""),
+        version=resource.get("version", ""),
+        namespace=resource.get("namespace", "") or namespace,
+        resource=resource.get("resource", ""),
+        name=resource.get("name", ""),
+        subresource=resource.get("subresource", ""),
+    )
+
+
+def _decided(call: Call, user: User, info: RequestInfo) -> Object:
+    decision = call.server.decide(user, info)
+    status: Object = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    return status
+
+
+def self_subject_access_review(call: Call) -> Step:
+    yield from ()
+    review = _review(call)
+    return _answer(call, review, _decided(call, call.user, asked(review.get("spec") or {})))
+
+
+def subject_access_review(call: Call) -> Step:
+    yield from ()
+    review = _review(call)
+    spec = review.get("spec") or {}
+    user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
+    if not user.name and not user.groups:
+        why = "at least one of user or group must be specified"
+        raise invalid("authorization.k8s.io", call.resource.kind, "", [field_invalid("spec.user", "", why)])
+    info = asked(spec)
+    if call.namespace and info.namespace != call.namespace:
+        raise bad_request("spec.resourceAttributes.namespace must match namespace")
+    return _answer(call, review, _decided(call, user, info))
+
+
+def self_subject_review(call: Call) -> Step:
+    yield from ()
+    review = _review(call)
+    user: Object = {"username": call.user.name}
+    if call.user.uid:
+        user["uid"] = call.user.uid
+    if call.user.groups:
+        user["groups"] = list(call.user.groups)
+    if call.user.extra:
+        user["extra"] = {key: list(values) for key, values in call.user.extra.items()}
+    meta = {**(review.get("metadata") or {}), "creationTimestamp": call.stamp.now}
+    shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
+    return Response(201, Document({**shown, "status": {"userInfo": user}}))
+
+
+REVIEWS = {
+    "selfsubjectaccessreviews.authorization.k8s.io": self_subject_access_review,
+    "subjectaccessreviews.authorization.k8s.io": subject_access_review,
+    "localsubjectaccessreviews.authorization.k8s.io": subject_access_review,
+    "selfsubjectreviews.authentication.k8s.io": self_subject_review,
+}

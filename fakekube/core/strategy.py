@@ -1,0 +1,127 @@
+"""What a kind does differently: who may write what, when generation moves, what a delete answers.
+
+A Strategy is data, with functions only where a kind has a rule that is its own (`kinds`). It follows the strategies below
+kubernetes `pkg/registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekube.core import names
+from fakekube.core.resource import Resource
+from fakekube.core.status import FieldError, StatusError, bad_request
+
+Object = dict[str, Any]
+
+Prepare = Callable[[Object], Object]
+"""The object of a create, as the kind stores it."""
+
+PrepareUpdate = Callable[[Object, Object], Object]
+"""The object of an update, given also the stored one."""
+
+Fields = Mapping[str, Callable[[Object], str]]
+"""Fields that can be selected by, and how each reads an object."""
+
+
+def _no_errors(obj: Object) -> list[FieldError]:
+    return []
+
+
+def _no_update_errors(new: Object, old: Object) -> list[FieldError]:
+    return []
+
+
+def as_is(obj: Object) -> Object:
+    return obj
+
+
+def update_as_is(new: Object, old: Object) -> Object:
+    return new
+
+
+def _no_warnings(obj: Object) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The rules of one kind; the defaults are those of most.
+
+    `generation`: the top-level fields whose change moves metadata.generation (none: the kind has no generation);
+    `annotations_count` adds the annotations to them, `constant_generation` sets 1 and leaves it.
+    `create_on_update`: a PUT of what is missing creates it. `unconditional_update`: a PUT may come without a
+    resourceVersion. `returns_deleted`: a delete answers with the object. `deletes_collection`: DELETE on the collection.
+    `status_on_create`: a create may bring a status. `other_fields_refused`: how an unknown field of a selector is refused.
+    """
+
+    name_check: names.NameCheck = names.dns_subdomain_problems
+    generation: tuple[str, ...] = ()
+    annotations_count: bool = False
+    constant_generation: bool = False
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    returns_deleted: bool = False
+    status_on_create: bool = False
+    default_status: Object | None = None
+    status_keeps: tuple[str, ...] = ("generation",)
+    """What of metadata a write through /status does not change."""
+    graceful: bool = False
+    fields: Fields = field(default_factory=dict)
+    fields_message: str = "known"
+    prepare_create: Prepare = as_is
+    prepare_update: PrepareUpdate = update_as_is
+    prepare_status_update: PrepareUpdate = update_as_is
+    validate: Callable[[Object], list[FieldError]] = _no_errors
+    validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    warnings: Callable[[Object], list[str]] = _no_warnings
+    empty: Object = field(default_factory=dict)
+    """What even an empty object of the kind shows (Go fields without omitempty)."""
+
+
+DEFAULT = Strategy()
+
+
+def metadata_field(key: str) -> Callable[[Object], str]:
+    return lambda obj: obj["metadata"].get(key, "")
+
+
+METADATA_FIELDS: Fields = {"metadata.name": metadata_field("name"), "metadata.namespace": metadata_field("namespace")}
+
+
+def field_reader(strategy: Strategy) -> Callable[[Object, str], str]:
+    """Reads the fields that the kind offers to selectors."""
+    fields = {**METADATA_FIELDS, **strategy.fields}
+    return lambda obj, name: fields[name](obj)
+
+
+def check_fields(strategy: Strategy, resource: Resource, asked: list[str]) -> None:
+    """Raises 400 for a field that the kind does not offer."""
+    for name in asked:
+        if name in strategy.fields:
+            continue
+        own = strategy.fields_message == "label"
+        if name == "metadata.name" or (name == "metadata.namespace" and (resource.namespaced or not own)):
+            continue
+        raise unknown_field(strategy, name)
+
+
+def unknown_field(strategy: Strategy, name: str) -> StatusError:
+    """Kinds with fields of their own refuse in other words than those with just the metadata."""
+    if strategy.fields_message == "label":
+        return bad_request(f"field label not supported: {name}")
+    return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+
+def next_generation(strategy: Strategy, resource: Resource, new: Object, old: Object) -> int | None:
+    """The generation of an update: one more where a field that counts differs."""
+    if not strategy.generation and not resource.custom:
+        generation: int | None = old["metadata"].get("generation")
+        return generation
+    current: int = old["metadata"].get("generation") or 0
+    changed = any(new.get(part) != old.get(part) for part in strategy.generation)
+    if strategy.annotations_count and not changed:
+        changed = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
+    return current + 1 if changed else current

@@ -1,0 +1,112 @@
+"""POST to a collection (`registry/generic/registry.Store.Create`, `rest.BeforeCreate`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core import admission, objectmeta
+from fakekube.core.body import check_place, decode_object
+from fakekube.core.call import Call, Step
+from fakekube.core.options import WriteOptions, parse_write_options
+from fakekube.core.response import Response, StoredObject
+from fakekube.core.status import StatusError, already_exists, invalid
+from fakekube.core.store import Entry, path_of
+
+Object = dict[str, Any]
+
+#: How often a generated name that is taken is drawn anew (`maxNameGenerationCreateAttempts`).
+NAME_ATTEMPTS = 8
+
+
+def create(call: Call) -> Step:
+    options = parse_write_options(call.request, "CreateOptions")
+    obj = decode_object(call, field_validation=options.field_validation)
+    obj = check_place(call, obj, naming=False)
+    return (yield from store_new(call, obj, options))
+
+
+def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
+    """Admit, complete, check and store a new object; 201 with what was stored."""
+    name = obj["metadata"].get("name") or ""
+    obj = yield from admission.mutate(call, obj, None)
+    admission.namespace_lifecycle_create(call, name)
+    if obj["metadata"].get("resourceVersion") not in (None, "", "0") and _is_number(obj["metadata"]["resourceVersion"]):
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+    generate_name = obj["metadata"].get("generateName") or ""
+    for attempt in range(NAME_ATTEMPTS):
+        named = name or generated(call, generate_name)
+        complete = completed(call, obj, named)
+        check_new(call, complete)
+        yield from admission.validate(call, complete, None)
+        path = path_of(call.namespace, named)
+        existing = call.server.store.get(call.resource.collection, path)
+        if existing is None:
+            break
+        if name or not generate_name or attempt == NAME_ATTEMPTS - 1:
+            raise _taken(call, named, existing)
+    call.warnings += call.strategy.warnings(complete)
+    if options.dry_run:
+        entry = Entry(0, complete)
+    else:
+        change = call.commit_create(path, complete)
+        assert change.after is not None
+        entry = change.after
+    return Response(201, StoredObject(entry, call.view))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _taken(call: Call, name: str, existing: Entry) -> StatusError:
+    error = already_exists(call.resource.qualified, name)
+    if existing.object["metadata"].get("deletionTimestamp"):
+        return StatusError(409, "AlreadyExists", f"object is being deleted: {error.message}", error.details)
+    return error
+
+
+def generated(call: Call, prefix: str) -> str:
+    """The prefix, cut to leave room, and five random characters."""
+    if not prefix:
+        return ""
+    suffix = call.stamp.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
+    return prefix[: objectmeta.GENERATED_PREFIX_LIMIT if _label_named(call) else 248] + suffix
+
+
+def _label_named(call: Call) -> bool:
+    from fakekube.core import names
+
+    return call.strategy.name_check in (names.dns_label_problems, names.dns1035_label_problems)
+
+
+def completed(call: Call, obj: Object, name: str) -> Object:
+    """As the kind's strategy and the server complete it."""
+    strategy, stamp = call.strategy, call.stamp
+    key = f"{call.resource.collection}/{path_of(call.namespace, name)}"
+    meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=stamp.uid(key), now=stamp.now)
+    if strategy.generation or strategy.constant_generation or call.resource.custom:
+        meta["generation"] = 1
+    obj = {**obj, "metadata": meta}
+    if _status_apart(call) and not strategy.status_on_create:
+        obj = {key: value for key, value in obj.items() if key != "status"}
+        if strategy.default_status is not None:
+            obj["status"] = strategy.default_status
+    return strategy.prepare_create(obj)
+
+
+def _status_apart(call: Call) -> bool:
+    return "status" in call.resource.subresources
+
+
+def check_new(call: Call, obj: Object) -> None:
+    """Raises 422 with every cause."""
+    meta = obj["metadata"]
+    errors = objectmeta.validate(
+        meta,
+        namespaced=call.resource.namespaced,
+        namespace=call.namespace,
+        name_check=call.strategy.name_check,
+    )
+    errors += call.strategy.validate(obj)
+    if errors:
+        raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)

@@ -1,0 +1,191 @@
+"""PUT of an object, and what every change of one goes through (`registry.Store.Update`, `rest.BeforeUpdate`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core import admission, objectmeta
+from fakekube.core.body import check_place, decode_object
+from fakekube.core.call import Call, Step
+from fakekube.core.options import WriteOptions, parse_write_options
+from fakekube.core.response import Response, StoredObject
+from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
+from fakekube.core.store import Entry
+from fakekube.core.strategy import next_generation
+from fakekube.core.verbs.create import store_new
+
+Object = dict[str, Any]
+
+
+def update(call: Call) -> Step:
+    options = parse_write_options(call.request, "UpdateOptions")
+    obj = decode_object(call, field_validation=options.field_validation)
+    obj = check_place(call, obj, naming=True)
+    while True:
+        existing = call.stored()
+        if existing is None:
+            return (yield from _create_on_update(call, obj, options))
+        check_version(
+            call, obj, existing, unconditional=call.strategy.unconditional_update and not call.resource.custom
+        )
+        check_uid(call, obj, existing)
+        response: Response | None = yield from store_changed(call, obj, existing, options)
+        if response is not None:
+            return response
+
+
+def _create_on_update(call: Call, obj: Object, options: WriteOptions) -> Step:
+    if not call.strategy.create_on_update or call.info.subresource:
+        raise not_found(call.resource.qualified, call.info.name)
+    uid = obj["metadata"].get("uid")
+    if uid:
+        raise conflict(call.resource.qualified, call.info.name, _storage_error(call, uid, ""))
+    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return (yield from store_new(call, {**obj, "metadata": meta}, options))
+
+
+def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bool) -> None:
+    """Optimistic concurrency. Raises 409, or 422 where the kind demands a resourceVersion and there is none."""
+    text = obj["metadata"].get("resourceVersion") or ""
+    if text and not (text.isascii() and text.isdigit()):
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+    if not text or int(text) == 0:
+        if not unconditional:
+            resource = call.resource
+            error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_resource(resource.group, resource.plural, call.info.name, error)
+    elif int(text) != existing.revision:
+        raise conflict(call.resource.qualified, call.info.name)
+
+
+def invalid_resource(group: str, plural: str, name: str, error: Any) -> StatusError:
+    """Errors of the storage name the resource where others name the kind."""
+    return invalid(group, plural, name, [error])
+
+
+def check_uid(call: Call, obj: Object, existing: Entry) -> None:
+    """An update for another object of the same name. Raises 409 in the storage's words."""
+    uid = obj["metadata"].get("uid")
+    have = existing.object["metadata"]["uid"]
+    if uid and uid != have:
+        raise conflict(call.resource.qualified, call.info.name, _storage_error(call, uid, have))
+
+
+def _storage_error(call: Call, wanted: str, have: str) -> str:
+    key = f"/registry/{storage_prefix(call)}/{call.path}"
+    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {have}"
+    return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+
+
+def storage_prefix(call: Call) -> str:
+    """How the real server's storage names the collection, in its error messages."""
+    resource = call.resource
+    if resource.custom or resource.group in GROUPED_PREFIXES:
+        return f"{resource.group}/{resource.plural}"
+    return SPECIAL_PREFIXES.get(resource.collection, resource.plural)
+
+
+#: Collections whose storage key is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).
+SPECIAL_PREFIXES = {
+    "replicationcontrollers": "controllers",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "services": "services/specs",
+    "ingresses.networking.k8s.io": "ingress",
+}
+GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOptions) -> Any:
+    """Complete, check and store a changed object. None: while it waited somebody else wrote; start over."""
+    old = existing.object
+    obj = changed(call, obj, old)
+    obj = yield from admission.mutate(call, obj, old)
+    check_changed(call, obj, old)
+    yield from admission.validate(call, obj, old)
+    if call.stored() is not existing:
+        return None
+    if is_finished(obj) and not obj["metadata"].get("finalizers") and old["metadata"].get("deletionTimestamp"):
+        entry = Entry(existing.revision, obj)
+        if not options.dry_run:
+            call.commit_delete(call.path, existing)
+        return Response(body=StoredObject(entry, call.view))
+    call.warnings += call.strategy.warnings(obj)
+    if obj == old or options.dry_run:
+        entry = existing if obj == old else Entry(existing.revision, obj)
+        return Response(body=StoredObject(entry, call.view))
+    change = call.commit_update(call.path, existing, obj)
+    assert change.after is not None
+    return Response(body=StoredObject(change.after, call.view))
+
+
+def is_finished(obj: Object) -> bool:
+    """Being deleted, with no grace left: it goes when its finalizers do (`rest.ShouldDeleteDuringUpdate`)."""
+    meta = obj["metadata"]
+    return (
+        bool(meta.get("deletionTimestamp"))
+        and not meta.get("deletionGracePeriodSeconds")
+        and not (obj.get("spec") or {}).get("finalizers")
+    )
+
+
+def changed(call: Call, obj: Object, old: Object) -> Object:
+    """As it would be stored: what the server owns is kept, the other half of a status split comes from the stored object."""
+    strategy, resource = call.strategy, call.resource
+    if call.info.subresource == "status":
+        merged = status_written(call, obj, old)
+        merged = strategy.prepare_status_update(merged, old)
+        generation = old["metadata"].get("generation")
+    else:
+        merged = {**obj, "metadata": objectmeta.kept_on_update(obj["metadata"], old["metadata"])}
+        if "status" in resource.subresources:
+            merged.pop("status", None)
+            if "status" in old:
+                merged["status"] = old["status"]
+        merged = strategy.prepare_update(merged, old)
+        generation = next_generation(strategy, resource, merged, old)
+        if resource.custom:
+            generation = custom_generation(resource, merged, old)
+    if generation is not None:
+        merged["metadata"] = {**merged["metadata"], "generation": generation}
+    return merged
+
+
+def custom_generation(resource: Any, new: Object, old: Object) -> int:
+    """Anything but metadata counts, and status where it has a path of its own (`customResourceStrategy`)."""
+    ignored = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
+    before = {key: value for key, value in old.items() if key not in ignored}
+    after = {key: value for key, value in new.items() if key not in ignored}
+    current: int = old["metadata"].get("generation") or 0
+    return current + 1 if before != after else current
+
+
+def status_written(call: Call, obj: Object, old: Object) -> Object:
+    """A write through `/status`: of the object only its status, and what of metadata the kind lets through."""
+    merged = dict(old)
+    if "status" in obj:
+        merged["status"] = obj["status"]
+    else:
+        merged.pop("status", None)
+        if call.strategy.default_status is not None:
+            merged["status"] = call.strategy.default_status
+    if call.resource.custom:
+        return merged
+    meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
+    for field in call.strategy.status_keeps:
+        if field in old["metadata"]:
+            meta[field] = old["metadata"][field]
+        else:
+            meta.pop(field, None)
+    return {**merged, "metadata": meta}
+
+
+def check_changed(call: Call, obj: Object, old: Object) -> None:
+    """Raises 422 with every cause."""
+    meta = obj["metadata"]
+    errors = objectmeta.validate_update(meta, old["metadata"])
+    if not call.resource.custom:
+        errors += errors  # the generic check and the kind's own both look at metadata
+    errors += call.strategy.validate_update(obj, old)
+    if errors:
+        raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)

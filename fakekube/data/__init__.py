@@ -1,0 +1,15 @@
+"""Facts read off a real API server, as data."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import orjson
+
+
+@cache
+def load(name: str) -> Any:
+    """A data file of this package, decoded."""
+    return orjson.loads(resources.files(__name__).joinpath(name).read_bytes())
