@@ -185,6 +185,27 @@ class Bubble:
         """Start sync code in a thread of the bubble; the turnstile lets one thread, or the loop, run at a time."""
         return self.loop.turnstile.start(partial(function, *args), name)
 
+    def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
+        """Wait for the end of a thread of the bubble. TimeoutError if it has not come after `timeout` virtual seconds.
+
+        Its error, if it ended by one, has gone to `threading.excepthook`, and is its `error`.
+        """
+        if self._blocking.on_own_loop():
+            return self._end_of(thread, timeout)
+        where = f"waiting for the end of {thread.name}"
+        if not self._blocking.wait(where, lambda: not thread.is_alive(), thread.ended, timeout=timeout):
+            raise TimeoutError(f"thread {thread.name} has not ended after {timeout:g} s of virtual time")
+        return Done()
+
+    async def _end_of(self, thread: BubbleThread, timeout: float | None) -> None:
+        ended = asyncio.Event()
+        thread.ended.add(ended.set)
+        try:
+            if thread.is_alive():
+                await asyncio.wait_for(ended.wait(), timeout)
+        finally:
+            thread.ended.discard(ended.set)
+
     def run_process(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Any:
         """Run a command that ends: the bubble serves it, time is held. As subprocess.run, capturing text.
 

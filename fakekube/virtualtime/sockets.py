@@ -17,8 +17,6 @@ from fakekube.virtualtime.hooks import Hook
 from fakekube.virtualtime.ledger import Connection
 from fakekube.virtualtime.network import Network
 
-_INSTEAD = "use an async client"
-
 
 class SocketHooks:
     """Knows which sockets of the process are a bubble's client, and lets them wait."""
@@ -67,8 +65,9 @@ class SocketHooks:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
         if sock.gettimeout() != 0:
-            self._blocking.refuse_in_coroutine("a blocking call to the cluster", _INSTEAD)
+            self._refuse_in_coroutine(sock)
         elif not self._blocking.on_own_loop():
+            sock.close()
             raise RuntimeError(
                 "another event loop than the cluster's is dialling it, and neither could run while the other waits: "
                 "do not start a loop of your own (asyncio.run, uvloop) in the test's process, write the test as "
@@ -83,8 +82,16 @@ class SocketHooks:
         except OSError:
             return
         if (connection := self._network.connecting(sock, peer)) is not None:
-            self._blocking.refuse_in_coroutine("a blocking call to the cluster", _INSTEAD)
             self._clients[sock] = connection
+            self._refuse_in_coroutine(sock)  # here if it dialled by a name
+
+    def _refuse_in_coroutine(self, sock: socket.socket) -> None:
+        try:
+            self._blocking.refuse_in_coroutine("a blocking call to the cluster", "use an async client")
+        except RuntimeError:
+            # clients expect an OSError here, and close their socket only on that
+            sock.close()
+            raise
 
     def _do_handshake(self, real: Callable[..., None]) -> Callable[..., None]:
         def do_handshake(sock: Any, block: bool = False) -> None:
@@ -119,7 +126,7 @@ class SocketHooks:
         down = connection.down
         if down.readable or (timeout := sock.gettimeout()) == 0 or not self._blocking.concerns():
             return
-        self._blocking.refuse_in_coroutine("a blocking call to the cluster", _INSTEAD)
+        self._refuse_in_coroutine(sock)
         if not self._blocking.wait("waiting for the cluster", lambda: down.readable, down.arrived, timeout=timeout):
             raise TimeoutError("timed out")
 
@@ -158,7 +165,7 @@ class SocketHooks:
     def _send_some(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
         """Send as much as goes without blocking in the kernel, where the reader (our loop) could not run."""
         if sock.gettimeout() != 0 and self._blocking.concerns():
-            self._blocking.refuse_in_coroutine("a blocking call to the cluster", _INSTEAD)
+            self._refuse_in_coroutine(sock)
             up = connection.up
             if not self._blocking.wait(
                 "sending to the cluster", lambda: _writable(sock), up.drained, timeout=sock.gettimeout()

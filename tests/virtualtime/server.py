@@ -70,7 +70,8 @@ class Server:
         seen = dict(self.numbers)
         while True:
             async with self.changed:
-                await self.changed.wait_for(lambda: seen != self.numbers)
+                while seen == self.numbers:
+                    await self.changed.wait()
                 news = {name: number for name, number in self.numbers.items() if seen.get(name) != number}
                 seen = dict(self.numbers)
             for name, number in news.items():

@@ -192,7 +192,9 @@ def test_why_names_tasks_timers_and_holds(bubble):
     bubble.loop.call_later(60, waits_for_godot)
     bubble.settle()
     why = bubble.why()
-    assert "waiting: estragon (test_why_names_tasks_timers_and_holds.<locals>.waits_for_godot) at test_advance.py" in why
+    assert (
+        "waiting: estragon (test_why_names_tasks_timers_and_holds.<locals>.waits_for_godot) at test_advance.py" in why
+    )
     assert "next: 0:01:00 " in why
     with bubble.clock.hold("the door is shut"):
         assert "held: the door is shut" in bubble.why()

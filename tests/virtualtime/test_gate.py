@@ -1,0 +1,149 @@
+"""Stepped mode: queues hand out once everything of an instant has been put into them."""
+
+import asyncio
+
+import pytest
+import urllib3
+
+from fakekube.virtualtime import Bubble, Gate
+from tests.virtualtime.server import Server
+
+
+class Queue:
+    """As a work queue: coalesces keys, and hands out only while the gate is open."""
+
+    def __init__(self, gate):
+        self.gate = gate
+        self.keys = {}
+        self._changed = asyncio.Event()
+        gate.add_listener(self._changed.set)
+
+    def add(self, key):
+        self.keys.setdefault(key)
+        self._changed.set()
+
+    async def get(self):
+        while not (self.gate.is_open() and self.keys):
+            self._changed.clear()
+            await self._changed.wait()
+        key = next(iter(self.keys))
+        del self.keys[key]
+        return key
+
+
+class Controller:
+    """Watches nothing; whoever likes puts keys into its queue, one a turn of the loop."""
+
+    def __init__(self, bubble, requeue=None):
+        self.bubble, self.queue, self.done, self.requeue = bubble, Queue(bubble.gate), [], requeue
+        self.first_done = asyncio.Event()
+        bubble.loop.create_task(self._run())
+
+    async def _run(self):
+        while True:
+            key = await self.queue.get()
+            self.done.append((self.bubble.clock.monotonic(), key))
+            self.first_done.set()
+            if self.requeue:
+                self.bubble.loop.call_later(self.requeue, self.queue.add, key)
+
+    async def events(self, *keys):
+        for key in keys:
+            self.queue.add(key)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+
+def test_events_of_one_instant_are_coalesced_before_anything_is_handed_out(bubble):
+    controller = Controller(bubble)
+    bubble.loop.create_task(controller.events("a", "a", "b", "a"))
+    bubble.settle()
+    assert controller.done == [(0, "a"), (0, "b")]
+    assert not bubble.gate.is_open()
+
+
+def test_in_free_mode_each_event_is_handed_out_as_it_comes():
+    with Bubble(wall_clock=False, stepped=False) as bubble:
+        controller = Controller(bubble)
+        bubble.loop.create_task(controller.events("a", "a", "b", "a"))
+        bubble.settle()
+        assert [key for _, key in controller.done] == ["a", "a", "b", "a"]
+
+
+def test_the_gate_is_open_in_an_async_test_and_shut_after_it(bubble):
+    async def test():
+        assert bubble.gate.is_open()
+
+    bubble.run(test())
+    assert not bubble.gate.is_open()
+
+
+def test_nothing_is_handed_out_outside_of_settle_and_advance(bubble):
+    server = Server(bubble)
+    controller = Controller(bubble)
+    controller.queue.add("a")
+    with urllib3.PoolManager() as http:
+        http.request("GET", f"{server.url}/now")
+    assert controller.done == []
+    bubble.settle()
+    assert controller.done == [(0, "a")]
+
+
+def test_each_stop_of_advance_has_its_round(bubble):
+    controller = Controller(bubble, requeue=60)
+    controller.queue.add("a")
+    bubble.advance(minutes=3)
+    assert controller.done == [(0, "a"), (60, "a"), (120, "a"), (180, "a")]
+
+
+def test_what_is_added_during_a_round_belongs_to_it(bubble):
+    controller = Controller(bubble)
+    bubble.gate.add_listener(lambda: bubble.loop.create_task(controller.events("late", "later")))
+    bubble.settle()
+    assert [key for _, key in controller.done] == ["late", "later"]
+
+
+@pytest.mark.parametrize("stepped", [True, None])
+def test_a_test_that_is_blocked_by_a_reconcile_gets_it_without_time_moving(stepped):
+    with Bubble(wall_clock=False, stepped=stepped) as bubble:
+        controller = Controller(bubble)
+        bubble.loop.call_later(60, lambda: None)
+
+        async def test():
+            controller.queue.add("a")
+            await controller.first_done.wait()
+            return bubble.clock.us
+
+        assert bubble.run(test()) == 0
+
+
+def test_a_blocking_request_that_only_a_reconcile_can_answer_opens_the_gate(bubble):
+    server = Server(bubble)
+    controller = Controller(bubble)
+    controller.queue.add("a")
+
+    async def writes_when_reconciled():
+        await controller.first_done.wait()
+        async with server.changed:
+            server.numbers["a"] = 7
+            server.changed.notify_all()
+
+    with urllib3.PoolManager() as http:
+        watch = http.request("GET", f"{server.url}/watch", preload_content=False)
+        bubble.loop.create_task(writes_when_reconciled())
+        assert watch.read(4) == b"a=7\n"
+        assert bubble.clock.us == 0
+        assert not bubble.gate.is_open()
+        watch.close()
+
+
+def test_listeners_are_called_when_it_opens_and_only_then():
+    gate, calls = Gate(is_open=False), []
+    listener = lambda: calls.append(gate.is_open())  # noqa: E731
+    gate.add_listener(listener)
+    gate.open()
+    gate.open()
+    gate.close()
+    gate.remove_listener(listener)
+    gate.open()
+    assert calls == [True]
