@@ -1,1 +1,67 @@
 """Informers, work queues and controllers for Kubernetes operators, as client-go and controller-runtime have them."""
+
+from controllerlib.builder import Builder
+from controllerlib.cache import Cache
+from controllerlib.client import Client, ClientListWatch, Reader
+from controllerlib.clock import Chance, Clock, FixedChance, SeededChance, SystemChance, SystemClock
+from controllerlib.controller import Controller, ControllerOptions
+from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
+from controllerlib.core.cause import Cause
+from controllerlib.core.priorityqueue import LOW_PRIORITY
+from controllerlib.errors import ApiError
+from controllerlib.handler import (
+    EnqueueRequestForObject,
+    EnqueueRequestForOwner,
+    EnqueueRequestsFromMapFunc,
+    EventHandler,
+    RequestQueue,
+)
+from controllerlib.manager import Manager
+from controllerlib.observer import Call, InformerEvent, Observer
+from controllerlib.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
+from controllerlib.sharedinformer import SharedInformer
+from controllerlib.transport import Transport
+from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
+
+__all__ = [
+    "LOW_PRIORITY",
+    "ApiError",
+    "Builder",
+    "ByObject",
+    "Cache",
+    "CacheOptions",
+    "Call",
+    "Cause",
+    "Chance",
+    "Client",
+    "ClientListWatch",
+    "Clock",
+    "Controller",
+    "ControllerOptions",
+    "EnqueueRequestForObject",
+    "EnqueueRequestForOwner",
+    "EnqueueRequestsFromMapFunc",
+    "EventHandler",
+    "FixedChance",
+    "Gate",
+    "InformerEvent",
+    "Manager",
+    "Observer",
+    "Outcome",
+    "Reader",
+    "Request",
+    "RequestQueue",
+    "Result",
+    "Run",
+    "SeededChance",
+    "Selection",
+    "SharedInformer",
+    "SystemChance",
+    "SystemClock",
+    "TerminalError",
+    "Transport",
+    "WorkQueue",
+    "current_run",
+    "priority_queue",
+    "work_queue",
+]

@@ -60,10 +60,9 @@ def from_status(status: Any, code: int = 0) -> ApiError:
 
 
 def not_found(resource: str, name: str) -> ApiError:
-    """A NotFound as a cache or lister gives it; `resource` is the qualified resource ("pods", "jobs.batch")."""
-    group, _, plural = resource.partition("/")[0], "", resource
-    message = f'{plural} "{name}" not found'
-    details = {"name": name, "kind": plural, "group": group if "." in group else ""}
+    """A NotFound as a lister ("pods", "jobs.batch") or a cache (which names the kind) gives it."""
+    message = f'{resource} "{name}" not found'
+    details = {"name": name, "kind": resource}
     status = {
         "apiVersion": "v1",
         "kind": "Status",

@@ -168,6 +168,10 @@ class WorkQueue(Generic[T]):
         self._state.ripen(self._now())
         return self._state.waiting()
 
+    def due(self, item: T) -> float | None:
+        """When a waiting item is due; None when it does not wait."""
+        return self._state.due(item)
+
     def next_deadline(self) -> float | None:
         """The soonest moment at which a waiting item is due."""
         self._state.ripen(self._now())

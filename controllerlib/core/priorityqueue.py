@@ -138,6 +138,11 @@ class PriorityQueueState(Generic[T]):
             heappop(waiting)
         return None
 
+    def due(self, item: T) -> float | None:
+        """When a waiting key is due; None when it does not wait."""
+        entry = self._items.get(item)
+        return entry.due if entry is not None else None
+
     def length(self, now: float) -> int:
         """Ready entries, locked keys included; waiting ones not."""
         if self._waiting:

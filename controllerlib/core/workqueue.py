@@ -170,6 +170,11 @@ class WorkQueueState(Generic[T]):
             heappop(heap)
         return None
 
+    def due(self, item: T) -> float | None:
+        """When a waiting item is due; None when it does not wait."""
+        entry = self._waiting.get(item)
+        return entry.due if entry is not None else None
+
     def length(self, now: float) -> int:
         """Items in line: neither those being processed nor those waiting."""
         if self._heap:

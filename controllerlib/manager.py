@@ -1,0 +1,283 @@
+"""The manager: one cache, one client and one life for everything an operator runs (controller-runtime: pkg/manager)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from controllerlib.cache import Cache
+from controllerlib.client import Client
+from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.controller import Controller, ControllerOptions
+from controllerlib.core.cacheconfig import CacheOptions, Selection
+from controllerlib.core.routing import GROUPS, GroupName, route
+from controllerlib.informer import InformerOptions
+from controllerlib.metrics import Registry
+from controllerlib.observer import SILENT, Observer
+from controllerlib.runnables import Run, RunnableGroup, Stopping
+from controllerlib.tasks import Event, ended
+from controllerlib.transport import Transport
+from controllerlib.workqueue import Gate
+
+if TYPE_CHECKING:
+    from controllerlib.builder import Builder
+    from controllerlib.election import Election
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], Awaitable[None] | None]
+
+
+class GraceExpired(Exception):
+    """Runnables did not end in time."""
+
+    def __init__(self, grace: float) -> None:
+        super().__init__(
+            f"failed waiting for all runnables to end within grace period of {grace:g}s: context deadline exceeded"
+        )
+
+
+class LeaderElectionLost(Exception):
+    """Another one leads now: the process must end."""
+
+    def __init__(self) -> None:
+        super().__init__("leader election lost")
+
+
+class Manager:
+    """Runs controllers and whatever else is added, in order, until cancelled."""
+
+    def __init__(
+        self,
+        transport: Transport | Client,
+        *,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        gate: Gate | None = None,
+        observer: Observer = SILENT,
+        user_agent: str = "controllerlib",
+        sync_period: float = 36_000.0,
+        sync_period_jitter: float = 0.1,
+        namespaces: Mapping[str, Selection] | tuple[str, ...] = (),
+        cache: CacheOptions | None = None,
+        informers: InformerOptions | None = None,
+        controllers: ControllerOptions | None = None,
+        group_kind_concurrency: Mapping[str, int] | None = None,
+        handlers_after_sync: bool = False,
+        graceful_shutdown_timeout: float = 30.0,
+        election: "Election | None" = None,
+        registry: Registry | None = None,
+        skip_handler_failures: bool = False,
+    ) -> None:
+        """Times in seconds.
+
+        `sync_period`: how often everything known is told again, for each informer stretched by a factor of
+        1 ± `sync_period_jitter`. `namespaces`: what the cache holds; empty: all. `cache` replaces these three.
+        `controllers`: defaults of controllers; `group_kind_concurrency`: workers by "Kind.group".
+        `handlers_after_sync`: add handlers only after the informer synced and look for that every 100 ms, as upstream
+        does; the first resync then comes after two periods instead of one. `graceful_shutdown_timeout`: how long a stop
+        waits for what runs (0: not at all, negative: for ever).
+        """
+        self.clock: Clock = clock or SystemClock()
+        self.chance: Chance = chance or SystemChance()
+        self.gate, self.observer, self.registry = gate, observer, registry or Registry()
+        live = transport if isinstance(transport, Client) else Client(transport)
+        #: reads and writes at the server
+        self.api_reader = live.having(user_agent=user_agent, observer=observer)
+        names = namespaces if isinstance(namespaces, Mapping) else {name: Selection() for name in namespaces}
+        options = cache or CacheOptions(sync_period, sync_period_jitter, names)
+        self.cache = Cache(
+            self.api_reader,
+            options,
+            clock=self.clock,
+            chance=self.chance,
+            observer=observer,
+            informer_options=informers,
+            skip_handler_failures=skip_handler_failures,
+            poll=handlers_after_sync,
+        )
+        #: reads from the cache, writes at the server
+        self.client = self.api_reader.having(reader=self.cache)
+        self.user_agent, self.handlers_after_sync = user_agent, handlers_after_sync
+        self.controller_defaults = controllers or ControllerOptions()
+        self.group_kind_concurrency = dict(group_kind_concurrency or {})
+        self.graceful_shutdown_timeout = graceful_shutdown_timeout
+        self._election = election
+        #: controllers by name
+        self.controllers: dict[str, Controller] = {}
+        #: names in use
+        self.controller_names: set[str] = set()
+        self._groups: dict[GroupName, RunnableGroup] = {name: RunnableGroup(name, self._fail) for name in GROUPS}
+        self._groups["caches"].add(self.cache.run, self._cache_ready, "cache")
+        self._checks: dict[str, dict[str, Check]] = {"healthz": {}, "readyz": {}}
+        self._at_end: list[Callable[[], Awaitable[None]]] = []
+        self._failure: asyncio.Future[None] | None = None
+        self._leading: asyncio.Task[None] | None = None
+        self._was_started = self._stopping = False
+        #: set when the runnables that need leadership were started
+        self.elected = Event()
+
+    def __repr__(self) -> str:
+        return f"<Manager {', '.join(self.controllers) or 'without controllers'}>"
+
+    # --- building
+
+    def controller(self, name: str = "") -> "Builder":
+        """Begin to build a controller; without a name it gets that of its kind."""
+        from controllerlib.builder import Builder
+
+        builder = Builder(self)
+        return builder.named(name) if name else builder
+
+    def add(self, runnable: Any) -> None:
+        """Run an object with a coroutine method `start`, or a coroutine function.
+
+        Where it runs: see core.routing. While the manager runs it is started at once; raises Stopping afterwards.
+        """
+        if self._stopping:
+            raise Stopping
+        where = route(runnable)
+        run: Run = getattr(runnable, "start", None) or getattr(runnable, "run", None) or runnable
+        name = getattr(runnable, "name", "") or type(runnable).__name__
+        if where.warmup:
+            self._groups["warmup"].add(runnable.warmup, None, f"warmup {name}")
+        self._groups[where.group].add(run, getattr(runnable, "wait_ready", None), name)
+
+    def add_controller(self, controller: Controller) -> None:
+        """`add`, and know it by its name."""
+        self.add(controller)
+        self.controllers[controller.name] = controller
+
+    def add_healthz_check(self, name: str, check: Check) -> None:
+        """`check` raises when the process is not alive; RuntimeError after the start."""
+        self._add_check("healthz", name, check)
+
+    def add_readyz_check(self, name: str, check: Check) -> None:
+        """`check` raises when the process is not ready; RuntimeError after the start."""
+        self._add_check("readyz", name, check)
+
+    def checks(self, kind: str) -> Mapping[str, Check]:
+        """The checks of "healthz" or "readyz"."""
+        return dict(self._checks[kind])
+
+    def at_end(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` after everything else ended (event broadcasters)."""
+        self._at_end.append(work)
+
+    # --- running
+
+    async def start(self) -> None:
+        """Run until cancelled, or until something fails: then raise that, after everything was stopped.
+
+        Cancelled once, it stops in order and waits for `graceful_shutdown_timeout`; twice, it cancels what is left.
+        Raises RuntimeError the second time, GraceExpired (with what failed before as its context), LeaderElectionLost.
+        """
+        if self._was_started:
+            raise RuntimeError("manager already started")
+        self._was_started = True
+        loop = asyncio.get_running_loop()
+        self._failure = loop.create_future()
+        starting = loop.create_task(self._start_groups(), name="manager start")
+        starting.add_done_callback(self._start_ended)
+        outcome: BaseException | None = None
+        try:
+            await self._failure
+        except BaseException as error:  # the stop procedure runs whatever happened, then it is raised
+            outcome = error
+        self._stopping = True
+        starting.cancel()
+        await ended(starting)
+        late = await self._stop(0.0 if isinstance(outcome, LeaderElectionLost) else self.graceful_shutdown_timeout)
+        if late is not None:
+            raise late from outcome
+        assert outcome is not None
+        raise outcome
+
+    async def wait_started(self) -> None:
+        """Wait until all controllers have synced and work (until elected, if leadership is asked for)."""
+        await self.elected.wait()
+        for controller in list(self.controllers.values()):
+            await controller.started.wait()
+
+    async def _start_groups(self) -> None:
+        for name in GROUPS[:-1]:
+            await self._groups[name].start()
+        if self._election is None:
+            await self._lead()
+        else:
+            self._leading = asyncio.get_running_loop().create_task(
+                self._election.run(self, self._lead), name="leader election"
+            )
+            self._leading.add_done_callback(self._leading_ended)
+
+    async def _lead(self) -> None:
+        await self._groups["leader_election"].start()
+        self.elected.set()
+
+    def _start_ended(self, task: "asyncio.Task[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._fail(error)
+
+    def _leading_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled():
+            error = task.exception()
+            self._fail(error if isinstance(error, Exception) else LeaderElectionLost())
+
+    def _fail(self, error: Exception) -> None:
+        if self._failure is None or self._failure.done() or self._stopping:
+            log.error("error received after stop sequence was engaged", exc_info=error)
+        else:
+            self._failure.set_exception(error)
+
+    # --- stopping
+
+    async def _stop(self, grace: float) -> BaseException | None:
+        """Stop everything; returns what went wrong with that."""
+        loop = asyncio.get_running_loop()
+        if not self.elected.is_set():
+            self._groups["leader_election"].refuse()
+        stopping = loop.create_task(self._stop_groups(), name="manager stop")
+        problem: BaseException | None = None
+        deadline = None if grace < 0 else self.clock.monotonic() + grace
+        try:
+            if grace != 0:
+                async with Deadline(self.clock, deadline):
+                    await ended(stopping)
+        except TimeoutError:
+            problem = GraceExpired(grace)
+        except asyncio.CancelledError as again:
+            problem = again
+        if not stopping.done():
+            for group in self._groups.values():
+                await group.kill()
+            stopping.cancel()
+            await ended(stopping)
+        await self._end(grace)
+        return problem
+
+    async def _stop_groups(self) -> None:
+        groups = self._groups
+        warmup = asyncio.get_running_loop().create_task(groups["warmup"].stop(), name="stop warmup")
+        try:
+            for name in ("others", "leader_election", "caches", "webhooks", "http"):
+                await groups[name].stop()
+            await ended(warmup)
+        finally:
+            warmup.cancel()
+
+    async def _end(self, grace: float) -> None:
+        if self._leading is not None and not self._leading.done():
+            self._leading.cancel()
+            await ended(self._leading)
+        for work in self._at_end:
+            await work()
+
+    async def _cache_ready(self) -> None:
+        await self.cache.informers.started.wait()
+        await self.cache.wait_synced()
+
+    def _add_check(self, kind: str, name: str, check: Check) -> None:
+        if self._was_started:
+            raise RuntimeError("unable to add new checker because manager has already been started")
+        self._checks[kind][name] = check

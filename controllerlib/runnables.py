@@ -1,0 +1,110 @@
+"""A group of things that run side by side, start together and stop together (pkg/manager/runnable_group.go)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from controllerlib.clock import pause
+from controllerlib.tasks import Event, ended
+
+log = logging.getLogger(__name__)
+
+Run = Callable[[], Awaitable[Any]]
+
+
+class Stopping(RuntimeError):
+    """Something was added after the stop began."""
+
+    def __init__(self) -> None:
+        super().__init__("can't accept new runnable as stop procedure is already engaged")
+
+
+@dataclass(slots=True)
+class _Member:
+    run: Run
+    ready: Run | None
+    name: str
+    is_ready: Event = field(default_factory=Event)
+
+
+class RunnableGroup:
+    """Members added before the start are waited for by `start`; later ones are started at once.
+
+    What a member raises goes to `on_error`; a member that returns is simply over. The owner must `stop` the group.
+    """
+
+    def __init__(self, name: str, on_error: Callable[[Exception], None]) -> None:
+        self.name, self._on_error = name, on_error
+        self._members: list[_Member] = []
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._started = self._stopped = False
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, run: Run, ready: Run | None = None, name: str = "") -> None:
+        """Run `run`; `ready` waits until it is up. Raises Stopping."""
+        if self._stopped:
+            raise Stopping
+        member = _Member(run, ready, name or getattr(run, "__qualname__", "runnable"))
+        self._members.append(member)
+        if self._started:
+            self._start(member)
+
+    async def start(self) -> None:
+        """Start the members, and wait until those there now are ready; nothing once stopped."""
+        if self._started or self._stopped:
+            return
+        self._started = True
+        waiting = list(self._members)
+        for member in waiting:
+            self._start(member)
+        for member in waiting:
+            await member.is_ready.wait()
+
+    async def stop(self) -> None:
+        """Take no more members, cancel those there are, and wait until they ended."""
+        self.refuse()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            await ended(task)
+
+    def refuse(self) -> None:
+        """Take no more members; what has not been started will not be."""
+        self._stopped = True
+
+    async def kill(self) -> None:
+        """Cancel the members again, and give them a few turns of the loop to end."""
+        self.refuse()
+        for task in list(self._tasks):
+            task.cancel()
+        for _ in range(20):
+            if not self._tasks:
+                return
+            await pause()
+        log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
+
+    def _start(self, member: _Member) -> None:
+        loop = asyncio.get_running_loop()
+        for work, name in ((self._run(member), member.name), (self._wait_ready(member), f"ready {member.name}")):
+            task = loop.create_task(work, name=f"{self.name}: {name}")
+            self._tasks[task] = None
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(task, None)
+
+    async def _run(self, member: _Member) -> None:
+        try:
+            await member.run()
+        except Exception as error:  # a member's failure is the owner's to report, whatever it is
+            self._on_error(error)
+
+    async def _wait_ready(self, member: _Member) -> None:
+        if member.ready is not None:
+            await member.ready()
+        member.is_ready.set()

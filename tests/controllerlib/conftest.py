@@ -1,0 +1,45 @@
+"""Tests of controllerlib run on a virtual-time loop: a coroutine test is a task on it, and time moves when it waits."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from fakekube.virtualtime import VirtualTimeLoop
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    loop = VirtualTimeLoop()
+    try:
+        loop.run_until_complete(_run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})))
+    finally:
+        loop.close()
+    return True
+
+
+async def _run(test: object) -> None:
+    """Run the test; what it left running is cancelled, oldest first."""
+    try:
+        await test  # type: ignore[misc]
+    finally:
+        mine = asyncio.current_task()
+        left = sorted((task for task in asyncio.all_tasks() if task is not mine), key=lambda task: task.get_name())
+        for _ in range(3):  # a second cancellation ends what finishes its work first
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True) if all(t.done() for t in left) else await _turns()
+
+
+async def _turns() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)  # noqa: TID251  turns of the loop, not time
+
+
+@pytest.fixture
+def seen() -> Iterator[list[object]]:
+    yield []
