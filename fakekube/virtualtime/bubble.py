@@ -22,6 +22,7 @@ from fakekube.virtualtime.processes import Processes
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.sleep import SleepHooks
 from fakekube.virtualtime.sockets import SocketHooks
+from fakekube.virtualtime.tls import TlsHooks
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.turnstile import BubbleThread
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
@@ -105,6 +106,7 @@ class Bubble:
                 [
                     *sleeping.hooks(),
                     *SocketHooks(self.loop.network, self._blocking).hooks(),
+                    *TlsHooks(self.loop.network, self._blocking).hooks(),
                     *JoinHooks(self._blocking, self.loop.turnstile).hooks(),
                 ]
             )

@@ -1,15 +1,15 @@
 """Hooks on sockets: a blocking client of the bubble waits for its bytes under virtual time.
 
-They are on `socket.socket`, so http.client, urllib3, requests, httpx and websocket-client come through here; not TLS,
-whose reads are C's.
+They are on `socket.socket`, so http.client, urllib3, requests, httpx and websocket-client come through here; TLS
+has its own, as its reads are C's.
 """
 
 import _socket
 import select
 import socket
-import sys
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
@@ -38,8 +38,6 @@ class SocketHooks:
         yield Hook(socket.socket, "send", self._send())
         yield Hook(socket.socket, "sendall", self._sendall())
         yield Hook(socket.socket, "sendmsg", self._sendmsg())
-        if (ssl := sys.modules.get("ssl")) is not None:
-            yield Hook(ssl.SSLSocket, "do_handshake", self._do_handshake(ssl.SSLSocket.do_handshake))
 
     # --- connecting
 
@@ -86,23 +84,7 @@ class SocketHooks:
             self._refuse_in_coroutine(sock)  # here if it dialled by a name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
-        try:
-            self._blocking.refuse_in_coroutine("a blocking call to the cluster", "use an async client")
-        except RuntimeError:
-            # clients expect an OSError here, and close their socket only on that
-            sock.close()
-            raise
-
-    def _do_handshake(self, real: Callable[..., None]) -> Callable[..., None]:
-        def do_handshake(sock: Any, block: bool = False) -> None:
-            if sock.gettimeout() != 0 and self._blocking.concerns() and self._network.served(_peername(sock)):
-                raise RuntimeError(
-                    "a blocking TLS client inside the test's process would wait for ever: its reads cannot be seen. "
-                    "Use the cluster's http:// address here; https:// is for other processes and for async clients"
-                )
-            real(sock, block)
-
-        return do_handshake
+        refuse_in_coroutine(self._blocking, sock)
 
     # --- reading
 
@@ -167,14 +149,22 @@ class SocketHooks:
         if sock.gettimeout() != 0 and self._blocking.concerns():
             self._refuse_in_coroutine(sock)
             up = connection.up
-            if not self._blocking.wait(
-                "sending to the cluster", lambda: _writable(sock), up.drained, timeout=sock.gettimeout()
-            ):
+            can_write = partial(ready, sock, select.POLLOUT)
+            if not self._blocking.wait("sending to the cluster", can_write, up.drained, timeout=sock.gettimeout()):
                 raise TimeoutError("timed out")
             flags |= socket.MSG_DONTWAIT
         count = _socket.socket.send(sock, data, flags)
         connection.up.give(count)
         return count
+
+
+def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
+    try:
+        blocking.refuse_in_coroutine("a blocking call to the cluster", "use an async client")
+    except RuntimeError:
+        # clients expect an OSError here, and close their socket only on that
+        sock.close()
+        raise
 
 
 def refuse_replaced_class() -> None:
@@ -185,17 +175,11 @@ def refuse_replaced_class() -> None:
         )
 
 
-def _writable(sock: socket.socket) -> bool:
+def ready(sock: socket.socket, events: int) -> bool:
+    """What the kernel says, now."""
     poll = select.poll()
-    poll.register(sock.fileno(), select.POLLOUT)
+    poll.register(sock.fileno(), events)
     return bool(poll.poll(0))
-
-
-def _peername(sock: socket.socket) -> object:
-    try:
-        return _socket.socket.getpeername(sock)
-    except OSError:
-        return None
 
 
 def _first(received: Any) -> int:

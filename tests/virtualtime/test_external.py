@@ -1,0 +1,136 @@
+"""Those whom the bubble cannot see: other processes, and threads that are not its own."""
+
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from fakekube.virtualtime import Bubble, NotQuiescent
+from tests.virtualtime.server import Server
+
+GET = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+
+#: Watches; puts something back for each event, after some work of its own.
+ECHO = """
+import http.client, sys, time
+watch = http.client.HTTPConnection(sys.argv[1]); watch.request("GET", "/watch")
+for line in watch.getresponse():
+    if line.startswith(b"ping"):
+        time.sleep(0.02)
+        answer = http.client.HTTPConnection(sys.argv[1]); answer.request("PUT", "/n/pong"); answer.getresponse().read()
+        answer.close()
+"""
+
+
+def test_a_command_is_served_and_takes_no_virtual_time(bubble, server):
+    bubble.loop.call_later(0.001, pytest.fail, "time ran away")
+    done = bubble.run_process([sys.executable, "-c", GET, f"{server.url}/now"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0.0\n", "")
+    assert bubble.clock.us == 0
+    assert bubble.trace == []
+
+
+def test_a_command_is_awaited_in_an_async_test(bubble, server):
+    async def test():
+        return await bubble.run_process([sys.executable, "-c", GET, f"{server.url}/now"])
+
+    assert bubble.run(test()).stdout == "0.0\n"
+    assert bubble.clock.us == 0
+
+
+def test_a_command_of_a_thread_is_served(bubble, server):
+    outputs = []
+
+    def shells_out():
+        outputs.append(subprocess.run([sys.executable, "-c", GET, f"{server.url}/now"], capture_output=True).stdout)
+
+    thread = bubble.thread(shells_out)
+    bubble.loop.call_later(0.001, outputs.append, "later")
+    bubble.join(thread)
+    bubble.advance(1)
+    assert outputs == [b"0.0\n", "later"]
+
+
+def test_a_command_fails_as_subprocess_says(bubble):
+    with pytest.raises(FileNotFoundError):
+        bubble.run_process(["no-such-command"])
+    with pytest.raises(subprocess.TimeoutExpired):
+        bubble.run_process([sys.executable, "-c", "import threading; threading.Event().wait()"], timeout=0.2)
+    assert bubble.run_process([sys.executable, "-c", "raise SystemExit(3)"]).returncode == 3
+    bubble.settle()
+
+
+def test_subprocess_run_on_the_tests_thread_is_served(bubble, server):
+    done = subprocess.run([sys.executable, "-c", GET, f"{server.url}/now"], capture_output=True, check=True)
+    assert done.stdout == b"0.0\n"
+
+
+def test_settle_lingers_for_an_external_client_and_says_that_there_is_one():
+    with Bubble(wall_clock=False, linger=0.5) as bubble:
+        server = Server(bubble)
+        process = subprocess.Popen([sys.executable, "-c", ECHO, f"{server.host}:{server.port}"])
+        try:
+            serve_until_external(bubble)
+            server_put(bubble, server, "ping")
+            bubble.settle()
+            assert server.numbers == {"ping": 1, "pong": 1}
+            assert [str(note) for note in bubble.trace] == [
+                "2026-01-01T00:00:00+00:00 an external client is connected: order and counts are no longer "
+                "deterministic, time moves only by advance"
+            ]
+            bubble.advance(60)
+            assert bubble.clock.now() == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+        finally:
+            process.kill()
+            process.wait()
+        bubble.settle()
+        assert not bubble.external
+        assert bubble.trace[-1].text == "no external client is connected any more"
+
+
+def serve_until_external(bubble):
+    """Serve until somebody from outside is there: only real time can bring him."""
+    connected = threading.Event()
+    bubble.loop.network.ledger.external_moved.add(connected.set)
+    waiting = threading.Thread(target=connected.wait, args=(10,))
+    waiting.start()
+    waiting.join()
+    assert bubble.external
+
+
+def server_put(bubble, server, name):
+    async def put():
+        async with server.changed:
+            server.numbers[name] = server.numbers.get(name, 0) + 1
+            server.changed.notify_all()
+
+    bubble.run(put())
+
+
+def test_time_does_not_move_by_itself_while_an_external_client_is_connected():
+    import asyncio
+    import http.client
+
+    with Bubble(wall_clock=False, patience=0.3, linger=0.01) as bubble:
+        server = Server(bubble)
+        connection = http.client.HTTPConnection(server.host, server.port)
+
+        def from_outside():
+            connection.request("GET", "/now")
+            connection.getresponse().read()
+
+        stranger = threading.Thread(target=from_outside)
+        stranger.start()
+        stranger.join()
+        assert bubble.external
+        with pytest.raises(NotQuiescent, match=r"only advance\(\) moves time"):
+            bubble.run(asyncio.sleep(1))
+        bubble.advance(60)
+        assert bubble.clock.monotonic() == 60
+        connection.close()
+        bubble.settle()
+        assert not bubble.external
+        bubble.run(asyncio.sleep(1))
+        assert bubble.clock.monotonic() == 61
