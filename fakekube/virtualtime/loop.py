@@ -62,6 +62,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     _debug: bool
     _default_executor: Executor | None
     _transports: Mapping[int, asyncio.Transport]
+    _closed = True  # until it is made: one that could not be made is not "unclosed"
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         max_turns: int = MAX_TURNS,
     ) -> None:
         self.clock = clock or VirtualClock()
+        self.clock.attach(self)
         self.gate = gate or Gate()
         selector = IdleSelector()
         super().__init__(selector)
@@ -94,7 +96,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.network = Network(self, door)
         self.network.ledger.external_moved.add(self._note_external)
         self._pools = Pools(self.turnstile.submit)
-        self.clock.attach(self)
         self._idle_selector = selector
         selector.attach(self._turn, self._idle)
 
