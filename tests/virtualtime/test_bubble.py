@@ -46,13 +46,13 @@ def uses_everything(bubble):
         open_watch.close()
 
     async def leaves_things_behind():
-        await asyncio.open_connection(server.host, server.port)
+        left.append(await bubble.loop.create_connection(asyncio.Protocol, server.host, server.port))
         await asyncio.to_thread(time.sleep, 1)
-        tasks.append(asyncio.create_task(asyncio.sleep(3600)))
+        left.append(asyncio.create_task(asyncio.sleep(3600)))
 
-    tasks = []
+    left = []
     bubble.run(leaves_things_behind())
-    return tasks
+    return left
 
 
 @pytest.mark.parametrize("wall_clock", [True, False])
@@ -63,9 +63,10 @@ def test_nothing_is_left_behind(wall_clock, transport):
     gc.collect()
     before = state_of_the_process()
     with Bubble(wall_clock=wall_clock, transport=transport) as bubble:
-        tasks = uses_everything(bubble)
+        (transport, _), task = uses_everything(bubble)
     assert state_of_the_process() == before
-    assert tasks[0].cancelled()
+    assert task.cancelled()
+    assert transport.is_closing()
     assert bubble.loop.is_closed()
     gc.collect()  # a transport or a socket that nobody closed would warn here, and fail the test
 
