@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,9 +16,11 @@ from fakekube.core.authentication import TokenAuthenticator, User
 from fakekube.core.request import Request, RequestInfo, parse
 from fakekube.core.requestlog import RequestLog
 from fakekube.core.response import Response
-from fakekube.core.status import StatusError
+from fakekube.core.status import StatusError, internal_error
 from fakekube.core.store import Change
 from fakekube.core.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+
+log = logging.getLogger(__name__)
 
 #: The header by which an in-process client says which reconcile makes a request.
 TRACE_HEADER = "x-fakekube-trace"
@@ -102,6 +105,8 @@ class ControlPlane:
                 need = step.send(None)
         except StopIteration as end:
             return self._logged(request, info, end.value)
+        except Exception as error:  # a request becomes a response, whatever happens
+            return self._logged(request, info, _failed(request, error))
 
     def answer_now(self, request: Request) -> Response:
         """Answer without waiting. Raises WouldWait where that cannot be."""
@@ -111,6 +116,8 @@ class ControlPlane:
             next(step)
         except StopIteration as end:
             return self._logged(request, info, end.value)
+        except Exception as error:  # a request becomes a response, whatever happens
+            return self._logged(request, info, _failed(request, error))
         step.close()
         raise WouldWait(f"{request.method} {request.path} needs time before it can be answered")
 
@@ -220,6 +227,12 @@ class ControlPlane:
         waiting, self._waiting = self._waiting, {}
         for futures in waiting.values():
             _wake(futures)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """500, as the real server answers when it panics; the traceback goes to the log."""
+    log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
+    return refusal(internal_error(f"{type(error).__name__}: {error}"))
 
 
 def _wake(waiting: list[asyncio.Future[None]]) -> None:

@@ -16,7 +16,7 @@ from fakekube.core.call import Call, Delay, Need, Stamp, Step
 from fakekube.core.discovery import UNSTORED, Catalog
 from fakekube.core.faults import Faults, error_of
 from fakekube.core.kinds import STRATEGIES
-from fakekube.core.negotiation import negotiate
+from fakekube.core.negotiation import check_shape_fits, negotiate, refuse_stream
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
 from fakekube.core.response import Document, Response, StoredList, Text
@@ -48,7 +48,8 @@ def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
 #: `--authorization-mode` -> who decides.
 AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
 
-NO_SHAPES: frozenset[str] = frozenset()
+#: What a client may want instead of the object itself.
+SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
 @dataclass(slots=True)
@@ -120,9 +121,12 @@ class ApiServer:
             check_route(request, info, resource)
         representation = negotiate(
             request.headers.get("accept"), custom=resource.custom, listing=not info.name and info.verb != "create",
-            shapes=NO_SHAPES,
+            shapes=SHAPES,
         )  # fmt: skip
-        call = Call(self, request, info, user, resource, self.strategy(resource), stamp)
+        if info.verb == "watch" and representation.media_type != "application/json":
+            raise refuse_stream()
+        check_shape_fits(representation, info, resource)
+        call = Call(self, request, info, user, resource, self.strategy(resource), stamp, representation)
         try:
             response = yield from self._handler(call)(call)
         except StatusError as error:
@@ -213,6 +217,9 @@ class ApiServer:
         finalizers = [f for f in meta.get("finalizers") or () if f != crd.CLEANUP_FINALIZER]
         if not finalizers:
             self.on_commit(self.store.delete(crd.COLLECTION, path, definition))
+        elif finalizers != meta["finalizers"]:
+            kept = {**definition.object, "metadata": {**meta, "finalizers": finalizers}}
+            self.on_commit(self.store.update(crd.COLLECTION, path, definition, kept))
 
     def _remove_objects(self, collection: str) -> None:
         for path, entry in list(self.store.collection(collection).scan("", "", None)):

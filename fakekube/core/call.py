@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakekube.core.authentication import User
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
-from fakekube.core.response import Response
+from fakekube.core.negotiation import PLAIN, Representation
+from fakekube.core.response import Response, StoredList
 from fakekube.core.store import Change, Entry, path_of
 from fakekube.core.strategy import Strategy
-from fakekube.core.watch import View
+from fakekube.core.watch import View, partial_view
 
 if TYPE_CHECKING:
     from fakekube.core.apiserver import ApiServer
@@ -69,6 +70,7 @@ class Call:
     resource: Resource
     strategy: Strategy
     stamp: Stamp
+    representation: Representation = PLAIN
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -82,7 +84,17 @@ class Call:
 
     @property
     def view(self) -> View:
+        """How objects of this request are shown."""
+        if self.representation.shape.startswith("PartialObjectMetadata"):
+            return partial_view(self.representation.shape_version)
         return self.server.view(self.resource)
+
+    def listed(self, metadata: Object, entries: Sequence[Entry]) -> StoredList:
+        """A list of the resource's objects, in the shape that the client wants."""
+        if self.representation.shape:
+            kind = "PartialObjectMetadataList"
+            return StoredList(self.view, kind, metadata, entries, named=True, nullable=True)
+        return StoredList(self.view, self.resource.list_kind, metadata, entries, named=self.resource.custom)
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)

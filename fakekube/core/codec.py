@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import yaml
 
-from fakekube.core import gojson
+from fakekube.core import gojson, protobuf
 from fakekube.core.status import StatusError, bad_request, too_large, unsupported_media_type
 
 Object = dict[str, Any]
@@ -35,9 +35,9 @@ def unknown_format() -> StatusError:
 
 
 def media_type(content_type: str | None) -> str:
-    """Of a Content-Type header: JSON where there is none. Raises 415 for what is neither JSON nor YAML."""
+    """Of a Content-Type header: JSON where there is none. Raises 415 for one that is not known."""
     kind = (content_type or JSON).partition(";")[0].strip().lower()
-    if kind not in (JSON, YAML):
+    if kind not in (JSON, YAML, PROTOBUF):
         raise unknown_format()
     return kind
 
@@ -81,6 +81,11 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     check_size(body)
     if kind == YAML:
         return parse_yaml(body), []
+    if kind == PROTOBUF:
+        try:
+            return protobuf.decode(body), []
+        except protobuf.Malformed as problem:
+            raise SyntaxProblem(str(problem)) from None
     if _too_deep(body):
         raise SyntaxProblem("exceeded max depth")
     try:

@@ -123,7 +123,7 @@ def qualified_name_problems(value: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    problems = [too_long(63)] if len(value) > 63 else []
+    problems = ["must be no more than 63 bytes"] if len(value) > 63 else []
     if not _label_value.fullmatch(value):
         problems.append(regex_message(LABEL_VALUE_MESSAGE, LABEL_VALUE, "MyValue", "my_value", "12345"))
     return problems

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fakekube.core.codec import JSON, PROTOBUF, YAML
+from fakekube.core.request import RequestInfo
+from fakekube.core.resource import Resource
 from fakekube.core.status import StatusError, not_acceptable
 
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
@@ -76,3 +78,23 @@ def refuse_all(listing: bool) -> StatusError:
 
 def refuse_known() -> StatusError:
     return not_acceptable(f"only the following media types are accepted: {ACCEPTED}")
+
+
+def refuse_stream() -> StatusError:
+    """A stream cannot be given in the first representation that the client takes."""
+    return not_acceptable(f"only the following media types are accepted: {STREAMS}")
+
+
+def check_shape_fits(representation: Representation, info: RequestInfo, resource: Resource) -> None:
+    """A list cannot be shown as one object's metadata, nor the other way round. Raises 406."""
+    shape = representation.shape
+    listing = info.verb in ("list", "deletecollection")
+    go_type = (
+        "unstructured.Unstructured"
+        if resource.custom
+        else f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+    )
+    if shape == "PartialObjectMetadata" and listing:
+        raise not_acceptable(f"you requested {shape}, but the requested object is a list (*{go_type}List)")
+    if shape == "PartialObjectMetadataList" and not listing:
+        raise not_acceptable(f"you requested {shape}, but the requested object is not a list (*{go_type})")

@@ -64,13 +64,17 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredList:
-    """A list of stored objects. `named`: items carry apiVersion and kind, as those of custom kinds do."""
+    """A list of stored objects. `named`: items carry apiVersion and kind, as those of custom kinds do.
+
+    `nullable`: without items it shows null, as the shapes of a list do.
+    """
 
     view: View
     list_kind: str
     metadata: Object
     entries: Sequence[Entry]
     named: bool
+    nullable: bool = False
 
     def to_object(self) -> Object:
         show = self.view.to_object if self.named else self.view.item
@@ -78,11 +82,13 @@ class StoredList:
             "kind": self.list_kind,
             "apiVersion": self.view.api_version,
             "metadata": self.metadata,
-            "items": [show(entry) for entry in self.entries],
+            "items": None if self.nullable and not self.entries else [show(entry) for entry in self.entries],
         }
 
     def encode(self) -> bytes:
         show = self.view.encode if self.named else self.view.encode_item
+        if self.nullable and not self.entries:
+            return orjson.dumps(self.to_object())
         head = orjson.dumps({"kind": self.list_kind, "apiVersion": self.view.api_version, "metadata": self.metadata})
         return head[:-1] + b',"items":[' + b",".join([show(entry) for entry in self.entries]) + b"]}"
 

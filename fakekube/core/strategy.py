@@ -69,6 +69,8 @@ class Strategy:
     status_keeps: tuple[str, ...] = ("generation",)
     """What of metadata a write through /status does not change."""
     graceful: bool = False
+    delete_finalizers: tuple[str, ...] = ()
+    """Finalizers that a delete adds: the server cleans up before the object goes."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
     prepare_create: Prepare = as_is

@@ -114,6 +114,15 @@ class View:
         return self.convert(entry.object) if self.convert else entry.object
 
 
+def _metadata_only(obj: Object) -> Object:
+    return {"metadata": obj["metadata"]}
+
+
+def partial_view(version: str) -> View:
+    """Objects as PartialObjectMetadata."""
+    return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", _metadata_only)
+
+
 class Watch:
     """One client's watch: `initial` is what it is told first, `read` what happened since it last asked.
 

@@ -15,7 +15,7 @@ NAMESPACE_FINALIZER = "kubernetes"
 
 def _labelled(obj: Object) -> Object:
     meta = obj["metadata"]
-    labels = {**(meta.get("labels") or {}), NAMESPACE_NAME_LABEL: meta["name"]}
+    labels = {**(meta.get("labels") or {}), NAMESPACE_NAME_LABEL: meta.get("name") or ""}
     return {**obj, "metadata": {**meta, "labels": labels}}
 
 
@@ -89,6 +89,7 @@ STRATEGIES = {
         generation=("spec",),
         unconditional_update=False,
         prepare_create=crd.prepare,
+        delete_finalizers=(crd.CLEANUP_FINALIZER,),
         prepare_update=crd.prepare_update,
     ),
     "apiservices.apiregistration.k8s.io": Strategy(unconditional_update=False),

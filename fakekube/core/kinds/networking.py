@@ -17,7 +17,7 @@ def _deprecated_endpoints(obj: Object) -> list[str]:
 
 STRATEGIES = {
     "services": Strategy(
-        name_check=names.dns1035_label_problems,
+        name_check=names.dns_label_problems,
         create_on_update=True,
         returns_deleted=True,
         fields={"spec.clusterIP": _at("spec", "clusterIP"), "spec.type": _at("spec", "type")},

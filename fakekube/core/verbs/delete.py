@@ -9,7 +9,7 @@ from fakekube.core.call import Call, Step
 from fakekube.core.codec import SyntaxProblem
 from fakekube.core.kinds.pods import grace_period
 from fakekube.core.options import DeleteOptions, delete_options, parse_list_options
-from fakekube.core.response import Document, Response, StoredList, StoredObject
+from fakekube.core.response import Document, Response, StoredObject
 from fakekube.core.status import bad_request, conflict, not_found
 from fakekube.core.store import Entry, stamped
 from fakekube.core.verbs.list import read_page, selection_of
@@ -106,6 +106,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
             return existing, False
         return _finish_pod(call, path, existing, marked, options)
     finalizers = finalizers_for(existing.object, options)
+    finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
     if finalizers:
         obj = mark(call, existing.object, 0, finalizers)
         return _store_mark(call, path, existing, obj, options), False
@@ -247,6 +248,4 @@ def delete_collection(call: Call) -> Step:
             metadata["remainingItemCount"] = page.remaining
     elif call.resource.custom:
         metadata["continue"] = ""
-    return Response(
-        body=StoredList(call.view, call.resource.list_kind, metadata, page.entries, named=call.resource.custom)
-    )
+    return Response(body=call.listed(metadata, page.entries))

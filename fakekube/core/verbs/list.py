@@ -12,7 +12,7 @@ import orjson
 
 from fakekube.core.call import Call, Step
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.core.response import Response, StoredList
+from fakekube.core.response import Response
 from fakekube.core.status import bad_request, expired, too_large_resource_version
 from fakekube.core.store import Entry
 from fakekube.core.strategy import check_fields, field_reader
@@ -46,8 +46,7 @@ def list_response(call: Call, options: ListOptions) -> Response:
             metadata["remainingItemCount"] = page.remaining
     elif call.resource.custom:
         metadata["continue"] = ""
-    body = StoredList(call.view, call.resource.list_kind, metadata, page.entries, named=call.resource.custom)
-    return Response(body=body)
+    return Response(body=call.listed(metadata, page.entries))
 
 
 def selection_of(call: Call, options: ListOptions) -> Selection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission
+from fakekube.core import admission, codec
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import parse_write_options
@@ -46,9 +46,7 @@ def finalize_namespace(call: Call) -> Step:
 def bind_pod(call: Call) -> Step:
     """POST `/binding`: gives a pod its node, once (`pod/storage.BindingREST`)."""
     options = parse_write_options(call.request, "CreateOptions")
-    binding = (
-        decode_object(call, field_validation="Ignore") if isinstance(call.request.body, bytes) else call.request.body
-    )
+    binding = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="Binding").object
     yield from ()
     target = binding.get("target") or {}
     existing = call.stored()

@@ -1,0 +1,98 @@
+"""Manifests from files into a server: what `kubectl apply -f DIR` would do, without kubectl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from fakekube.core import codec
+from fakekube.core.apiserver import ApiServer
+from fakekube.core.resource import Resource
+
+Object = dict[str, Any]
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+#: What others may need goes first.
+_FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
+
+
+class ManifestError(Exception):
+    """A manifest that cannot be loaded; the message names the file."""
+
+
+class Requests(Protocol):
+    """How manifests reach the server."""
+
+    def request_now(
+        self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Any = ..., body: Any = None
+    ) -> tuple[int, Any, Any]: ...
+
+
+def read(source: str | Path) -> list[Object]:
+    """The objects of a file, or of all YAML and JSON files below a directory, in the order of their names.
+
+    Raises ManifestError.
+    """
+    path = Path(source)
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+        if not files:
+            raise ManifestError(f"{path}: no manifests here (looked for {', '.join(SUFFIXES)})")
+    elif path.exists():
+        files = [path]
+    else:
+        raise ManifestError(f"{path}: no such file or directory")
+    found: list[Object] = []
+    for file in files:
+        try:
+            found += codec.load_manifests(file.read_text())
+        except (ValueError, OSError, codec.SyntaxProblem) as error:
+            raise ManifestError(f"{file}: {error}") from None
+        except Exception as error:  # PyYAML has no common base for what its reader and scanner raise
+            raise ManifestError(f"{file}: {error}") from None
+    return found
+
+
+def ordered(objects: Iterable[Object]) -> list[Object]:
+    """Namespaces, then definitions, then the rest as given."""
+    return sorted(objects, key=lambda obj: _FIRST.get(obj.get("kind", ""), 2))
+
+
+def collection_path(resource: Resource, namespace: str) -> str:
+    """The path of the collection that an object belongs to."""
+    root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
+    return f"{root}/namespaces/{namespace}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
+
+
+def apply(
+    server: ApiServer, requests: Requests, objects: Iterable[Object], *, namespace: str = "default"
+) -> list[Object]:
+    """Create each object, or replace it where it is there; answers them as stored. Raises ManifestError naming the object."""
+    stored = []
+    for obj in ordered(objects):
+        stored.append(_apply_one(server, requests, obj, namespace))
+    return stored
+
+
+def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: str) -> Object:
+    api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+    meta = obj.get("metadata") or {}
+    shown = f"{kind} {meta.get('name', '')!r}"
+    resource = server.catalog.find_kind(api_version, kind)
+    if resource is None:
+        raise ManifestError(f"{shown}: the server has no kind {kind!r} in {api_version!r}")
+    collection = collection_path(resource, meta.get("namespace") or namespace)
+    code, _, body = requests.request_now("POST", collection, body=obj)
+    if code == 409 and meta.get("name"):
+        path = f"{collection}/{meta['name']}"
+        _, _, existing = requests.request_now("GET", path)
+        version = existing["metadata"]["resourceVersion"]
+        code, _, body = requests.request_now(
+            "PUT", path, body={**obj, "metadata": {**meta, "resourceVersion": version}}
+        )
+    if code >= 400:
+        raise ManifestError(f"{shown}: {body.get('message', body)}")
+    result: Object = body
+    return result
