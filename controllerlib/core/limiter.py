@@ -102,7 +102,7 @@ class MaxOfRateLimiter(Generic[T]):
         return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WithMaxWaitRateLimiter(Generic[T]):
     """Another limiter, but never longer than `longest` seconds."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-from collections.abc import Iterator
 
 import pytest
 
@@ -41,5 +40,5 @@ async def _turns() -> None:
 
 
 @pytest.fixture
-def seen() -> Iterator[list[object]]:
-    yield []
+def seen() -> list[object]:
+    return []

@@ -69,7 +69,7 @@ class Watch:
         self._api, self._prefix, self._revision, self._select = api, prefix, revision, select
         self.initial: list[dict[str, Any]] = []
         self._news = asyncio.Event()
-        self._end: dict[str, Any] | None | str = "open"
+        self._end: dict[str, Any] | str | None = "open"
         self.timer: asyncio.TimerHandle | None = None
 
     def wake(self) -> None:

@@ -1,0 +1,171 @@
+"""Doing something again and again, or until it works (apimachinery: util/wait; client-go: util/retry)."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
+from controllerlib.core.backoff import Backoff, jitter
+from controllerlib.core.ticker import Ticker
+from controllerlib.errors import is_conflict
+from controllerlib.tasks import Event
+
+T = TypeVar("T")
+Condition = Callable[[], Awaitable[bool] | bool]
+
+#: Five tries 10 ms apart (retry.DefaultRetry): for conflicts that are soon over.
+DEFAULT_RETRY = Backoff(duration=0.01, factor=1.0, jitter=0.1, steps=5)
+#: Four tries after 10, 50 and 250 ms (retry.DefaultBackoff): for conflicts with busy writers.
+DEFAULT_BACKOFF = Backoff(duration=0.01, factor=5.0, jitter=0.1, steps=4)
+
+
+class TimedOut(TimeoutError):
+    """The tries are used up, or the time is."""
+
+    def __init__(self) -> None:
+        super().__init__("timed out waiting for the condition")
+
+
+async def _is_true(condition: Condition) -> bool:
+    answer = condition()
+    return bool(await answer if inspect.isawaitable(answer) else answer)
+
+
+async def until(
+    work: Callable[[], Awaitable[None] | None],
+    period: float,
+    *,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+    jitter_factor: float = 0.0,
+    sliding: bool = True,
+) -> None:
+    """Do `work` every `period` seconds until cancelled; the first time at once.
+
+    `sliding`: the period begins when the work ended, else when it began. With `jitter_factor` each period is
+    stretched by up to that part of itself.
+    """
+    clock, chance, attempt = clock or SystemClock(), chance or SystemChance(), 0
+    while True:
+        attempt += 1
+        began = clock.monotonic()
+        answer = work()
+        if answer is not None:
+            await answer
+        wait = period
+        if jitter_factor > 0:
+            wait = jitter(period, jitter_factor, chance.fraction("until", "", attempt))
+        await clock.sleep_until((clock.monotonic() if sliding else began) + wait)
+
+
+async def poll(
+    condition: Condition, interval: float, timeout: float, *, immediate: bool = True, clock: Clock | None = None
+) -> None:
+    """Ask `condition` every `interval` seconds, not counting how long the asking takes; TimedOut after `timeout`.
+
+    A beat at the very end of the time is not asked any more.
+    """
+    clock = clock or SystemClock()
+    began = clock.monotonic()
+    ticker, end = Ticker(interval, began), began + timeout
+    try:
+        async with Deadline(clock, end):
+            if immediate and await _is_true(condition):
+                return
+            while True:
+                await clock.sleep_until(min(ticker.next, end))
+                if clock.monotonic() >= end:
+                    raise TimedOut
+                if ticker.tick(clock.monotonic()) and await _is_true(condition):
+                    return
+    except TimeoutError:
+        raise TimedOut from None
+
+
+async def exponential_backoff(
+    backoff: Backoff, condition: Condition, *, clock: Clock | None = None, chance: Chance | None = None
+) -> None:
+    """Ask `condition` at most `backoff.steps` times, with growing delays between; TimedOut when it never was true."""
+    clock, chance, backoff, attempt = clock or SystemClock(), chance or SystemChance(), backoff.copy(), 0
+    while backoff.steps > 0:
+        if await _is_true(condition):
+            return
+        if backoff.steps == 1:
+            break
+        attempt += 1
+        await sleep(clock, backoff.step(chance.fraction("backoff", "", attempt)))
+    raise TimedOut
+
+
+async def retry_on_error(
+    func: Callable[[], Awaitable[T]],
+    retriable: Callable[[BaseException], bool],
+    backoff: Backoff = DEFAULT_RETRY,
+    *,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+) -> T:
+    """What `func` returns; errors that are `retriable` are tried again, and the last of them is raised in the end."""
+    last: Exception | None = None
+    answer: list[T] = []
+
+    async def attempt() -> bool:
+        nonlocal last
+        try:
+            answer.append(await func())
+        except Exception as error:  # whoever calls says which errors count; the others pass
+            if not retriable(error):
+                raise
+            last = error
+            return False
+        return True
+
+    try:
+        await exponential_backoff(backoff, attempt, clock=clock, chance=chance)
+    except TimedOut:
+        if last is not None:
+            raise last from None
+        raise
+    return answer[0]
+
+
+async def retry_on_conflict(
+    func: Callable[[], Awaitable[T]],
+    backoff: Backoff = DEFAULT_RETRY,
+    *,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+) -> T:
+    """`retry_on_error` for conflicts: read, change and write inside `func`."""
+    return await retry_on_error(func, is_conflict, backoff, clock=clock, chance=chance)
+
+
+async def parallelize(workers: int, pieces: int, work: Callable[[int], Any], *, chunk: int = 1) -> int:
+    """Call `work` (plain or coroutine function) with 0..pieces-1, in chunks, by at most `workers` tasks at a time.
+
+    Returns the number of chunks. Cancelled from within or without, pieces not begun are left out (ParallelizeUntil).
+    """
+    chunks = [range(start, min(start + chunk, pieces)) for start in range(0, pieces, chunk)]
+    waiting = iter(chunks)
+    stopped = Event()
+
+    async def worker() -> None:
+        for some in waiting:
+            for piece in some:
+                if stopped.is_set():
+                    return
+                answer = work(piece)
+                if inspect.isawaitable(answer):
+                    await answer
+
+    tasks = [asyncio.get_running_loop().create_task(worker()) for _ in range(min(workers, len(chunks)))]
+    try:
+        for task in tasks:
+            await task
+    except BaseException:
+        stopped.set()
+        for task in tasks:
+            task.cancel()
+        raise
+    return len(chunks)
