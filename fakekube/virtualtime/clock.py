@@ -108,6 +108,9 @@ class VirtualClock:
         """Why time is held, oldest first."""
         return tuple(reason for reason, _ in self._holds.values())
 
+    def is_held(self) -> bool:
+        return bool(self._holds)
+
     def is_held_endlessly(self) -> bool:
         return any(endless for _, endless in self._holds.values())
 

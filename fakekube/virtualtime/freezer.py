@@ -10,6 +10,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
+from fakekube.virtualtime.captures import meet_real_time
 from fakekube.virtualtime.thaw import ThawFinder
 
 #: Modules below these read real time. With a dot: freezegun compares beginnings, and "queue" would also match an
@@ -64,6 +65,7 @@ class Freezer:
             raise RuntimeError(_TAKEN.format(who="freezegun"))
         if _is_travelling():
             raise RuntimeError(_TAKEN.format(who="time-machine"))
+        meet_real_time()
         self._freeze = freezegun.freeze_time(_naive(now))
         self._freeze.ignore = REAL_TIME
         self._swap(api, "_get_cached_module_attributes", time_attributes)
@@ -120,6 +122,7 @@ class Freezer:
         if self._factory is None:
             return
         if not self._depth:
+            meet_real_time()
             datetime.datetime, datetime.date = api.FakeDatetime, api.FakeDate  # type: ignore[misc]
         self._freeze_module(module)
         if module.__name__ in _TYPE_TABLES:

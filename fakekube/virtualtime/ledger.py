@@ -105,10 +105,11 @@ class Ledger:
     def __iter__(self) -> Iterator[Connection]:
         return iter(tuple(self._connections.values()))
 
+    def is_empty(self) -> bool:
+        return not self._connections
+
     def unrest(self) -> Iterator[str]:
         """Bytes that somebody of the bubble waits for and does not have yet."""
-        if len(self._connections) == self._external:
-            return iter(())
         return itertools.chain.from_iterable(each.unrest() for each in self if not each.external)
 
     def find(self, client: Address | None) -> Connection | None:

@@ -370,8 +370,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _unrest(self) -> list[str]:
         """Why the bubble is not quiescent, though the loop has nothing to do."""
-        reasons = [*self.turnstile.unrest(), *self.network.ledger.unrest(), *self.clock.unrest()]
-        if not reasons and not self._waiters and self.network.ledger.external and not self._round_is_due():
+        turnstile, ledger, clock = self.turnstile, self.network.ledger, self.clock
+        if turnstile.is_empty() and ledger.is_empty() and not clock.is_held():
+            return []
+        reasons = [*turnstile.unrest(), *ledger.unrest(), *clock.unrest()]
+        if not reasons and not self._waiters and ledger.external and not self._round_is_due():
             # time never moves by itself under the eyes of somebody who lives in real time
             reasons.append("the test waits, and while an external client is connected only advance() moves time")
         return reasons
@@ -401,12 +404,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _act(self) -> None:
         """The bubble is quiescent: do what follows from that."""
         self._end_round()
-        goal = min((goal for goal, _ in self._waiters), default=None)
-        match next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due()):
+        goal = min(goal for goal, _ in self._waiters) if self._waiters else None
+        step = next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due())
+        match step:
             case OpenGate():
                 self._in_round = True
                 self._round_done = True
                 self.gate.open()
+                if not self._ready and not self.turnstile.has_ready():
+                    self._act()  # nobody came through: it is as quiet as before
             case Wake():
                 self._wake()
             case Jump(us):

@@ -119,6 +119,9 @@ class Turnstile:
                     "for a lock or for a connection to somebody else, which the bubble cannot see.\n" + dump()
                 )
 
+    def is_empty(self) -> bool:
+        return not self._threads
+
     def unrest(self) -> Iterator[str]:
         """Which threads are neither parked nor ended."""
         self._lost = [thread for thread in self._lost if not _found(thread)]

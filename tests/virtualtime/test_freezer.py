@@ -155,6 +155,24 @@ def test_a_client_that_is_first_used_under_frozen_time_works(before):
     assert done.returncode == 0, done.stderr
 
 
+CERTIFICATES = """
+from fakekube.virtualtime import Bubble
+{before}
+with Bubble():
+    import trustme
+    trustme.CA().issue_cert("a.example")
+trustme.CA().issue_cert("a.example")
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import trustme", "import cryptography.x509"])
+def test_certificates_can_be_made_under_frozen_time_and_after_it(before):
+    """`cryptography` keeps the `datetime` that it meets first."""
+    code = CERTIFICATES.format(before=before)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 MODEL = """
 import time
 from datetime import datetime
