@@ -4,6 +4,7 @@ import _thread
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
@@ -11,6 +12,9 @@ from fakekube.virtualtime.signals import Signal
 from fakekube.virtualtime.turnstile import BubbleThread
 
 T = TypeVar("T")
+
+#: How the names of the threads begin that wait for the real world on the test's behalf.
+HELPER = "fakekube: "
 
 
 class Blocking:
@@ -100,18 +104,27 @@ class Blocking:
         if thread is not None:
             with self._loop.turnstile.outside(thread, where):
                 return call()
-        outcome: list[Callable[[], T]] = []
+        return self._help(where, call)()
+
+    def _help(self, where: str, call: Callable[[], T]) -> Callable[[], T]:
         loop = self._loop
+        outcome: Callable[[], T] | None = None
+
+        def finish(result: Callable[[], T]) -> None:
+            nonlocal outcome
+            outcome = result
+            loop.stop()
 
         def helper() -> None:
-            outcome.append(_attempt(call))
-            loop.call_soon_threadsafe(loop.stop)
+            result = _attempt(call)
+            with suppress(RuntimeError):  # the test has given up, and closed the loop
+                loop.call_soon_threadsafe(finish, result)
 
         with loop.clock.hold(where, endless=True):
-            threading.Thread(target=helper, name=f"fakekube: {where}", daemon=True).start()
-            while not outcome:
+            threading.Thread(target=helper, name=HELPER + where, daemon=True).start()
+            while outcome is None:
                 loop.run_forever()
-        return outcome[0]()
+        return outcome
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

@@ -25,6 +25,7 @@ from fakekube.virtualtime.sockets import SocketHooks
 from fakekube.virtualtime.tls import TlsHooks
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.turnstile import BubbleThread
+from fakekube.virtualtime.waits import WaitHooks
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 
 T = TypeVar("T")
@@ -108,6 +109,7 @@ class Bubble:
                     *SocketHooks(self.loop.network, self._blocking).hooks(),
                     *TlsHooks(self.loop.network, self._blocking).hooks(),
                     *JoinHooks(self._blocking, self.loop.turnstile).hooks(),
+                    *WaitHooks(self.loop, self._blocking).hooks(),
                 ]
             )
             hooks.install()

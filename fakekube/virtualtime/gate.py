@@ -17,9 +17,10 @@ class Gate:
     def is_open(self) -> bool:
         return self._open
 
-    def add_listener(self, callback: Callable[[], None]) -> None:
-        """Call `callback` each time the gate opens; it must not block."""
+    def add_listener(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` each time the gate opens; it must not block. Returns what ends that."""
         self._listeners.append(callback)
+        return lambda: self.remove_listener(callback)
 
     def remove_listener(self, callback: Callable[[], None]) -> None:
         """Forget `callback`; not an error when it is not known (a queue may close twice)."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
-from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
 Completed = subprocess.CompletedProcess[str]
@@ -41,7 +41,7 @@ class Processes:
                 self._loop.call_soon_threadsafe(_settle, ended, completed, None)
 
         with self._loop.clock.hold(_name(argv), endless=True):
-            threading.Thread(target=helper, name=f"fakekube: {argv[0]}", daemon=True).start()
+            threading.Thread(target=helper, name=HELPER + argv[0], daemon=True).start()
             return await ended
 
 
