@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from controllerlib.clock import pause
+from controllerlib.clock import Clock, SystemClock, pause
 from controllerlib.core.delta import Batch, QueueClosed
 from controllerlib.core.deltafifo import DeltaFIFO
 from controllerlib.core.realfifo import RealFIFO
@@ -15,8 +15,19 @@ from controllerlib.tasks import Event
 class DeltaQueue:
     """What a reflector fills and an informer empties."""
 
-    def __init__(self, state: RealFIFO | DeltaFIFO) -> None:
+    def __init__(
+        self,
+        state: RealFIFO | DeltaFIFO,
+        *,
+        clock: Clock | None = None,
+        on_length: Callable[[int], None] | None = None,
+        on_step: Callable[[float], None] | None = None,
+    ) -> None:
+        """`on_length` is told the length after each change, `on_step` the seconds that each step took."""
         self.state = state
+        self._clock: Clock = clock or SystemClock()
+        self._on_length, self._on_step = on_length, on_step
+        self._step_began = 0.0
         #: set when the first list was processed
         self.synced = Event()
         self._consumers: list[asyncio.Future[None]] = []
@@ -73,6 +84,9 @@ class DeltaQueue:
         while True:
             batch = self.state.take(limit)
             if batch is not None:
+                if self._on_length is not None:
+                    self._on_length(len(self.state))
+                self._step_began = self._clock.monotonic()
                 return batch
             if self.state.closed:
                 raise QueueClosed
@@ -87,6 +101,8 @@ class DeltaQueue:
     def finish(self, batch: Batch) -> None:
         """The batch was processed or failed."""
         self.state.finish(batch)
+        if self._on_step is not None:
+            self._on_step(self._clock.monotonic() - self._step_began)
         if not self.synced.is_set() and self.state.has_synced():
             self.synced.set()
         if self._producers:
@@ -118,6 +134,8 @@ class DeltaQueue:
                 future.set_result(None)
 
     def _changed(self) -> None:
+        if self._on_length is not None:
+            self._on_length(len(self.state))
         if not self.synced.is_set() and self.state.has_synced():
             self.synced.set()
         if self._consumers:

@@ -2,21 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from controllerlib.core.delta import QueueClosed
 
 T = TypeVar("T")
-
-
-class Popped(Protocol):
-    """A state that something can be taken from."""
-
-    closed: bool
-
-    def close(self) -> None:
-        """Take no more."""
-        ...
 
 
 class PopQueue:

@@ -1,0 +1,93 @@
+"""Listers."""
+
+from typing import Any
+
+import pytest
+
+from controllerlib.core.selector import NOTHING, Selector, of_label_selector, parse, parse_fields
+from controllerlib.core.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
+from controllerlib.errors import ApiError
+from controllerlib.lister import Lister, list_all
+from tests.controllerlib.objects import pod
+
+
+def store(*, indexed: bool = True) -> Indexer:
+    made = Indexer(indexers={NAMESPACE_INDEX: meta_namespace_index} if indexed else None)
+    for name, namespace, app in (("a", "one", "web"), ("b", "one", "db"), ("c", "two", "web")):
+        made.add(pod(name, namespace=namespace, labels={"app": app}))
+    return made
+
+
+def names(found: Any) -> list[str]:
+    return [obj["metadata"]["name"] for obj in found]
+
+
+def test_li_01_missing_object() -> None:
+    with pytest.raises(ApiError, match='pods "x" not found') as caught:
+        Lister(store(), "pods").by_namespace("one").get("x")
+    assert caught.value.reason == "NotFound"
+    assert names([Lister(store(), "pods").by_namespace("one").get("a")]) == ["a"]
+
+
+class Untouchable(dict[str, Any]):
+    """Labels nobody may look at."""
+
+    def get(self, *args: Any) -> Any:
+        raise AssertionError("labels were looked at")
+
+
+def test_li_02_selecting_by_label() -> None:
+    assert names(Lister(store(), "pods").list("app=web")) == ["a", "c"]
+    shy, found = Indexer(), list[Any]()
+    shy.add(pod("shy", labels=Untouchable()))
+    list_all(shy, NOTHING, found.append)
+    assert found == []
+    list_all(shy, Selector(), found.append)
+    assert names(found) == ["shy"]
+
+
+@pytest.mark.parametrize("indexed", [True, False], ids=["indexed", "LI-03-scanned"])
+def test_one_namespace(indexed: bool) -> None:
+    assert names(Lister(store(indexed=indexed), "pods").by_namespace("one").list()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "selected"),
+    [
+        ("a=b", {"a": "b"}, True),
+        ("a==b,c!=d", {"a": "b"}, True),
+        ("a!=b", {"a": "b"}, False),
+        ("a in (b,c)", {"a": "c"}, True),
+        ("a notin (b, c)", {"a": "c"}, False),
+        ("a notin (b)", {}, True),
+        ("a", {}, False),
+        ("!a", {}, True),
+        ("a > 1", {"a": "2"}, True),
+        ("a < 1", {"a": "x"}, False),
+        ("", {}, True),
+    ],
+)
+def test_label_selectors(selector: str, labels: dict[str, str], selected: bool) -> None:
+    assert parse(selector).matches(labels) is selected
+
+
+@pytest.mark.parametrize("text", ["!a=b", "a in b", "=", "a ~ b"])
+def test_what_is_no_label_selector(text: str) -> None:
+    with pytest.raises(ValueError, match="unable to parse"):
+        parse(text)
+
+
+def test_label_selector_objects() -> None:
+    assert not of_label_selector(None).matches({})
+    assert of_label_selector({}).matches({})
+    selector = of_label_selector(
+        {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "DoesNotExist"}]}
+    )
+    assert selector.matches({"a": "b"})
+    assert not selector.matches({"a": "b", "c": ""})
+
+
+def test_field_selectors() -> None:
+    assert parse_fields("metadata.name=a,spec.x!=b") == [("metadata.name", "a", True), ("spec.x", "b", False)]
+    with pytest.raises(ValueError, match="invalid field selector"):
+        parse_fields("metadata.name")
