@@ -22,9 +22,10 @@ _BURST = 1000
 class Tracker:
     """Knows when the initial adds of a handler were all executed: the informer has synced and none is open."""
 
-    def __init__(self, upstream: Event) -> None:
+    def __init__(self, upstream: Event, expected: int = 0) -> None:
+        """`expected`: so many are on their way already."""
         self._upstream = upstream
-        self._open = 0
+        self._open = expected
         self._lost = False
         self.synced = Event()
         upstream.add_callback(self._check)
@@ -64,16 +65,20 @@ class Listener:
         clock: Clock,
         skip_failures: bool = False,
         observe: Callable[[str, Notification], None] | None = None,
+        replay: Sequence[Notification] = (),
     ) -> None:
-        """`requested` and `period`: the resync period asked for and the one in effect (seconds, 0: none)."""
+        """`requested` and `period`: the resync period asked for and the one in effect (seconds, 0: none).
+
+        `replay`: what is told first, as an initial list.
+        """
         self.handler, self.name, self.requested = handler, name, requested
-        self.tracker = Tracker(upstream)
+        self.tracker = Tracker(upstream, len(replay))
         self._tell: Callable[[Notification], Answer] = teller(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
         #: whether unchanged objects are told too; computed anew at each resync
         self.syncing = True
         self.set_period(period, now)
-        self._backlog: deque[Notification] = deque()
+        self._backlog: deque[Notification] = deque(replay)
         self._wake: asyncio.Future[None] | None = None
         self._stopped = self._running = False
         #: set when it ended: no call is under way and none will come

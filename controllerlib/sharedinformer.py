@@ -128,6 +128,8 @@ class SharedInformer:
             self._check_period = check
             for other in self._listeners:
                 other.set_period(effective_period(other.requested, check), now)
+        there = self.indexer.list() if self._started else ()
+        replay = [Notification("added", obj, None, True, "list", False) for obj in there]
         listener = Listener(
             handler,
             self._synced,
@@ -138,11 +140,10 @@ class SharedInformer:
             clock=self._clock,
             skip_failures=self._skip_failures,
             observe=self._observe if overrides(self._observer, "handled") else None,
+            replay=replay,
         )
         self._listeners[listener] = None
         if self._started:
-            replay = [Notification("added", obj, None, True, "list", False) for obj in self.indexer.list()]
-            listener.add(replay, len(replay))
             self._start(listener)
         return Registration(listener, self)
 

@@ -181,6 +181,7 @@ class WorkQueue(Generic[T]):
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._waiting += 1
+        self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
         self._alarm.set(self._state.next_deadline())
         try:
             await waiter

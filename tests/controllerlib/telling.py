@@ -1,0 +1,50 @@
+"""Handlers that note what they are told, in one line each."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from controllerlib.listener import Registration
+from controllerlib.sharedinformer import SharedInformer
+from tests.controllerlib.objects import named
+
+
+class Told:
+    """Notes `add a@1!` (of the initial list), `update a@1>2`, `delete a@3`, `delete a@3?` (a tombstone)."""
+
+    def __init__(self, before: Callable[[str], Any] | None = None) -> None:
+        self.log: list[str] = []
+        self.at: list[float] = []
+        self._before = before
+
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> Any:
+        return self._note(f"add {named(obj)}{'!' if is_in_initial_list else ''}")
+
+    def on_update(self, old: Any, new: Any) -> Any:
+        return self._note(f"update {named(old)}>{new['metadata'].get('resourceVersion', '')}")
+
+    def on_delete(self, obj: Any) -> Any:
+        return self._note(f"delete {named(obj)}")
+
+    def since(self, moment: float) -> list[str]:
+        return [line for line, at in zip(self.log, self.at, strict=True) if at >= moment]
+
+    def _note(self, line: str) -> Any:
+        self.log.append(line)
+        self.at.append(asyncio.get_running_loop().time())
+        return self._before(line) if self._before else None
+
+
+async def advance(seconds: float = 0.0) -> None:
+    """Let everything happen that happens within so much time."""
+    await asyncio.get_running_loop().advance(seconds)  # type: ignore[attr-defined]
+
+
+async def running(informer: SharedInformer, seconds: float = 0.0) -> "asyncio.Task[None]":
+    """Run an informer for a moment."""
+    task = asyncio.create_task(informer.run(), name="informer")
+    await advance(seconds)
+    return task
+
+
+__all__ = ["Registration", "Told", "advance", "running"]

@@ -1,0 +1,232 @@
+"""The low-level informer: what deltas do to the store, and what its handler is told."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from controllerlib.clock import FixedChance
+from controllerlib.core.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
+from controllerlib.core.names import DeletedFinalStateUnknown
+from controllerlib.core.process import Notification, apply
+from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
+from controllerlib.core.store import Indexer
+from controllerlib.eventhandler import FilteringHandler, HandlerFuncs
+from controllerlib.informer import InformerOptions, new_informer
+from tests.controllerlib.objects import named, pod
+from tests.controllerlib.scripted import Scripted, Wait, added, bookmark, deleted, error, modified
+from tests.controllerlib.telling import Told, advance
+
+
+def store_of(*objs: Any) -> Indexer:
+    store = Indexer()
+    store.replace(objs, "0")
+    return store
+
+
+def told(notifications: Sequence[Notification]) -> list[str]:
+    """What handlers would note."""
+    lines = []
+    for each in notifications:
+        if each.kind == "added":
+            lines.append(f"add {named(each.obj)}{'!' if each.initial else ''}")
+        elif each.kind == "updated":
+            lines.append(f"update {named(each.old)}>{each.obj['metadata']['resourceVersion']}")
+        else:
+            lines.append(f"delete {named(each.obj)}")
+    return lines
+
+
+def process(store: Indexer, *deltas: Delta, initial: bool = False) -> list[str]:
+    notifications, failure = apply(store, Batch(deltas, initial))
+    if failure is not None:
+        raise failure
+    return told(notifications)
+
+
+async def informer(source: Scripted, handler: Any, seconds: float = 0.0, **more: Any) -> Indexer:
+    """Run a low-level informer for so long."""
+    store, controller = new_informer(source, handler, chance=FixedChance(0.0), **more)
+    task = asyncio.create_task(controller.run(), name="informer")
+    await advance(seconds)
+    task.cancel()
+    return store
+
+
+async def test_ct_01_only_the_first_list_is_initial() -> None:
+    lists = [([pod("pod-1", 1)], "1"), ([pod("pod-1", 2), pod("pod-2", 3)], "3")]
+    handler = Told()
+    await informer(Scripted(lists, [[Wait(1), error(410, "Expired")], ()]), handler, 5)
+    assert handler.log == ["add pod-1@1!", "update pod-1@1>2", "add pod-2@3"]
+
+
+BEFORE = (pod("one", 1), pod("two", 2), pod("three", 3))
+AFTER = (pod("one", 4), pod("two", 5), pod("four", 6))
+EXPECTED = ["delete three@3?", "update one@1>4", "update two@2>5", "add four@6"]
+
+
+def test_ct_02_a_whole_list_is_in_the_store_before_anybody_is_told() -> None:
+    store = store_of(*BEFORE)
+    assert process(store, Delta("ReplacedAll", ReplacedAll("6", AFTER))) == EXPECTED
+    assert store.resource_version == "6"
+    assert [named(obj) for obj in store.list()] == ["four@6", "one@4", "two@5"]
+
+
+def test_ct_03_the_same_one_by_one() -> None:
+    store, lines = store_of(*BEFORE), []
+    options = RealFIFOOptions(atomic=False, unlock_while_processing=False, bookmarks=False)
+    queue = RealFIFO(options, known=store)
+    queue.replace(AFTER, "6")
+    while (batch := queue.take()) is not None:
+        lines += [line.rstrip("!") for line in told(apply(store, batch)[0])]
+        queue.finish(batch)
+    assert lines == EXPECTED
+
+
+def test_ct_04_an_empty_list_deletes_all_in_the_order_of_keys() -> None:
+    lines = process(store_of(*BEFORE), Delta("ReplacedAll", ReplacedAll("9", ())))
+    assert lines == ["delete one@1?", "delete three@3?", "delete two@2?"]
+
+
+def test_ct_05_a_resync_tells_everything_once_more() -> None:
+    store = store_of(*BEFORE)
+    notifications, _ = apply(store, Batch([Delta("SyncAll", SyncAll())], False))
+    assert [(n.kind, n.old is n.obj, n.sync) for n in notifications] == [("updated", True, True)] * 3
+
+
+@pytest.mark.parametrize(
+    ("delta", "line"),
+    [
+        pytest.param(Delta("Added", pod("one", 9)), "update one@1>9", id="CT-06-added-known"),
+        pytest.param(Delta("Updated", pod("new", 9)), "add new@9", id="CT-06-updated-unknown"),
+        pytest.param(Delta("Deleted", pod("new", 9)), "delete new@9", id="CT-07"),
+        pytest.param(Delta("Sync", pod("one", 1)), "update one@1>1", id="sync"),
+    ],
+)
+def test_presence_counts_not_the_type(delta: Delta, line: str) -> None:
+    assert process(store_of(*BEFORE), delta) == [line]
+
+
+def test_ct_08_of_a_batch_the_good_ones_are_told() -> None:
+    store = store_of()
+    batch = Batch([Delta("Added", pod("a")), Delta("Added", {"broken": 1}), Delta("Added", pod("c"))], False)
+    notifications, failure = apply(store, batch)
+    assert told(notifications) == ["add a@1", "add c@1"]
+    assert "(1/3)" in str(failure)
+
+
+def test_ct_09_values_without_metadata_do_not_move_the_version() -> None:
+    store = Indexer(key_func=lambda obj: obj if isinstance(obj, str) else obj.key)
+    apply(store, Batch([Delta("ReplacedAll", ReplacedAll("5", ["a", "b"]))], True))
+    apply(store, Batch([Delta("Added", "c")], False))
+    assert [store.resource_version, list(store.list())] == ["5", ["a", "b", "c"]]
+    apply(store, Batch([Delta("Bookmark", Bookmark("7"))], False))
+    assert store.resource_version == "7"
+
+
+async def test_ct_10_what_a_handler_raises_ends_the_informer() -> None:
+    def fail(obj: Any, initial: bool) -> None:
+        raise ZeroDivisionError
+
+    _, controller = new_informer(Scripted([([pod("a")], "1")]), HandlerFuncs(add=fail))
+    with pytest.raises(ZeroDivisionError):
+        await controller.run()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        pytest.param("web", "web", ["update a@1>2"], id="CT-11-both"),
+        pytest.param("db", "web", ["add a@2"], id="CT-11-comes-in"),
+        pytest.param("web", "db", ["delete a@1"], id="CT-11-leaves"),
+        pytest.param("db", "db", [], id="CT-11-neither"),
+    ],
+)
+def test_a_filtering_handler(before: str, after: str, line: Sequence[str]) -> None:
+    inner = Noted()
+    handler = FilteringHandler(lambda obj: obj["metadata"]["labels"]["app"] == "web", inner)
+    handler.on_update(pod("a", 1, labels={"app": before}), pod("a", 2, labels={"app": after}))
+    assert inner.log == line
+
+
+class Noted(Told):
+    """Without a loop."""
+
+    def _note(self, line: str) -> None:
+        self.log.append(line)
+
+
+def test_ct_11_a_filtering_handler_gives_the_filter_what_it_got() -> None:
+    inner, asked = Noted(), list[Any]()
+    handler = FilteringHandler(lambda obj: bool(asked.append(obj)) or True, inner)
+    tombstone = DeletedFinalStateUnknown("default/a", pod("a"))
+    handler.on_delete(tombstone)
+    handler.on_add(pod("a"), True)
+    assert [asked[0], inner.log] == [tombstone, ["delete a@1?", "add a@1!"]]
+
+
+async def test_ct_12_recreated_while_disconnected_is_one_update() -> None:
+    lists = [([pod("a", 1, uid="first")], "1"), ([pod("a", 9, uid="second")], "9")]
+    seen: list[Any] = []
+    handler = HandlerFuncs(update=lambda old, new: seen.append((old["metadata"]["uid"], new["metadata"]["uid"])))
+    await informer(Scripted(lists, [[Wait(1), error(410, "Expired")], ()]), handler, 5)
+    assert seen == [("first", "second")]
+
+
+async def test_ct_13_recreated_while_connected_is_both() -> None:
+    handler = Told()
+    steps = [deleted(pod("a", 2)), added(pod("a", 3))]
+    await informer(Scripted([([pod("a", 1)], "1")], [steps]), handler)
+    assert handler.log == ["add a@1!", "delete a@2", "add a@3"]
+
+
+@pytest.mark.parametrize("fifo", ["real", "delta"], ids=["CT-14-real", "CT-14-delta"])
+async def test_every_object_has_a_legal_life(fifo: str) -> None:
+    chance, alive, version, steps = random.Random(14), set[int](), 1, list[Any]()
+    for _ in range(2000):
+        number, version = chance.randrange(25), version + 1
+        obj = pod(f"p{number}", version)
+        if number not in alive:
+            alive.add(number)
+            steps.append(added(obj))
+        elif chance.random() < 0.3:
+            alive.remove(number)
+            steps.append(deleted(obj))
+        else:
+            steps.append(modified(obj))
+        if chance.random() < 0.1:
+            steps.append(Wait(0.001))
+    handler = Told()
+    await informer(Scripted(watches=[steps]), handler, 10, options=InformerOptions(fifo=fifo))
+    assert len(handler.log) == 2000
+    living: set[str] = set()
+    for line in handler.log:
+        verb, rest = line.split()
+        name = rest.split("@")[0]
+        assert (name in living) == (verb != "add"), line
+        (living.discard if verb == "delete" else living.add)(name)
+
+
+async def test_ct_15_nothing_is_told_after_the_end() -> None:
+    handler = Told()
+    source = Scripted(watches=[[Wait(1), *(added(pod(f"p{number}", number)) for number in range(5))]])
+    _, controller = new_informer(source, handler)
+    task = asyncio.create_task(controller.run(), name="informer")
+    loop = asyncio.get_running_loop()
+    loop.call_at(1.0, lambda: loop.call_soon(lambda: loop.call_soon(task.cancel)))
+    await advance(2)
+    told_then = list(handler.log)
+    await advance(10)
+    assert handler.log == told_then
+    assert task.cancelled()
+
+
+async def test_an_informer_knows_its_version() -> None:
+    store, controller = new_informer(Scripted([([pod("a", 1)], "1")], [[bookmark(5)]]), Told(), resync_period=10.0)
+    assert [controller.resource_version, controller.has_synced()] == ["", False]
+    task = asyncio.create_task(controller.run(), name="informer")
+    await advance()
+    assert [controller.resource_version, controller.has_synced(), store.resource_version] == ["5", True, "5"]
+    task.cancel()
