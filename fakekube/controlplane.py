@@ -14,7 +14,7 @@ from fakekube.core import requestlog
 from fakekube.core.apiserver import ApiServer, refusal
 from fakekube.core.authentication import TokenAuthenticator, User
 from fakekube.core.request import Request, RequestInfo, parse
-from fakekube.core.requestlog import RequestLog
+from fakekube.core.requestlog import RequestLog, RequestRecord
 from fakekube.core.response import Response
 from fakekube.core.status import StatusError, internal_error
 from fakekube.core.store import Change
@@ -79,6 +79,7 @@ class ControlPlane:
         self._authenticator = authenticator or TokenAuthenticator()
         self._stamp = RequestStamp(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
+        self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._idle: list[asyncio.Future[None]] = []
         self._generation = 0
@@ -128,19 +129,25 @@ class ControlPlane:
     def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
         body = response.body.to_object() if response.status >= 400 and response.body else None
         reason = body.get("reason", "") if isinstance(body, dict) else ""
-        self.log.append(
-            requestlog.record(
-                self.clock.monotonic(),
-                info,
-                request.user.name,
-                request.user_agent,
-                response.status if not response.reset else 0,
-                reason,
-                self.core.store.revision,
-                request.headers.get(TRACE_HEADER, ""),
-            )
+        record = requestlog.record(
+            self.clock.monotonic(),
+            info,
+            request.user.name,
+            request.user_agent,
+            response.status if not response.reset else 0,
+            reason,
+            self.core.store.revision,
+            request.headers.get(TRACE_HEADER, ""),
         )
+        self.log.append(record)
+        for listener in self._request_listeners:
+            listener(record)
         return response
+
+    def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
+        """Call `listener` with the record of each answered request; returns what ends that."""
+        self._request_listeners.append(listener)
+        return lambda: self._request_listeners.remove(listener)
 
     # --- writes are heard of ---------------------------------------------------------------------------------------
 

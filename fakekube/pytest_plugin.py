@@ -1,1 +1,127 @@
-"""The pytest plugin: imported by every pytest run on the machine, so it imports nothing heavy."""
+"""The pytest plugin: fixtures, marker, options, and the timeline in a failing test's report.
+
+It is imported by every pytest run on the machine, so it imports nothing but pytest until a fixture is asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from fakekube.cluster import FakeKube
+    from fakekube.virtualtime import VirtualClock
+
+#: Lines of the timeline that a report shows.
+TIMELINE_LINES = 60
+
+_CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
+
+#: Options: name, type in an ini file, what they mean. Each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
+_OPTIONS = (
+    ("seed", "string", "seed of everything random; default: each test's own, from its name"),
+    ("version", "string", "Kubernetes version to serve"),
+    ("rbac", "bool", "check access, with the bootstrap roles"),
+    ("controllers", "args", "built-in controllers to run"),
+)
+
+MARKER = (
+    "fakekube(version=None, controllers=(), rbac=False, seed=None, stepped=None, wall_clock=True, transport='direct', "
+    "history_window=20000): the cluster that the `fakekube` fixture makes for this test"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fakekube")
+    for name, kind, text in _OPTIONS:
+        parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
+        action = {"action": "store_true", "default": None} if kind == "bool" else {}
+        if kind == "args":
+            action = {"action": "append", "metavar": "NAME"}
+        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)  # type: ignore[arg-type]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the marker says, else the command line, else the ini file. Raises UsageError for what no cluster takes."""
+    found: dict[str, Any] = {}
+    for name, _, _ in _OPTIONS:
+        value = request.config.getoption(f"fakekube_{name}", None)
+        if value is None:
+            value = request.config.getini(f"fakekube_{name}")
+        if value not in (None, "", []):
+            found[name] = int(value) if name == "seed" and str(value).lstrip("-").isdigit() else value
+    for marker in reversed(list(request.node.iter_markers("fakekube"))):
+        if marker.args:
+            raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")
+        found.update(marker.kwargs)
+    if found.get("seed") is None:
+        found["seed"] = request.node.nodeid
+    return found
+
+
+@pytest.fixture
+def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A fresh Kubernetes cluster under virtual time (`fakekube.cluster.FakeKube`)."""
+    from fakekube.cluster import FakeKube
+
+    settings = _settings(request)
+    known = set(inspect.signature(FakeKube).parameters)
+    if unknown := sorted(settings.keys() - known):
+        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})")
+    try:
+        cluster = FakeKube(**settings)
+    except ValueError as error:
+        raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
+    request.node.stash[_CLUSTER] = cluster
+    with cluster:
+        yield cluster
+
+
+@pytest.fixture
+def fakekube_clock(fakekube: FakeKube) -> VirtualClock:
+    """The cluster's clock."""
+    return fakekube.clock
+
+
+@pytest.fixture
+def fakekube_client(fakekube: FakeKube) -> Any:
+    """An official `kubernetes.client.ApiClient` of the cluster."""
+    return fakekube.api_client()
+
+
+@pytest.fixture
+def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
+    """The path of a kubeconfig of the cluster."""
+    return fakekube.kubeconfig
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An async test that has a cluster is a task on the cluster's loop: no further plugin is needed."""
+    cluster = pyfuncitem.stash.get(_CLUSTER, None)
+    if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    cluster.bubble.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failing test tells what happened in its cluster."""
+    report = yield
+    cluster = item.stash.get(_CLUSTER, None)
+    if cluster is not None and report.failed and call.when == "call":
+        text = cluster.timeline.render(TIMELINE_LINES)
+        report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
+    return report

@@ -31,7 +31,8 @@ RESETS = ("", "before", "after")
 class FaultRule:
     """Which requests to hit, and with what.
 
-    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `after`: let so many matching
+    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `except_agent`: a user agent that is
+    spared, unless `user_agent` asks for it. `after`: let so many matching
     requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
     request takes longer; `reset`: break the connection `before` or `after` the work is done.
     Raises ValueError naming the argument that makes no sense.
@@ -42,6 +43,7 @@ class FaultRule:
     name: str = "*"
     namespace: str = "*"
     user_agent: str = "*"
+    except_agent: str = ""
     after: int = 0
     times: int | None = None
     error: int | None = None
@@ -70,6 +72,8 @@ class FaultRule:
             (user_agent, self.user_agent),
         )
         if not all(pattern == "*" or fnmatchcase(value, pattern) for value, pattern in pairs):
+            return False
+        if user_agent == self.except_agent and self.user_agent != user_agent:
             return False
         self.seen += 1
         if self.seen <= self.after or (self.times is not None and self.hits >= self.times):

@@ -1,0 +1,173 @@
+"""Every reconcile with its causes: how often, when and why (the third promise of the design)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
+from fakekube.timeline import Timeline
+from fakekube.virtualtime.errors import HotLoop
+
+#: Reconciles of one object by one controller within one virtual second beyond which it is a hot loop.
+HOT_LOOP = 1_000
+
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write request that a reconcile made, and how it was answered (code 0: not at all).
+
+    `before` and `after`: the object's resourceVersion as it was sent (in the body, where it had one) and as answered.
+    """
+
+    verb: str
+    path: str
+    code: int
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """One run of a reconciler.
+
+    `key` is `namespace/name`; `causes` everything that asked for it since the run before; `waiting` the time between being
+    due and being started; `after` what was asked for next, None where nothing.
+    """
+
+    controller: str
+    key: str
+    number: int
+    causes: tuple[Cause, ...]
+    started: datetime
+    waiting: timedelta
+    duration: timedelta
+    label: str
+    result: Result
+    error: BaseException | None
+    retries: int
+    after: timedelta | None
+    writes: tuple[Write, ...]
+
+    @property
+    def cause(self) -> str:
+        """The kinds of its causes, each once, in the order in which they came: `added`, `updated+resync`."""
+        return "+".join(dict.fromkeys(cause.kind for cause in self.causes)) or "unknown"
+
+    def __str__(self) -> str:
+        outcome = f"{type(self.error).__name__}: {self.error}" if self.error is not None else self.label
+        return f"{self.controller} {self.key} #{self.number} [{self.cause}] {outcome}"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A run that has not ended."""
+
+    run: Run
+    started: datetime
+    writes: list[Write] = field(default_factory=list)
+
+
+class Ledger(Observer):
+    """Listens to controllers and keeps each reconcile; also tells the timeline.
+
+    Raises HotLoop out of a controller that reconciles one object more than HOT_LOOP times within a virtual second.
+    """
+
+    def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
+        self._now, self._timeline = now, timeline
+        self._open: dict[str, _Open] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._second: tuple[datetime, Counter[tuple[str, str]]] = (now(), Counter())
+        self._reconciles: list[Reconcile] = []
+        self.informer_events: list[InformerEvent] = []
+
+    def __iter__(self) -> Iterator[Reconcile]:
+        return iter(self._reconciles)
+
+    def __len__(self) -> int:
+        return len(self._reconciles)
+
+    def reconciles(self, controller: str, key: str | None = None) -> list[Reconcile]:
+        """The finished reconciles of a controller, oldest first; of one key where it is given."""
+        return [r for r in self._reconciles if r.controller == controller and (key is None or r.key == key)]
+
+    def running(self, controller: str) -> Sequence[str]:
+        """Keys that are being reconciled now."""
+        return [str(run.run.request) for run in self._open.values() if run.run.controller == controller]
+
+    # --- what controllerlib tells --------------------------------------------------------------------------------
+
+    def reconcile_started(self, run: Run) -> None:
+        now = self._now()
+        self._open[run.id] = _Open(run, now)
+        self._check_heat(now, run)
+
+    def _check_heat(self, now: datetime, run: Run) -> None:
+        second = now.replace(microsecond=0)
+        if second != self._second[0]:
+            self._second = (second, Counter())
+        who = (run.controller, str(run.request))
+        self._second[1][who] += 1
+        if self._second[1][who] > HOT_LOOP:
+            causes = ", ".join(str(cause) for cause in run.causes)
+            raise HotLoop(
+                f"controller {run.controller!r} reconciled {run.request} more than {HOT_LOOP} times within one virtual "
+                f"second; the last time because of: {causes}"
+            )
+
+    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+        opened = self._open.pop(run.id)
+        key = str(run.request)
+        self._counts[run.controller, key] += 1
+        found = Reconcile(
+            controller=run.controller,
+            key=key,
+            number=self._counts[run.controller, key],
+            causes=run.causes,
+            started=opened.started,
+            waiting=timedelta(seconds=max(0.0, run.started - run.queued_since)),
+            duration=timedelta(seconds=outcome.finished - run.started),
+            label=outcome.label,
+            result=outcome.result,
+            error=outcome.error,
+            retries=run.failures,
+            after=None if outcome.requeue_after is None else timedelta(seconds=outcome.requeue_after),
+            writes=tuple(opened.writes),
+        )
+        self._reconciles.append(found)
+        self._timeline.add(
+            found.started, run.controller, f"reconcile {key} #{found.number} {_shown(found)}", "", found.cause
+        )
+
+    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+        if call.run is None or call.verb not in WRITES:
+            return
+        opened = self._open.get(call.run.id)
+        if opened is not None:
+            opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
+
+    def informer(self, event: InformerEvent) -> None:
+        self.informer_events.append(event)
+        if event.kind == "failed" or event.again:
+            what = f"informer {event.informer} {event.kind}"
+            self._timeline.add(self._now(), "controllerlib", what, event.resource_version, str(event.error or ""))
+
+
+def _version(obj: Any) -> str:
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return str(meta.get("resourceVersion", "")) if isinstance(meta, dict) else ""
+
+
+def _shown(reconcile: Reconcile) -> str:
+    if reconcile.error is not None:
+        after = f", again in {reconcile.after.total_seconds():g} s" if reconcile.after is not None else ""
+        return f"failed: {reconcile.error}{after}"
+    if reconcile.after is not None:
+        return f"ok, again in {reconcile.after.total_seconds():g} s"
+    return "ok"

@@ -1,0 +1,167 @@
+"""An operator under test: a controllerlib Manager that runs in a cluster, and the questions that a test asks of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from controllerlib import Controller, Manager, Request
+from fakekube.ledger import Ledger, Reconcile
+
+Build = Callable[[Manager], Any]
+"""Adds controllers to a manager; what it returns is not looked at."""
+
+
+class ControllerView:
+    """One controller, as a test sees it. Keys are `namespace/name` (`name` of what is cluster-scoped)."""
+
+    def __init__(self, controller: Controller, ledger: Ledger, now: Callable[[], float]) -> None:
+        self._controller, self._ledger, self._now = controller, ledger, now
+
+    @property
+    def name(self) -> str:
+        return self._controller.name
+
+    def __repr__(self) -> str:
+        return f"<ControllerView {self.name} reconciles={self.reconciles()}>"
+
+    # --- the ledger ------------------------------------------------------------------------------------------------
+
+    def history(self, key: str | None = None) -> list[Reconcile]:
+        """The finished reconciles, oldest first; of all keys where none is given."""
+        return self._ledger.reconciles(self.name, key)
+
+    def reconciles(self, key: str | None = None) -> int:
+        """How many reconciles have finished."""
+        return len(self.history(key))
+
+    def keys(self) -> list[str]:
+        """The keys that were reconciled, in the order of their first time."""
+        return list(dict.fromkeys(reconcile.key for reconcile in self.history()))
+
+    def causes(self, key: str | None = None) -> list[str]:
+        """Why: for each reconcile the kinds of its causes (`added`; `updated+resync` where several came together)."""
+        return [reconcile.cause for reconcile in self.history(key)]
+
+    def times(self, key: str | None = None) -> list[timedelta]:
+        """When: virtual time from the first of these reconciles to each."""
+        history = self.history(key)
+        return [reconcile.started - history[0].started for reconcile in history]
+
+    def results(self, key: str | None = None) -> list[str]:
+        """How they ended: `success`, `requeue_after`, `error`."""
+        return [reconcile.label for reconcile in self.history(key)]
+
+    def errors(self, key: str | None = None) -> list[BaseException]:
+        """What they raised, of those that raised."""
+        return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
+
+    def last(self, key: str | None = None) -> Reconcile:
+        """The latest one. Raises LookupError where there is none."""
+        history = self.history(key)
+        if not history:
+            raise LookupError(f"controller {self.name!r} has not reconciled {key or 'anything'} yet")
+        return history[-1]
+
+    # --- the queue -------------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> list[str]:
+        """Keys that are due and wait for a worker."""
+        return [str(request) for request in self._controller.queue.ready()]
+
+    @property
+    def processing(self) -> list[str]:
+        """Keys that workers have in hand."""
+        return [str(request) for request in self._controller.queue.processing()]
+
+    @property
+    def waiting(self) -> dict[str, timedelta]:
+        """Keys that are due later, soonest first, with how long that is."""
+        now = self._now()
+        return {str(r): timedelta(seconds=due - now) for r, due in self._controller.queue.waiting().items()}
+
+    def next_due(self, key: str) -> timedelta | None:
+        """How long until the key is due: zero where it is due already, None where nothing is asked."""
+        request = Request.parse(key)
+        queue = self._controller.queue
+        if request in queue.ready():
+            return timedelta(0)
+        due = queue.due(request)
+        return None if due is None else timedelta(seconds=round(due - self._now(), 6))
+
+    def failures(self, key: str) -> int:
+        """How many failures in a row the rate limiter counts."""
+        return self._controller.queue.num_requeues(Request.parse(key))
+
+    def enqueue(self, *keys: str) -> None:
+        """Ask for a reconcile of these keys now, as a generic event would."""
+        from controllerlib import Cause
+
+        for key in keys:
+            self._controller.queue.add(Request.parse(key), cause=Cause("generic"))
+
+
+class Operator(Mapping[str, ControllerView]):
+    """A started manager: its controllers by name. In an async test it must be awaited once (`await fakekube.start(...)`)."""
+
+    def __init__(
+        self,
+        manager: Manager,
+        ledger: Ledger,
+        now: Callable[[], float],
+        settle: Callable[[], Awaitable[None]],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.manager = manager
+        self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def __getitem__(self, name: str) -> ControllerView:
+        controllers = self.manager.controllers
+        if name not in controllers:
+            known = ", ".join(map(repr, controllers)) or "none"
+            raise KeyError(f"no controller {name!r} here; there is {known}")
+        return ControllerView(controllers[name], self._ledger, self._now)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.manager.controllers)
+
+    def __len__(self) -> int:
+        return len(self.manager.controllers)
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopped else "running"
+        return f"<Operator {', '.join(self)} {state}>"
+
+    def __await__(self) -> Generator[Any, None, Operator]:
+        """Until every controller has synced and the cluster is quiet."""
+        yield from self._settle().__await__()
+        return self
+
+    def views(self) -> Sequence[ControllerView]:
+        return [self[name] for name in self]
+
+    # --- the cluster's ---------------------------------------------------------------------------------------------
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._task = loop.create_task(self._run(), name=f"operator {', '.join(self)}")
+
+    async def _run(self) -> None:
+        try:
+            await self.manager.start()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # the test hears of it at its next step
+            self._failed(error)
+
+    async def end(self) -> None:
+        """Stop the manager and wait until it has."""
+        self._stopped = True
+        if self._task is None or self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait([self._task])

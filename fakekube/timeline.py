@@ -1,0 +1,72 @@
+"""What happened in a cluster, in order: the story that a failing test's report ends with."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: when (virtual time), who, what, at which resourceVersion, and why."""
+
+    at: datetime
+    actor: str
+    what: str
+    resource_version: str = ""
+    cause: str = ""
+
+
+class Timeline:
+    """The last `limit` entries, oldest first."""
+
+    def __init__(self, epoch: datetime, limit: int = 50_000) -> None:
+        self._epoch = epoch
+        self._entries: deque[Entry] = deque(maxlen=limit)
+        self._total = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, at: datetime, actor: str, what: str, resource_version: str = "", cause: str = "") -> None:
+        self._entries.append(Entry(at, actor, what, resource_version, cause))
+        self._total += 1
+
+    def render(self, last: int | None = None) -> str:
+        """The entries (the `last` of them) as a table; says how many it leaves out."""
+        entries = list(self._entries)
+        shown = entries if last is None else entries[-last:]
+        rows = [("time", "actor", "what", "rv", "cause")]
+        rows += [
+            (offset(entry.at - self._epoch), entry.actor, entry.what, entry.resource_version, entry.cause)
+            for entry in shown
+        ]
+        left_out = self._total - len(shown)
+        head = [f"({left_out} earlier entries left out)"] if left_out else []
+        return "\n".join([*head, *_table(rows)])
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [min(max(len(row[i]) for row in rows), 60) for i in range(4)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+        for row in rows
+    ]
+
+
+def offset(since: timedelta) -> str:
+    """A virtual time as the distance from the cluster's start: `+1d 02:03:04.005`."""
+    total = since // timedelta(microseconds=1)
+    seconds, micro = divmod(total, 1_000_000)
+    days, seconds = divmod(seconds, 86_400)
+    hours, seconds = divmod(seconds, 3_600)
+    minutes, seconds = divmod(seconds, 60)
+    text = f"{hours:02}:{minutes:02}:{seconds:02}"
+    if micro:
+        text += f".{micro:06}".rstrip("0")
+    return f"+{days}d {text}" if days else f"+{text}"
