@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ from fakekube.transport import DirectTransport
 from fakekube.virtualtime import Bubble, VirtualClock
 from fakekube.virtualtime.durations import Duration
 from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.turnstile import BubbleThread
 
 if TYPE_CHECKING:
     from fakekube.server import HttpServer
@@ -89,6 +91,7 @@ class FakeKube:
         self.ledger = Ledger(self.clock.now, self.timeline)
         self._changes: list[tuple[datetime, Change]] = []
         self._operators: list[Operator] = []
+        self._tasks: list[asyncio.Task[None]] = []
         self._failures: list[BaseException] = []
         self._server: HttpServer | None = None
         self._serving = AsyncExitStack()
@@ -118,6 +121,7 @@ class FakeKube:
         """End operators, watches and connections, and give the process its clock back. May be called again."""
         if not self._bubble.loop.is_closed():
             try:
+                self._bubble.loop.turnstile.close()  # before what they talk to goes
                 self._bubble.loop.drive(self._end())
             finally:
                 self._leave.close()
@@ -126,6 +130,10 @@ class FakeKube:
     async def _end(self) -> None:
         for operator in reversed(self._operators):
             await operator.end()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         self._plane.end_watches()
         await self._serving.aclose()
 
@@ -276,6 +284,25 @@ class FakeKube:
             return operator.end()
         self._bubble.loop.drive(operator.end())
         return self.settle()
+
+    def task(self, work: Coroutine[Any, Any, Any], *, name: str = "") -> asyncio.Task[None]:
+        """Run a coroutine beside the test until it ends or the cluster closes: a hand-written controller, say.
+
+        What it raises, the test's next step raises.
+        """
+        task = self._bubble.loop.create_task(self._guarded(work), name=name or getattr(work, "__qualname__", "task"))
+        self._tasks.append(task)
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await work
+        except Exception as error:  # handed to the test, which raises it
+            self._failures.append(error)
+
+    def thread(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> BubbleThread:
+        """Run sync code beside the test, under the same clock: an operator of the official client, say."""
+        return self._bubble.thread(function, *args, name=name)
 
     def _operator_transport(self) -> Any:
         if self._transport == "direct":

@@ -1,0 +1,5 @@
+"""`python -m fakekube`."""
+
+from fakekube.cli import main
+
+main()
