@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, TypeVarTuple
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
 from fakekube.virtualtime.durations import Duration, microseconds
+from fakekube.virtualtime.ending import end_everything
 from fakekube.virtualtime.freezer import Freezer
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hooks import Hooks
@@ -120,7 +121,7 @@ class Bubble:
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
             self.loop.network.ledger.external_moved.add(self._note_external)
-            undo.callback(self.loop.end_everything)
+            undo.callback(end_everything, self.loop)
             self._leave = undo.pop_all()
 
     def close(self) -> None:

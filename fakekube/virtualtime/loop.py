@@ -4,10 +4,8 @@ import asyncio
 import functools
 import heapq
 import inspect
-import selectors
-import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
@@ -17,13 +15,13 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
+from fakekube.virtualtime.doors import TwoDoorLoop
 from fakekube.virtualtime.durations import SECOND, Duration, microseconds
 from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS, TurnGuard
-from fakekube.virtualtime.network import Door, Listener, Network
+from fakekube.virtualtime.network import Door
 from fakekube.virtualtime.pace import Jump, OpenGate, Stuck, Wake, next_step
-from fakekube.virtualtime.pipes import PipeTransport
 from fakekube.virtualtime.pools import Pools
 from fakekube.virtualtime.selector import Events, IdleSelector, Poll
 from fakekube.virtualtime.stacks import dump
@@ -47,7 +45,7 @@ LINGER = 0.1
 _GLANCE = 0.25
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
+class VirtualTimeLoop(TwoDoorLoop):
     """The loop of a bubble, and the only one who moves its clock.
 
     Usable alone, too, as the loop factory of pytest-asyncio, anyio or asyncio.Runner.
@@ -61,7 +59,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     _stopping: bool
     _debug: bool
     _default_executor: Executor | None
-    _transports: Mapping[int, asyncio.Transport]
     _closed = True  # until it is made: one that could not be made is not "unclosed"
 
     def __init__(
@@ -79,7 +76,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.clock.attach(self)
         self.gate = gate or Gate()
         selector = IdleSelector()
-        super().__init__(selector)
+        super().__init__(selector, door)
         # half a grid step: `when < time() + resolution` is then exact on the grid, whatever the noise of the floats
         self._clock_resolution = 4e-7
         self._order = Order()
@@ -93,7 +90,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._linger = linger
         self._external_moved = 0.0
         self.turnstile = Turnstile(self, self.holds_changed, patience)
-        self.network = Network(self, door)
         self.network.ledger.external_moved.add(self._note_external)
         self._pools = Pools(self.turnstile.submit)
         self._idle_selector = selector
@@ -204,6 +200,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(lambda _: held.close())
         return future
 
+    def _check_thread(self) -> None:
+        # asyncio's debug mode; a thread that has the baton is as good as the loop's own
+        if self.turnstile.current() is None:
+            super()._check_thread()  # type: ignore[misc]
+
     def call_soon_threadsafe(
         self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
     ) -> asyncio.Handle:
@@ -214,83 +215,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
-
-    # --- connections: the private methods through which asyncio makes every transport and every listening socket
-
-    def _start_serving(
-        self, protocol_factory: Any, sock: Any, sslcontext: Any = None, server: Any = None, *args: Any, **kwargs: Any
-    ) -> None:
-        super()._start_serving(protocol_factory, sock, sslcontext, server, *args, **kwargs)  # type: ignore[misc]
-        self.network.listen(sock, Listener(protocol_factory, sslcontext, server))
-
-    def _stop_serving(self, sock: socket.socket) -> None:
-        self.network.stop_listening(sock)
-        super()._stop_serving(sock)  # type: ignore[misc]
-
-    def _make_socket_transport(
-        self, sock: Any, protocol: Any, waiter: Any = None, *, extra: Any = None, server: Any = None
-    ) -> Any:
-        if server is not None:
-            sock = self.network.server_end(sock, self._reads(sock.fileno()))
-        elif (ends := self.network.transport(sock, protocol, None)) is not None:
-            return self._piped(ends, waiter)
-        else:
-            sock = self.network.client_end(sock, self._reads(sock.fileno()))
-        return super()._make_socket_transport(sock, protocol, waiter, extra=extra, server=server)  # type: ignore[misc]
-
-    def _make_ssl_transport(
-        self,
-        rawsock: Any,
-        protocol: Any,
-        sslcontext: Any,
-        waiter: Any = None,
-        *,
-        server_side: bool = False,
-        **rest: Any,
-    ) -> Any:
-        if server_side:
-            rawsock = self.network.server_end(rawsock, self._reads(rawsock.fileno()))
-        elif (ends := self.network.transport(rawsock, protocol, sslcontext or True)) is not None:
-            return self._piped(ends, waiter)
-        else:
-            rawsock = self.network.client_end(rawsock, self._reads(rawsock.fileno()))
-        return super()._make_ssl_transport(  # type: ignore[misc]
-            rawsock, protocol, sslcontext, waiter, server_side=server_side, **rest
-        )
-
-    def _piped(self, ends: tuple[PipeTransport, PipeTransport], waiter: asyncio.Future[None] | None) -> PipeTransport:
-        if waiter is not None:
-            self.call_soon(_resolve, waiter)
-        return ends[0]
-
-    def _reads(self, fd: int) -> Callable[[], bool]:
-        """Whether the transport of this descriptor listens: one that is paused leaves its bytes where they are."""
-
-        def reads() -> bool:
-            key = self._idle_selector.get_map().get(fd)
-            return key is not None and bool(key.events & selectors.EVENT_READ)
-
-        return reads
-
-    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        if not self.network.dial(sock, address):
-            await super().sock_connect(sock, address)
-
-    def _sock_connect(self, fut: Any, sock: socket.socket, address: Any) -> None:
-        super()._sock_connect(fut, sock, address)  # type: ignore[misc]
-        self.network.connecting(sock, address)
-
-    async def sock_recv(self, sock: socket.socket, nbytes: int) -> bytes:
-        self.network.connect_really(sock)
-        return await super().sock_recv(sock, nbytes)
-
-    async def sock_recv_into(self, sock: socket.socket, buf: Any) -> int:
-        self.network.connect_really(sock)
-        return await super().sock_recv_into(sock, buf)
-
-    async def sock_sendall(self, sock: socket.socket, data: Any) -> None:
-        self.network.connect_really(sock)
-        await super().sock_sendall(sock, data)
 
     # --- being run by sync code
 
@@ -478,40 +402,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if not self.is_closed():
             self._write_to_self()  # type: ignore[attr-defined]
 
-    def end_everything(self) -> None:
-        """End threads, tasks, connections and servers, in this order, so that each can still say goodbye.
-
-        Raises NotQuiescent or Deadlock for a thread or a task that will not end.
-        """
-        with ExitStack() as steps:  # the last is called first, and each is called even if those before it failed
-            steps.callback(lambda: self.drive(self._end_connections()))
-            steps.callback(lambda: self.drive(self.shutdown_asyncgens()))
-            steps.callback(lambda: self.drive(self._end_tasks()))
-            steps.callback(self.turnstile.close)
-
-    async def _end_tasks(self) -> None:
-        this = asyncio.current_task()
-        # in the order of their making: all_tasks is a set
-        tasks = sorted((task for task in asyncio.all_tasks(self) if task is not this), key=describe.number)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for task in tasks:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self.call_exception_handler(
-                    {"message": "exception while a task was ended", "exception": error, "task": task}
-                )
-
-    async def _end_connections(self) -> None:
-        for server in self.network.servers():
-            server.close()
-        for end in self.network.open_pipes():
-            end.abort()
-        for transport in tuple(self._transports.values()):
-            transport.abort()
-        for _ in range(2):  # connection_lost is called on the next turn, and may have to say something itself
-            await asyncio.sleep(0)
-
     def close(self) -> None:
         if not self.is_closed():
             try:
@@ -524,8 +414,3 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:
     for item in items:
         yield f"{title}: {item}"
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

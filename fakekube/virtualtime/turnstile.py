@@ -224,8 +224,9 @@ class Turnstile:
     # --- the threads' side
 
     def current(self) -> BubbleThread | None:
-        """The thread of the bubble that asks, if it is one."""
-        return _current.get(_thread.get_ident())
+        """The thread of the bubble that asks, if it is one; one that is outside lives in real time, as strangers do."""
+        thread = _current.get(_thread.get_ident())
+        return thread if thread is None or thread.state is not State.OUTSIDE else None
 
     def park(self, thread: BubbleThread, where: str) -> None:
         """Called by `thread`: let the others run until somebody wakes it."""
@@ -268,12 +269,14 @@ class Turnstile:
                 if reuse and not self._closing:
                     self._rest(thread)
         finally:
-            del _current[ident]
             thread.state = State.ENDED
             thread.where = "ended"
             self._threads.pop(id(thread), None)
-            thread.ended.send()
-            thread.give_back()
+            try:
+                thread.ended.send()
+            finally:
+                del _current[ident]
+                thread.give_back()
 
     def _rest(self, thread: BubbleThread) -> None:
         thread.state = State.IDLE

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -44,13 +45,16 @@ def test_a_command_of_a_thread_is_served(bubble, server):
     outputs = []
 
     def shells_out():
-        outputs.append(subprocess.run([sys.executable, "-c", GET, f"{server.url}/now"], capture_output=True).stdout)
+        for _ in range(3):
+            outputs.append(subprocess.run([sys.executable, "-c", GET, f"{server.url}/now"], capture_output=True).stdout)
+            subprocess.run([sys.executable, "-c", "pass"])
+            time.sleep(0.0001)
 
     thread = bubble.thread(shells_out)
     bubble.loop.call_later(0.001, outputs.append, "later")
     bubble.join(thread)
     bubble.advance(1)
-    assert outputs == [b"0.0\n", "later"]
+    assert outputs == [b"0.0\n", b"0.0001\n", b"0.0002\n", "later"]
 
 
 def test_a_command_fails_as_subprocess_says(bubble):
@@ -73,6 +77,7 @@ def test_settle_lingers_for_an_external_client_and_says_that_there_is_one():
         process = subprocess.Popen([sys.executable, "-c", ECHO, f"{server.host}:{server.port}"])
         try:
             serve_until_external(bubble)
+            bubble.settle()  # so that it watches
             server_put(bubble, server, "ping")
             bubble.settle()
             assert server.numbers == {"ping": 1, "pong": 1}
