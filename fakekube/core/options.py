@@ -1,5 +1,5 @@
-"""Query parameters and bodies that steer a request: ListOptions, DeleteOptions and their kin, checked as the real server
-checks them (apimachinery `apis/meta/internalversion/validation`, `apis/meta/v1/validation`)."""
+"""Query parameters and bodies that steer a request: ListOptions, DeleteOptions and their kin, checked as the real
+server checks them (apimachinery `apis/meta/internalversion/validation`, `apis/meta/v1/validation`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.core import integers
 from fakekube.core.request import Query, Request
 from fakekube.core.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from fakekube.core.status import (
@@ -15,6 +16,7 @@ from fakekube.core.status import (
     field_forbidden,
     field_invalid,
     field_not_supported,
+    field_too_long,
     go_quote,
     invalid,
 )
@@ -116,12 +118,10 @@ def parse_int(query: Query, name: str) -> int | None:
     text = _first(query, name)
     if text is None or text == "":
         return None
-    digits = text[1:] if text[:1] in "+-" else text
-    if not digits.isascii() or not digits.isdigit():
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    if not -(2**63) <= int(text) < 2**63:
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    try:
+        return integers.parse_int(text)
+    except ValueError as problem:
+        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: {problem}") from None
 
 
 def parse_bool(query: Query, name: str) -> bool | None:
@@ -136,14 +136,12 @@ def parse_resource_version(text: str) -> int:
     """Raises ValueError, whose text is the real server's, where `text` is no version."""
     if text == "":
         return 0
-    if not text.isascii() or not text.isdigit():
-        problem = "invalid syntax"
-    elif int(text) >= 2**64:
-        problem = "value out of range"
-    else:
-        return int(text)
-    shown = go_quote(text)
-    raise ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+    try:
+        return integers.parse_uint(text)
+    except ValueError as problem:
+        shown = go_quote(text)
+        why = f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}"
+        raise ValueError(why) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +180,11 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 
 def field_manager_errors(manager: str, field: str = "fieldManager") -> list[FieldError]:
-    """At most 128 characters, all of them printable (`ValidateFieldManager`)."""
-    if len(manager) > 128:
-        return [FieldError(field, "FieldValueTooLong", "Too long: may not be more than 128 bytes")]
-    for position, char in enumerate(manager):
-        if not char.isprintable():
-            return [field_invalid(field, manager, "should only contain printable characters")]
-        del position
+    """At most 128 bytes, and printable characters only (`ValidateFieldManager`)."""
+    if len(manager.encode(errors="replace")) > 128:
+        return [field_too_long(field, 128)]
+    if not all(map(str.isprintable, manager)):
+        return [field_invalid(field, manager, "should only contain printable characters")]
     return []
 
 

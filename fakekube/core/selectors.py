@@ -1,4 +1,4 @@
-"""Label and field selectors, parsed with the real server's messages (apimachinery `labels/selector`, `fields/selector`)."""
+"""Label and field selectors, parsed with the real server's messages (apimachinery `pkg/labels`, `pkg/fields`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fakekube.core import names
+from fakekube.core import integers, names
 from fakekube.core.status import StatusError, bad_request, go_quote
 
 Labels = Mapping[str, str]
@@ -26,7 +26,7 @@ class Requirement:
 
 def _compare(value: str | None, values: tuple[str, ...], greater: bool) -> bool:
     try:
-        have, want = int(value or ""), int(values[0])
+        have, want = integers.parse_int(value or ""), integers.parse_int(values[0])
     except ValueError:
         return False
     return have > want if greater else have < want
@@ -62,7 +62,8 @@ class LabelSelector:
 EVERYTHING = LabelSelector()
 
 _SPECIAL = "=!(),<>"
-_TOKEN = re.compile(r"\s*(?:(==|!=|[=!(),<>])|([^\s=!(),<>]+))")
+_BLANKS = " \t\r\n"
+_TOKEN = re.compile(rf"[{_BLANKS}]*(?:(==|!=|[=!(),<>])|([^{_BLANKS}=!(),<>]+))")
 
 
 class _Parser:
@@ -166,10 +167,9 @@ def _unparsable(why: str) -> StatusError:
 def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     if operator in ("gt", "lt"):
         try:
-            int(values[0])
+            integers.parse_int(values[0])
         except ValueError:
-            name = {"gt": "Gt", "lt": "Lt"}
-            detail = f"for '{name['gt']}', '{name['lt']}' operators, the value must be an integer"
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
             raise _unparsable(f"values[0]: Invalid value: {go_quote(values[0])}: {detail}") from None
     for i, value in enumerate(values):
         if problems := names.label_value_problems(value):
@@ -179,7 +179,7 @@ def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
 
 def parse_labels(text: str) -> LabelSelector:
     """Raises 400 BadRequest where `text` is no label selector."""
-    if not text.strip():
+    if not text.strip(_BLANKS):
         return EVERYTHING
     return LabelSelector(tuple(_Parser(text).parse()))
 
@@ -214,7 +214,7 @@ class FieldSelector:
 
 
 NO_FIELDS = FieldSelector()
-_TERM = re.compile(r"((?:\\.|[^\\=!])*?)(!=|==|=)(.*)", re.DOTALL)
+_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 
 
 def parse_fields(text: str) -> FieldSelector:

@@ -63,10 +63,11 @@ class Collection:
     """The objects of one resource: sorted keys, the versions of each, and the changes that watches read.
 
     Invariants: `keys` is sorted and has exactly the keys of `chains`; a chain is sorted by revision and its last element is
-    the present (an `Entry`, or a revision alone where the object is gone); `changes` is sorted by revision.
+    the present (an `Entry`, or a revision alone where the object is gone); `changes` is sorted by revision; `lost` is the
+    last revision whose change was in it and is compacted away.
     """
 
-    __slots__ = ("chains", "changes", "count", "keys", "live", "name")
+    __slots__ = ("chains", "changes", "keys", "live", "lost", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,6 +75,7 @@ class Collection:
         self.chains: dict[str, list[Entry | int]] = {}
         self.live: dict[str, Entry] = {}
         self.changes: list[Change] = []
+        self.lost = 0
 
     def at(self, path: str, revision: int) -> Entry | None:
         """The object as it was at `revision`."""
@@ -145,10 +147,14 @@ class Store:
         return revision >= self.compacted
 
     def since(self, collection: str, revision: int) -> list[Change]:
-        """The changes of a collection after `revision`. Raises 410 Expired where they are compacted."""
-        if revision < self.compacted:
+        """The changes of a collection after `revision`. Raises 410 Expired where some of them are compacted.
+
+        What was compacted of other collections does not matter: a watch of a quiet collection never falls behind.
+        """
+        found = self.collection(collection)
+        if revision < found.lost:
             raise expired(f"too old resource version: {revision} ({self.compacted})")
-        changes = self.collection(collection).changes
+        changes = found.changes
         if not changes or changes[-1].revision <= revision:
             return []
         return changes[bisect_right(changes, revision, key=_revision) :]
@@ -208,7 +214,9 @@ class Store:
             self._forget(change)
             gone[change.collection] = gone.get(change.collection, 0) + 1
         for name, count in gone.items():
-            del self._collections[name].changes[:count]
+            collection = self._collections[name]
+            collection.lost = collection.changes[count - 1].revision
+            del collection.changes[:count]
         del self._history[:cut]
         self.compacted = floor
 

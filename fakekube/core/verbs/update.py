@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, objectmeta
+from fakekube.core import admission, integers, objectmeta
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -47,14 +47,16 @@ def _create_on_update(call: Call, obj: Object, options: WriteOptions) -> Step:
 def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bool) -> None:
     """Optimistic concurrency. Raises 409, or 422 where the kind demands a resourceVersion and there is none."""
     text = obj["metadata"].get("resourceVersion") or ""
-    if text and not (text.isascii() and text.isdigit()):
-        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
-    if not text or int(text) == 0:
+    try:
+        revision = integers.parse_uint(text) if text else 0
+    except ValueError as problem:
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
+    if not revision:
         if not unconditional:
             resource = call.resource
             error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid_resource(resource.group, resource.plural, call.info.name, error)
-    elif int(text) != existing.revision:
+    elif revision != existing.revision:
         raise conflict(call.resource.qualified, call.info.name)
 
 

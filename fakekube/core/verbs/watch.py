@@ -6,7 +6,7 @@ from fakekube.core.call import Call, Step
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.core.response import Response
 from fakekube.core.selectors import FieldSelector, FieldTerm
-from fakekube.core.status import StatusError, bad_request, too_large_resource_version
+from fakekube.core.status import StatusError, bad_request, expired, too_large_resource_version
 from fakekube.core.verbs.list import selection_of
 from fakekube.core.watch import Selection, Watch, WatchEvent
 
@@ -64,8 +64,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
     )
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)
-    elif revision and not initial and options.send_initial_events is None and not store.readable(revision):
-        found.refused = StatusError(410, "Expired", f"too old resource version: {revision} ({store.compacted})")
+    elif revision and not initial and not store.readable(revision):
+        found.refused = expired(f"too old resource version: {revision} ({store.compacted})")
     elif initial:
         found.revision = store.revision
         collection = store.collection(call.resource.collection)
@@ -77,8 +77,6 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         if options.bookmarks:
             asked = options.send_initial_events is True or not revision
             found.initial.append(found.bookmark(initial_events_end=asked))
-    elif options.send_initial_events is False:
-        found.revision = revision or store.revision
     return found
 
 
