@@ -23,6 +23,7 @@ from fakekube.virtualtime.processes import Processes
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.sleep import SleepHooks
 from fakekube.virtualtime.sockets import SocketHooks
+from fakekube.virtualtime.starts import StartHooks
 from fakekube.virtualtime.tls import TlsHooks
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.turnstile import BubbleThread
@@ -110,6 +111,7 @@ class Bubble:
                     *SocketHooks(self.loop.network, self._blocking).hooks(),
                     *TlsHooks(self.loop.network, self._blocking).hooks(),
                     *JoinHooks(self._blocking, self.loop.turnstile).hooks(),
+                    *StartHooks(self.loop.turnstile).hooks(),
                     *WaitHooks(self.loop, self._blocking).hooks(),
                 ]
             )

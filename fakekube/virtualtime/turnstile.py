@@ -22,7 +22,13 @@ from fakekube.virtualtime.signals import Signal
 from fakekube.virtualtime.stacks import dump
 
 T = TypeVar("T")
-Job = Callable[[], None]
+
+#: What a thread does; the error that it ended by, if that is not somebody else's to handle.
+Job = Callable[[], BaseException | None]
+
+# as they are without our hooks
+_start = threading.Thread.start
+_join = threading.Thread.join
 
 #: How often a closing turnstile tells a thread to end before it is left alone.
 _GOODBYES = 20
@@ -65,6 +71,11 @@ class BubbleThread:
         self.state = State.RUNNING
         self._go.release()
         return self._back.acquire(timeout=patience)
+
+    def bury(self, patience: float) -> None:
+        """If it has ended, wait until it has really: whoever asks `is_alive` next must not depend on that moment."""
+        if self.state is State.ENDED and self.real is not None:
+            _join(self.real, patience)
 
     def came_back(self) -> bool:
         return self._back.acquire(blocking=False)
@@ -111,7 +122,9 @@ class Turnstile:
         """Let each thread that may go on run until it parks. Raises NotQuiescent for one that does not."""
         for _ in range(len(self._ready)):
             thread = self._ready.popleft()
-            if not thread.hand_over(self._patience):
+            if thread.hand_over(self._patience):
+                thread.bury(self._patience)
+            else:
                 thread.lost = True
                 self._lost.append(thread)
                 raise NotQuiescent(
@@ -138,20 +151,16 @@ class Turnstile:
     def start(self, function: Callable[[], object], name: str | None = None) -> BubbleThread:
         """A thread of its own; an exception that leaves `function` goes the way of any thread's."""
         context = contextvars.copy_context()
+        return self._launch(
+            name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
+        )
 
-        def job() -> None:
-            try:
-                context.run(function)
-            except (SystemExit, BubbleClosed):
-                pass
-            except BaseException as error:
-                thread.error = error
-                threading.excepthook(
-                    threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
-                )
-
-        thread = self._launch(name or f"bubble-thread-{next(self._numbers)}", job, reuse=False)
-        return thread
+    def adopt(self, real: threading.Thread) -> None:
+        """Called by a thread of the bubble that is about to start `real`, which becomes one, too."""
+        self._refuse_if_closing()
+        thread = self._enter(BubbleThread(real.name, _guarded(real.run)))
+        thread.real = real
+        real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
     def submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
         """What `run_in_executor` does: the future of `function()`, run in a thread of an unbounded pool."""
@@ -181,11 +190,14 @@ class Turnstile:
     def _launch(self, name: str, job: Job, *, reuse: bool) -> BubbleThread:
         if self._closing:
             raise RuntimeError("the bubble is closing: no new threads")
-        thread = BubbleThread(name, job)
+        thread = self._enter(BubbleThread(name, job))
+        thread.real = threading.Thread(target=self._main, args=(thread, reuse), name=name, daemon=True)
+        _start(thread.real)
+        return thread
+
+    def _enter(self, thread: BubbleThread) -> BubbleThread:
         self._make_ready(thread)
         self._threads[id(thread)] = thread
-        thread.real = threading.Thread(target=self._main, args=(thread, reuse), name=name, daemon=True)
-        thread.real.start()
         return thread
 
     def find(self, real: threading.Thread) -> BubbleThread | None:
@@ -219,7 +231,10 @@ class Turnstile:
     def _say_goodbye(self, thread: BubbleThread) -> bool:
         if thread.state is State.OUTSIDE or (thread.lost and not thread.came_back()):
             return False
-        return thread.hand_over(self._patience)
+        if not thread.hand_over(self._patience):
+            return False
+        thread.bury(self._patience)
+        return True
 
     # --- the threads' side
 
@@ -264,7 +279,7 @@ class Turnstile:
         try:
             while thread.job is not None and not self._closing:
                 thread.where = "running"
-                thread.job()
+                thread.error = thread.job()
                 thread.job = None
                 if reuse and not self._closing:
                     self._rest(thread)
@@ -288,6 +303,23 @@ class Turnstile:
 
 #: The bubble's threads by the identity of the real ones: hooks ask on each call.
 _current: dict[int, BubbleThread] = {}
+
+
+def _guarded(function: Callable[[], object]) -> Job:
+    """Runs `function` as threads do: an error goes to `threading.excepthook`, here while the thread has the baton."""
+
+    def job() -> BaseException | None:
+        try:
+            function()
+        except (SystemExit, BubbleClosed):
+            return None
+        except BaseException as error:
+            args = (type(error), error, error.__traceback__, threading.current_thread())
+            threading.excepthook(threading.ExceptHookArgs(args))
+            return error
+        return None
+
+    return job
 
 
 def _found(thread: BubbleThread) -> bool:

@@ -10,18 +10,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from time import monotonic as real_monotonic
-from types import FrameType
 from typing import Any
 
 from fakekube.virtualtime.blocking import HELPER, Blocking
+from fakekube.virtualtime.callers import POOLS, module_of
 from fakekube.virtualtime.hooks import Hook
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.signals import Signal
 
 _WHERE = "waiting for an event, a queue or the like"
-
-#: Whose waits are for worker threads that are none of the bubble's.
-_POOLS = ("concurrent.futures", "multiprocessing")
 
 
 class WaitHooks:
@@ -51,10 +48,10 @@ class WaitHooks:
         def wait(condition: Any, timeout: float | None = None) -> bool:
             if not self._concerns() or not condition._is_owned() or (timeout is not None and timeout <= 0):
                 return real(condition, timeout)
-            waiting = _who_waits(sys._getframe(1))
+            waiting = module_of(sys._getframe(1))
             if waiting is None:
                 return real(condition, timeout)
-            for_pool = waiting.startswith(_POOLS)
+            for_pool = waiting.startswith(POOLS)
             if (for_pool or self._blocking.is_test()) and self._has_strangers():
                 return self._wait_outside(condition, timeout)
             return self._wait_inside(condition, timeout)
@@ -119,15 +116,3 @@ def _stand_in_line(condition: Any, waiter: object, wait: Callable[[], bool]) -> 
         condition._acquire_restore(state)
         if not notified and waiter in condition._waiters:
             condition._waiters.remove(waiter)
-
-
-def _who_waits(frame: FrameType | None) -> str | None:
-    """The module that waits, beneath the library's own layers; None for a new thread's parent: that is no wait."""
-    while frame is not None:
-        if frame.f_code is threading.Thread.start.__code__:
-            return None
-        module = frame.f_globals.get("__name__", "")
-        if module not in ("threading", "queue"):
-            return str(module)
-        frame = frame.f_back
-    return ""

@@ -28,7 +28,8 @@ def main(transport):
                     time.sleep(60 + 60 * bubble.seed.float("jitter", name, attempt))
 
         async def watcher(name):
-            async with aiohttp.ClientSession() as session, session.get(f"{server.url}/watch") as watch:
+            for_ever = aiohttp.ClientTimeout(total=None)
+            async with aiohttp.ClientSession(timeout=for_ever) as session, session.get(f"{server.url}/watch") as watch:
                 async for line in watch.content:
                     note(name, line)
 

@@ -201,6 +201,59 @@ def test_time_is_held_while_a_process_pool_works(bubble):
     assert bubble.clock.us == 0
 
 
+# --- threads that start threads
+
+
+def test_a_thread_of_a_thread_is_of_the_bubble_too(bubble, log):
+    def child(seconds):
+        time.sleep(seconds)
+        log("child", seconds)
+
+    def parent():
+        children = [threading.Thread(target=child, args=(seconds,)) for seconds in (20, 10)]
+        for each in children:
+            each.start()
+        for each in children:
+            each.join()
+        assert not any(each.is_alive() for each in children)
+        log("parent")
+
+    bubble.join(bubble.thread(parent))
+    assert log == [(10, "child", 10), (20, "child", 20), (20, "parent")]
+
+
+def test_a_timer_of_a_thread_is_virtual(bubble, log):
+    def starts():
+        threading.Timer(60, log, ["fired"]).start()
+        cancelled = threading.Timer(30, log, ["cancelled"])
+        cancelled.start()
+        cancelled.cancel()
+
+    bubble.thread(starts)
+    bubble.advance(100)
+    assert log == [(60, "fired")]
+
+
+def test_a_pool_of_a_thread_works_in_real_time(bubble, log):
+    def asks():
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            log(sorted(pool.map(lambda n: n * n, range(5))))
+            log(pool.submit(pow, 2, 10).result(timeout=10))
+
+    bubble.loop.call_later(0.001, log, "later")
+    bubble.join(bubble.thread(asks))
+    assert log == [(0, [0, 1, 4, 9, 16]), (0, 1024)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_the_error_of_an_adopted_thread_goes_where_errors_of_threads_go(bubble, monkeypatch):
+    hooked = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: hooked.append((args.exc_type, args.thread.name)))
+    bubble.thread(lambda: threading.Thread(target=lambda: 1 / 0, name="divider").start())
+    bubble.settle()
+    assert hooked == [(ZeroDivisionError, "divider")]
+
+
 # --- joining and ending
 
 
