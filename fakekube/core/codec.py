@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -58,6 +59,8 @@ def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = Tru
     """
     if isinstance(body, dict):
         return Decoded(body, [])
+    if not isinstance(body, bytes):
+        body, content_type = orjson.dumps(body), JSON
     kind_of_body = media_type(content_type)
     try:
         value, duplicates = parse(body, kind_of_body, strict=strict)
@@ -90,20 +93,23 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
         raise SyntaxProblem("exceeded max depth")
     try:
         value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        text = body.decode("utf-8", "replace")
-        raise SyntaxProblem(gojson.syntax_problem(text) or _invalid_text(body, error)) from None
+    except orjson.JSONDecodeError:
+        value = _parse_as_go(body.decode("utf-8", "replace"))
     if strict and isinstance(value, dict) and len(_KEY.findall(body)) != count_keys(value):
         return value, duplicate_fields(body)
     return value, []
 
 
-def _invalid_text(body: bytes, error: Exception) -> str:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return "invalid UTF-8"
-    return str(error)
+def _parse_as_go(text: str) -> Any:
+    """JSON that only Go takes: halves of surrogate pairs become U+FFFD. Raises SyntaxProblem in Go's words."""
+    problem = gojson.syntax_problem(text)
+    if problem is None:
+        again = json.dumps(json.loads(text, parse_int=float), ensure_ascii=False)
+        try:
+            return orjson.loads(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        except orjson.JSONDecodeError:
+            problem = "json: cannot unmarshal number into Go value of type float64"
+    raise SyntaxProblem(problem)
 
 
 def check_size(body: bytes) -> None:
@@ -163,7 +169,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def duplicate_fields(body: bytes) -> list[str]:
     """Paths of the fields that stand twice in their object, in the order of their second appearance."""
-    tree = json.loads(body, object_pairs_hook=_Pairs)
+    tree = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=str)
     found: list[str] = []
     _find_duplicates(tree, "", found)
     return list(dict.fromkeys(found))
@@ -192,6 +198,9 @@ class _YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
     }
 
 
+_YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
+
+
 def parse_yaml(body: bytes) -> Any:
     """One YAML document as a JSON value. Raises SyntaxProblem."""
     try:
@@ -205,12 +214,12 @@ def parse_yaml(body: bytes) -> Any:
                     raise SyntaxProblem("exceeded max depth")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
-        value = yaml.load(body, Loader=_YamlLoader)
+        return _jsonable(yaml.load(body, Loader=_YamlLoader))
     except yaml.YAMLError as error:
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {_yaml_message(error)}") from None
-    except ValueError as error:
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # what PyYAML's constructors raise where a tag is on something that it does not fit: `!!bool perhaps`
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {error}") from None
-    return _jsonable(value)
 
 
 def _yaml_message(error: yaml.YAMLError) -> str:
@@ -220,14 +229,19 @@ def _yaml_message(error: yaml.YAMLError) -> str:
 
 
 def _jsonable(value: Any) -> Any:
+    """A value that JSON can say, too. Raises ValueError for a number that it cannot."""
     if isinstance(value, dict):
         return {_key(k): _jsonable(v) for k, v in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_jsonable(v) for v in value]
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if isinstance(value, set):
-        return {_key(k): None for k in value}
+        return {_key(k): None for k in sorted(value, key=str)}
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"json: unsupported value: {value}")
     return value
 
 
@@ -247,13 +261,28 @@ def encode_yaml(value: Any) -> bytes:
 
 
 def load_manifests(text: str) -> Iterable[Object]:
-    """The objects of a multi-document YAML (or JSON) text; Lists are taken apart. Raises ValueError naming the document."""
+    """The objects of a multi-document YAML (or JSON) text; Lists are taken apart.
+
+    Raises ValueError naming the document, and yaml.YAMLError.
+    """
     for number, document in enumerate(yaml.load_all(text, Loader=_YamlLoader), 1):
         if document is None:
             continue
-        if not isinstance(document, dict) or not document.get("kind") or not document.get("apiVersion"):
-            raise ValueError(f"document {number} is no Kubernetes object: it needs apiVersion and kind")
-        if document["kind"].endswith("List") and isinstance(document.get("items"), list):
-            yield from (_jsonable(item) for item in document["items"])
+        obj = _checked_manifest(_jsonable(document), number)
+        if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
+            yield from (_checked_manifest(item, number) for item in obj["items"])
         else:
-            yield _jsonable(document)
+            yield obj
+
+
+def _checked_manifest(value: Any, number: int) -> Object:
+    subject = f"document {number} is no Kubernetes object"
+    if not isinstance(value, dict) or not all(_is_name(value.get(key)) for key in ("apiVersion", "kind")):
+        raise ValueError(f"{subject}: it needs apiVersion and kind")
+    if not isinstance(value.get("metadata") or {}, dict):
+        raise ValueError(f"{subject}: metadata is no map")
+    return value
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE = " \t\r\n"
 _END = "unexpected end of JSON input"
 
@@ -48,7 +48,7 @@ class _Scanner:
             self.array()
         elif char == '"':
             self.string()
-        elif char == "-" or char.isdigit():
+        elif char in "-0123456789":
             self.number()
         elif char in "tfn":
             self.literal({"t": "true", "f": "false", "n": "null"}[char])
@@ -124,6 +124,8 @@ class _Scanner:
         rest = self.text[self.at : self.at + 1]
         if rest and rest in ".eE":
             self.at += 1
+            if rest != "." and self.text[self.at : self.at + 1] in ("+", "-"):
+                self.at += 1
             self.wrong("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
 
     def literal(self, word: str) -> None:

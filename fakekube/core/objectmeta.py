@@ -18,8 +18,10 @@ GENERATED_PREFIX_LIMIT = 58
 #: Finalizers that need no domain.
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
-#: The order in which metadata is shown, as the real server writes it.
+#: What no client sets.
 _SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate(
@@ -66,7 +68,7 @@ def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]
     size = 0
     for key, value in sorted((annotations or {}).items()):
         errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key.lower())]
-        size += len(key) + len(value)
+        size += len(key.encode()) + len(value.encode())
     if size > ANNOTATIONS_LIMIT:
         text = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
         errors.append(FieldError(path, "FieldValueTooLong", text))
@@ -84,9 +86,8 @@ def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
         if not version:
             errors.append(field_invalid(f"{here}.apiVersion", api_version, "version must not be empty"))
         kind = owner.get("kind") or ""
-        for field in ("kind", "name", "uid"):
-            if not owner.get(field):
-                errors.append(field_invalid(f"{here}.{field}", owner.get(field) or "", "must not be empty"))
+        missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
+        errors += [field_invalid(f"{here}.{field}", "", "must not be empty") for field in missing]
         if (group, kind) == ("", "Event"):
             shown = f"/{version}, Kind=Event is disallowed from being an owner"
             errors.append(field_invalid(here, owner, shown))
@@ -124,9 +125,8 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
             shown = "[]string{" + ", ".join(f'"{one}"' for one in added) + "}"
             why = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
             errors.append(field_forbidden(f"{path}.finalizers", why))
-    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if new.get(field) != old.get(field):
-            errors.append(field_invalid(f"{path}.{field}", new.get(field), "field is immutable"))
+    changed = [field for field in _IMMUTABLE if new.get(field) != old.get(field)]
+    errors += [field_invalid(f"{path}.{field}", new.get(field), "field is immutable") for field in changed]
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(field_invalid(f"{path}.generation", new.get("generation"), "must not be decremented"))
     errors += label_errors(new.get("labels"), f"{path}.labels")

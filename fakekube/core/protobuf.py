@@ -109,6 +109,10 @@ MESSAGES: Mapping[str, Mapping[int, Field]] = {
 }
 
 
+#: Messages that come in an envelope of their own.
+KINDS = frozenset(name for name, fields in MESSAGES.items() if fields[1] == _META[1]) | {"DeleteOptions"}
+
+
 class Malformed(Exception):
     """The bytes are no message of the kind."""
 
@@ -124,7 +128,7 @@ def decode(body: bytes) -> Object:
             api_version, kind = header.get("apiVersion", ""), header.get("kind", "")
         elif number == 2 and isinstance(value, bytes):
             raw = value
-    if kind not in MESSAGES:
+    if kind not in KINDS:
         raise _unknown_kind(kind)
     return {"apiVersion": api_version, "kind": kind, **_message(kind, raw)}
 
@@ -199,6 +203,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
             at += length
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
+            if at > len(data):
+                raise Malformed("unexpected EOF")
         else:
             raise Malformed(f"wire type {wire}")
 

@@ -47,7 +47,12 @@ def test_list_options(query, field, value):
         ("limit=x", False, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
         ("limit=1_0", False, 400, 'strconv.ParseInt: parsing "1_0": invalid syntax'),
         ("limit=٣", False, 400, 'strconv.ParseInt: parsing "٣": invalid syntax'),
-        ("limit=9223372036854775808", False, 400, 'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
+        (
+            "limit=9223372036854775808",
+            False,
+            400,
+            'strconv.ParseInt: parsing "9223372036854775808": value out of range',
+        ),
         (f"limit={DIGITS}", False, 400, f'strconv.ParseInt: parsing "{DIGITS}": value out of range'),
         ("timeoutSeconds=1.5", True, 400, 'strconv.ParseInt: parsing "1.5": invalid syntax'),
         (

@@ -69,7 +69,9 @@ VALUE = (
         pytest.param(",", "found ',', expected: !, identifier, or 'end of string'", id="comma-first"),
         pytest.param("a,", "found '', expected: identifier after ','", id="comma-last"),
         pytest.param("a,,b", "found ',', expected: identifier after ','", id="two-commas"),
-        pytest.param("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt", id="words"),
+        pytest.param(
+            "a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt", id="words"
+        ),
         pytest.param("a=b c", "found 'c', expected: ',' or 'end of string'", id="words-behind"),
         pytest.param("!", "unable to parse requirement: found '', expected: identifier", id="negated-nothing"),
         pytest.param("a=(", "unable to parse requirement: found '(', expected: identifier", id="bracket-as-value"),
@@ -78,7 +80,9 @@ VALUE = (
         pytest.param("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'", id="words-in-set"),
         pytest.param("a in (b,(", "unable to parse requirement: found '(', expected: ',' or ')'", id="bracket-in-set"),
         pytest.param("-a", f'unable to parse requirement: <nil>: Invalid value: "-a": {QUALIFIED}', id="bad-key"),
-        pytest.param("a=-b", f'unable to parse requirement: values[0][a]: Invalid value: "-b": {VALUE}', id="bad-value"),
+        pytest.param(
+            "a=-b", f'unable to parse requirement: values[0][a]: Invalid value: "-b": {VALUE}', id="bad-value"
+        ),
         pytest.param(
             "a>x",
             "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be "

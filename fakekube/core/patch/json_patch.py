@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import gojson
+import orjson
+
+from fakekube.core import gojson, integers
 from fakekube.core.status import StatusError, bad_request, patch_rejected
 
 #: More operations than this are refused (`maxJSONPatchOperations`).
 MAX_OPERATIONS = 10_000
+
+#: The bytes that all `copy` operations of a patch may make together (`JSONPatchMaxCopyBytes`).
+MAX_COPIED = 3 * 1024 * 1024
+
+#: A longer pointer leads nowhere: no body nests as deep.
+MAX_TOKENS = 250
 
 _ABSENT = object()
 
@@ -38,13 +46,25 @@ def check(patch: Any) -> list[dict[str, Any]]:
 
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
     """The document after all operations. Raises 422 where one does not apply; then nothing of it counts."""
+    copied = 0
     for operation in operations:
-        run = OPERATIONS.get(operation.get("op"))  # type: ignore[arg-type]
-        path = operation.get("path")
-        if run is None or not isinstance(path, str):
+        name, path = operation.get("op"), operation.get("path")
+        if not isinstance(name, str) or name not in OPERATIONS or not isinstance(path, str):
             raise patch_rejected()
-        document = run(document, _tokens(path), operation)
+        if name == "copy":
+            copied += _size(_get(document, _from(operation)))
+            if copied > MAX_COPIED:
+                raise patch_rejected()
+        document = OPERATIONS[name](document, _tokens(path), operation)
     return document
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value as JSON. Raises 422 where it is nested beyond what can be encoded."""
+    try:
+        return 0 if value is _ABSENT else len(orjson.dumps(value))
+    except orjson.JSONEncodeError:
+        raise patch_rejected() from None
 
 
 def _tokens(pointer: str) -> list[str]:
@@ -52,13 +72,16 @@ def _tokens(pointer: str) -> list[str]:
         return []
     if not pointer.startswith("/"):
         raise patch_rejected()
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+    tokens = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+    if len(tokens) > MAX_TOKENS:
+        raise patch_rejected()
+    return tokens
 
 
 def _position(items: list[Any], token: str, *, inserting: bool = False) -> int:
     """A list position; -1 is the last item (or, inserting, before the end by one more)."""
     try:
-        index = int(token)
+        index = integers.parse_int(token)
     except ValueError:
         raise patch_rejected() from None
     size = len(items) + (1 if inserting else 0)
@@ -163,9 +186,18 @@ def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
     value = _get(document, tokens)
     have = None if value is _ABSENT else value
     want = operation.get("value")
-    if have != want or isinstance(have, bool) is not isinstance(want, bool):
+    if not _same(have, want):
         raise patch_rejected()
     return document
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON, where true is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 
 OPERATIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, "copy": _copy, "test": _test}
