@@ -13,6 +13,7 @@ from fakekube.core.apiserver import AUTHORIZERS, ApiServer
 from fakekube.core.discovery import Catalog, builtin_resources
 from fakekube.core.kinds.cluster import prepare_namespace
 from fakekube.core.resource import Resource
+from fakekube.core.schema.builtin import BuiltinSchemas
 from fakekube.core.store import Store, path_of
 
 Object = dict[str, Any]
@@ -24,6 +25,11 @@ DISCOVERY, BOOTSTRAP = "discovery-v1.36.json", "bootstrap-v1.36.json"
 @cache
 def _resources() -> tuple[Resource, ...]:
     return tuple(builtin_resources(data.load(DISCOVERY)))
+
+
+@cache
+def _schemas() -> BuiltinSchemas:
+    return BuiltinSchemas(data.load("schemas.json"), KUBERNETES_VERSION)
 
 
 @cache
@@ -62,6 +68,7 @@ def api_server(
         catalog=catalog,
         store=Store(history_window),
         version=version_info(),
+        schemas=_schemas(),
         authorizer=AUTHORIZERS[authorization_mode],
     )
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -21,6 +21,9 @@ from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
 from fakekube.core.response import Document, Response, StoredList, Text
 from fakekube.core.reviews import REVIEWS
+from fakekube.core.schema.builtin import BuiltinSchemas
+from fakekube.core.schema.decode import zero
+from fakekube.core.schema.model import Schema
 from fakekube.core.status import (
     PlainAnswer,
     StatusError,
@@ -63,12 +66,14 @@ class ApiServer:
     catalog: Catalog
     store: Store
     version: Object
+    schemas: BuiltinSchemas
     authorizer: Authorizer = always_allow
     faults: Faults = field(default_factory=Faults)
     on_commit: Callable[[Change], None] = lambda change: None
     address: str = ""
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
+    _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
 
     def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
         """Answer one request; refusals become responses, too."""
@@ -169,6 +174,22 @@ class ApiServer:
                 found = crd.strategy_of(definition.object, resource.version) if definition else DEFAULT
             self._strategies[key] = found
         return found
+
+    def schema(self, resource: Resource) -> Schema | None:
+        """The fields of a built-in kind; None for a custom one."""
+        key = (resource.group, resource.version, resource.plural)
+        if key not in self._schemas:
+            known = not resource.custom
+            found = self.schemas.of_kind(resource.group, resource.version, resource.kind) if known else None
+            self._schemas[key] = found
+        return self._schemas[key]
+
+    def empty(self, resource: Resource) -> Object:
+        """What even an object without anything shows, beside its metadata."""
+        schema = self.schema(resource)
+        if schema is None:
+            return {}
+        return {key: value for key, value in zero(schema).items() if key != "metadata"}
 
     def view(self, resource: Resource) -> View:
         key = (resource.group, resource.version, resource.plural)
@@ -304,7 +325,8 @@ def check_custom_route(request: Request, info: RequestInfo, resource: Resource) 
         raise missing
     if request.method == "PUT" and not name:
         raise bad_request("name must be provided")
-    if info.verb not in resource.verbs or (request.method == "POST" and name):
+    verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
+    if info.verb not in verbs or (request.method == "POST" and name):
         why = f'{info.verb} is not supported on resources of kind "{resource.qualified}"'
         details: Object = {"group": resource.group, "kind": resource.plural}
         raise StatusError(405, "MethodNotAllowed", why if info.verb else " " + why.lstrip(), details)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import codec, gojson
+from fakekube.core import codec, gojson, shape
 from fakekube.core.call import Call
-from fakekube.core.codec import Decoded
+from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.status import StatusError, bad_request
 
 Object = dict[str, Any]
@@ -18,18 +18,33 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     strict = field_validation != "Ignore"
     decoded = codec.decode(call.request.body, content_type, kind=_expected(call), strict=strict)
     check_kind(call, decoded.object)
-    check_shape(call, decoded.object)
-    report_strict(call, decoded, field_validation)
-    return without_type(decoded.object)
+    unknown: list[str] = []
+    try:
+        obj = typed(call, decoded.object, unknown)
+    except WrongType as problem:
+        raise cannot_be_handled(call, str(problem)) from None
+    report_strict(call, decoded.duplicates, unknown, field_validation)
+    return obj
 
 
 def _expected(call: Call) -> str:
     return call.resource.kind
 
 
-def report_strict(call: Call, decoded: Decoded, field_validation: str) -> None:
-    """Duplicate fields: a warning each, or with Strict a refusal."""
-    problems = [f'duplicate field "{path}"' for path in decoded.duplicates]
+def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
+    """The object as its kind has it, defaults filled in, without apiVersion and kind. Raises WrongType, or 400."""
+    schema = call.server.schema(call.resource)
+    if schema is None:
+        check_shape(call, obj)
+        return without_type(obj)
+    draft = without_type(decode(schema, obj, unknown))
+    call.strategy.default(draft)
+    return draft
+
+
+def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_validation: str) -> None:
+    """Duplicate and unknown fields: a warning each, or with Strict a refusal."""
+    problems = [f'duplicate field "{path}"' for path in duplicates] + [f'unknown field "{path}"' for path in unknown]
     if not problems or field_validation == "Ignore":
         return
     if field_validation == "Strict":
@@ -46,7 +61,12 @@ def cannot_be_handled(call: Call, why: str, obj: Object | None = None) -> Status
 
 def without_type(obj: Object) -> Object:
     """As it is stored: metadata first, no apiVersion and kind (the path knows them)."""
-    kept: Object = {"metadata": obj.get("metadata") or {}}
+    meta = obj.get("metadata") or {}
+    for field in ("labels", "annotations"):
+        values = meta.get(field)
+        if values and None in values.values():  # null in a map of strings is an empty one to Go
+            meta = {**meta, field: {key: "" if value is None else value for key, value in values.items()}}
+    kept: Object = {"metadata": meta}
     kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
     return kept
 
@@ -98,10 +118,12 @@ def check_kind(call: Call, obj: Object) -> None:
 
 def check_shape(call: Call, obj: Object) -> None:
     """metadata must be what the rest of the server can rely on. Raises 400 in the decoder's words."""
+    kind = call.resource.kind
+    if not call.resource.custom and (wrong := shape.problem(obj, call.resource.qualified, kind)):
+        raise cannot_be_handled(call, wrong)
     meta = obj.get("metadata")
     if meta is None:
         return
-    kind = call.resource.kind
     if not isinstance(meta, dict):
         what = gojson.type_name(meta)
         why = f"json: cannot unmarshal {what} into Go struct field {kind}.metadata of type v1.ObjectMeta"
@@ -116,14 +138,13 @@ def check_shape(call: Call, obj: Object) -> None:
             why = f"json: cannot unmarshal {problem} into Go struct field {where} of type {go_type}"
             raise cannot_be_handled(call, why)
     for owner in meta.get("ownerReferences") or ():
-        for field in ("apiVersion", "kind", "name", "uid"):
+        for field, go_type in OWNER_TYPES.items():
             value = owner.get(field)
-            if value is not None and not isinstance(value, str):
+            if value is not None and not shape.TAKES[go_type](value):
                 what = gojson.type_name(value)
                 where = f"OwnerReference.metadata.ownerReferences.{field}"
-                raise cannot_be_handled(
-                    call, f"json: cannot unmarshal {what} into Go struct field {where} of type string"
-                )
+                why = f"json: cannot unmarshal {what} into Go struct field {where} of type {go_type}"
+                raise cannot_be_handled(call, why)
 
 
 def _text(value: Any) -> str | None:
@@ -153,6 +174,11 @@ def _object_list(value: Any) -> str | None:
         return gojson.type_name(value)
     return next((gojson.type_name(v) for v in value if not isinstance(v, dict)), None)
 
+
+OWNER_TYPES = {
+    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), shape.TEXT),
+    **dict.fromkeys(("controller", "blockOwnerDeletion"), shape.BOOLEAN),
+}
 
 #: Fields of metadata: what is wrong with a value (None: nothing), and the Go type in the message.
 METADATA_TYPES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -35,6 +37,7 @@ class FaultRule:
     spared, unless `user_agent` asks for it. `after`: let so many matching
     requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
     request takes longer; `reset`: break the connection `before` or `after` the work is done.
+    `share`: hit this part of the matching requests (0.05: one in twenty), as `draw(what, attempt)` decides.
     Raises ValueError naming the argument that makes no sense.
     """
 
@@ -49,14 +52,19 @@ class FaultRule:
     error: int | None = None
     delay: float = 0.0
     reset: str = ""
+    share: float = 1.0
+    draw: Callable[[str, int], float] | None = None
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
+    _tries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
         if self.error is not None and self.error not in ERRORS:
             raise ValueError(f"error={self.error}: a fault can be one of {sorted(ERRORS)}")
         if self.reset not in RESETS:
             raise ValueError(f"reset={self.reset!r}: a connection breaks 'before' or 'after' the work is done")
+        if not 0 < self.share <= 1 or (self.share < 1 and self.draw is None):
+            raise ValueError(f"share={self.share}: a part of the requests is above 0 and at most 1, and somebody draws it")
         if self.delay < 0:
             raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
         if self.error is None and not self.delay and not self.reset:
@@ -78,8 +86,17 @@ class FaultRule:
         self.seen += 1
         if self.seen <= self.after or (self.times is not None and self.hits >= self.times):
             return False
+        if self.share < 1 and not self._drawn(info):
+            return False
         self.hits += 1
         return True
+
+    def _drawn(self, info: RequestInfo) -> bool:
+        """Drawn for each object and attempt, so that no draw depends on the order of requests."""
+        what = f"{info.verb} {info.path}"
+        self._tries[what] += 1
+        assert self.draw is not None
+        return self.draw(what, self._tries[what]) < self.share
 
 
 class Faults:

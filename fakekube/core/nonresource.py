@@ -20,7 +20,7 @@ AGGREGATED = "as=APIGroupDiscoveryList"
 def answer(server: ApiServer, request: Request) -> Response:
     """Raises 404 as plain text for what is not there."""
     path = request.path.rstrip("/") or "/"
-    if path.split("/")[1] in ("healthz", "livez", "readyz"):
+    if path.strip("/").split("/")[0] in ("healthz", "livez", "readyz"):
         return _health(path)
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()

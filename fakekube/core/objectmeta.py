@@ -154,10 +154,13 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Ob
 def kept_on_update(new: Object, old: Object) -> Object:
     """The metadata of an update, with what the server owns as it was (`rest.BeforeUpdate`)."""
     meta = {key: value for key, value in new.items() if key != "selfLink"}
-    for field in ("uid", "creationTimestamp"):
-        if not meta.get(field):
-            meta[field] = old[field]
-    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "resourceVersion"):
+    if not meta.get("uid"):
+        meta["uid"] = old["uid"]
+    if old.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old:
+        meta.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+    for field in ("creationTimestamp", "generation", "namespace", "resourceVersion"):
         if field in old:
             meta[field] = old[field]
         else:

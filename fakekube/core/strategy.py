@@ -26,6 +26,10 @@ Fields = Mapping[str, Callable[[Object], str]]
 """Fields that can be selected by, and how each reads an object."""
 
 
+def no_defaults(obj: Object) -> None:
+    """Most kinds have none."""
+
+
 def _no_errors(obj: Object) -> list[FieldError]:
     return []
 
@@ -73,14 +77,14 @@ class Strategy:
     """Finalizers that a delete adds: the server cleans up before the object goes."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
+    default: Callable[[Object], None] = no_defaults
+    """Fills a draft: an object that was just decoded, and that nobody else has seen."""
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is
     validate: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     warnings: Callable[[Object], list[str]] = _no_warnings
-    empty: Object = field(default_factory=dict)
-    """What even an empty object of the kind shows (Go fields without omitempty)."""
 
 
 DEFAULT = Strategy()

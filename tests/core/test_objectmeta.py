@@ -171,7 +171,8 @@ def test_the_metadata_of_an_update_keeps_what_the_server_owns():
     }
     new = {"name": "a", "labels": {"a": "b"}, "selfLink": "x", "generation": 9, "deletionTimestamp": "never"}
     assert objectmeta.kept_on_update(new, old) == {**old, "labels": {"a": "b"}}
-    assert "deletionTimestamp" not in objectmeta.kept_on_update({**new, "uid": "u"}, STORED)
+    # of an object that is not being deleted it stays, for `validate_update` to refuse
+    assert objectmeta.kept_on_update({**new, "uid": "u"}, STORED)["deletionTimestamp"] == "never"
 
 
 def test_a_field_error_in_words():

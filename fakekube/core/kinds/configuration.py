@@ -58,6 +58,11 @@ EVENT_FIELDS: Fields = {
     "type": _at("type"),
 }
 
+
+def default_claim(obj: Object) -> None:
+    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
 EVENT = Strategy(create_on_update=True, fields=EVENT_FIELDS, fields_message="label")
 
 STRATEGIES = {
@@ -70,10 +75,10 @@ STRATEGIES = {
     "events": EVENT,
     "events.events.k8s.io": EVENT,
     "serviceaccounts": Strategy(returns_deleted=True),
-    "resourcequotas": Strategy(returns_deleted=True, empty={"spec": {}, "status": {}}),
-    "limitranges": Strategy(create_on_update=True, empty={"spec": {"limits": None}}),
-    "leases.coordination.k8s.io": Strategy(create_on_update=True, unconditional_update=False, empty={"spec": {}}),
+    "resourcequotas": Strategy(returns_deleted=True),
+    "limitranges": Strategy(create_on_update=True),
+    "leases.coordination.k8s.io": Strategy(create_on_update=True, unconditional_update=False),
     "persistentvolumeclaims": Strategy(
-        returns_deleted=True, default_status={"phase": "Pending"}, empty={"spec": {"resources": {}}, "status": {}}
+        default=default_claim, returns_deleted=True, default_status={"phase": "Pending"}
     ),
 }

@@ -5,13 +5,58 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.core.kinds.configuration import _at
+from fakekube.core.kinds.podspec import containers, default_pod_spec, default_template, requests_from_limits
+from fakekube.core.quantity import value_of
 from fakekube.core.strategy import Strategy
 
 Object = dict[str, Any]
 
+#: Tolerations that every new pod gets (admission plugin DefaultTolerationSeconds).
+TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def default_pod(obj: Object) -> None:
+    """Defaults that a pod has and a pod template has not."""
+    spec = obj.setdefault("spec", {})
+    requests_from_limits(spec)
+    spec.setdefault("enableServiceLinks", True)
+    default_pod_spec(spec)
+
+
+def default_pod_template(obj: Object) -> None:
+    default_template(obj.get("template"))
+
 
 def prepare_pod(obj: Object) -> Object:
-    return {**obj, "status": {"phase": "Pending", "qosClass": "BestEffort"}}
+    """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
+    spec = dict(obj["spec"])
+    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    spec.setdefault("priority", 0)
+    tolerations = list(spec.get("tolerations") or ())
+    for key in TOLERATED:
+        if not any(_tolerates(toleration, key) for toleration in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    spec["tolerations"] = tolerations
+    return {**obj, "spec": spec, "status": {"phase": "Pending", "qosClass": qos_class(spec)}}
+
+
+def _tolerates(toleration: Object, key: str) -> bool:
+    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+def qos_class(spec: Object) -> str:
+    """Guaranteed, Burstable or BestEffort (`pkg/apis/core/v1/helper/qos`)."""
+    guaranteed, any_resources = True, False
+    for container in containers({key: spec.get(key) for key in ("initContainers", "containers")}):
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        for name in ("cpu", "memory"):
+            limit, request = value_of(limits.get(name, 0)), value_of(requests.get(name, 0))
+            any_resources = any_resources or bool(limit or request)
+            guaranteed = guaranteed and bool(limit) and limit == request
+    if not any_resources:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
 
 
 def grace_period(pod: Object, asked: int | None) -> int:
@@ -53,8 +98,8 @@ STRATEGIES = {
         graceful=True,
         fields=POD_FIELDS,
         fields_message="label",
+        default=default_pod,
         prepare_create=prepare_pod,
-        empty={"spec": {"containers": None}, "status": {}},
     ),
-    "podtemplates": Strategy(returns_deleted=True, generation=("template",)),
+    "podtemplates": Strategy(returns_deleted=True, generation=("template",), default=default_pod_template),
 }

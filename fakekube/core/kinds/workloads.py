@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.core import names
+from fakekube.core.kinds.podspec import default_template
 from fakekube.core.strategy import Strategy
 
 Object = dict[str, Any]
@@ -17,6 +18,127 @@ def cron_job_name_problems(name: str, prefix: bool = False) -> list[str]:
     return names.dns_subdomain_problems(name, prefix)
 
 
+def default_deployment(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    for key, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):
+        spec.setdefault(key, value)
+    strategy = spec.setdefault("strategy", {})
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    default_template(spec.get("template"))
+
+
+def default_replica_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    default_template(spec.get("template"))
+
+
+def default_replication_controller(obj: Object) -> None:
+    """Its selector and its own labels come from its template's labels where they are missing."""
+    default_replica_set(obj)
+    spec = obj["spec"]
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        obj["metadata"].setdefault("labels", dict(labels))
+
+
+def default_stateful_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    default_template(spec.get("template"))
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+        claim.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def default_daemon_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    spec.setdefault("revisionHistoryLimit", 10)
+    default_template(spec.get("template"))
+
+
+MAX_INT32 = 2**31 - 1
+
+
+def default_job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", MAX_INT32 if spec.get("backoffLimitPerIndex") is not None else 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    failing = spec.get("podFailurePolicy") is not None
+    spec.setdefault("podReplacementPolicy", "Failed" if failing else "TerminatingOrFailed")
+    template = spec.get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels")
+    if labels and not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern.setdefault("status", "True")
+    default_template(template)
+
+
+def default_cron_job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    default_template(((spec.get("jobTemplate") or {}).get("spec") or {}).get("template"))
+
+
+JOB_LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")
+
+
+def prepare_job(obj: Object) -> Object:
+    """Unless it selects by hand, a Job selects by its uid, and its pods carry uid and name (`generateSelector`)."""
+    spec = dict(obj["spec"])
+    if spec.get("manualSelector"):
+        return obj
+    uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
+    template = dict(spec.get("template") or {})
+    meta = dict(template.get("metadata") or {})
+    own = dict(zip(JOB_LABELS, (uid, name, uid, name), strict=True))
+    meta["labels"] = {**(meta.get("labels") or {}), **own}
+    selector = dict(spec.get("selector") or {})
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), JOB_LABELS[0]: uid}
+    labelled = {**obj["metadata"], "labels": obj["metadata"].get("labels") or dict(meta["labels"])}
+    spec |= {"template": {**template, "metadata": meta}, "selector": selector}
+    return {**obj, "metadata": labelled, "spec": spec}
+
+
+def default_autoscaler(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
 def _counted(**more: Any) -> Strategy:
     return Strategy(generation=("spec",), **more)
 
@@ -26,34 +148,25 @@ def _replicas(obj: Object) -> str:
 
 
 STRATEGIES = {
-    "deployments.apps": _counted(annotations_count=True, default_status={}),
+    "deployments.apps": _counted(default=default_deployment, annotations_count=True),
     "replicasets.apps": _counted(
-        default_status={"replicas": 0}, fields={"status.replicas": _replicas}, fields_message="label"
+        default=default_replica_set, fields={"status.replicas": _replicas}, fields_message="label"
     ),
-    "statefulsets.apps": _counted(
-        name_check=names.dns_label_problems, default_status={"availableReplicas": 0, "replicas": 0}
-    ),
-    "daemonsets.apps": _counted(
-        default_status={
-            "currentNumberScheduled": 0,
-            "desiredNumberScheduled": 0,
-            "numberMisscheduled": 0,
-            "numberReady": 0,
-        }
-    ),
+    "statefulsets.apps": _counted(default=default_stateful_set, name_check=names.dns_label_problems),
+    "daemonsets.apps": _counted(default=default_daemon_set),
     "replicationcontrollers": _counted(
-        default_status={"replicas": 0}, fields={"status.replicas": _replicas}, fields_message="label"
+        default=default_replication_controller, fields={"status.replicas": _replicas}, fields_message="label"
     ),
     "controllerrevisions.apps": Strategy(),
     "jobs.batch": _counted(
-        default_status={},
+        default=default_job,
+        prepare_create=prepare_job,
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
         fields_message="label",
     ),
-    "cronjobs.batch": _counted(name_check=cron_job_name_problems, default_status={}),
+    "cronjobs.batch": _counted(default=default_cron_job, name_check=cron_job_name_problems),
     "poddisruptionbudgets.policy": _counted(
         unconditional_update=False,
-        default_status={"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
     ),
-    "horizontalpodautoscalers.autoscaling": Strategy(),
+    "horizontalpodautoscalers.autoscaling": Strategy(default=default_autoscaler),
 }

@@ -89,9 +89,17 @@ def completed(call: Call, obj: Object, name: str) -> Object:
     obj = {**obj, "metadata": meta}
     if _status_apart(call) and not strategy.status_on_create:
         obj = {key: value for key, value in obj.items() if key != "status"}
-        if strategy.default_status is not None:
-            obj["status"] = strategy.default_status
+        status = initial_status(call)
+        if status is not None:
+            obj["status"] = status
     return strategy.prepare_create(obj)
+
+
+def initial_status(call: Call) -> Object | None:
+    """The status of an object that has none yet; None where the kind shows none."""
+    if call.strategy.default_status is not None:
+        return call.strategy.default_status
+    return call.server.empty(call.resource).get("status")
 
 
 def _status_apart(call: Call) -> bool:

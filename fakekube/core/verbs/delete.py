@@ -93,6 +93,12 @@ def _check_types(options: Object) -> None:
             raise bad_request(
                 f"json: cannot unmarshal {what} into Go struct field DeleteOptions.{field} of type {go_type}"
             )
+    for field, value in (options.get("preconditions") or {}).items():
+        if field in ("uid", "resourceVersion") and not isinstance(value, str | None):
+            what = gojson.type_name(value)
+            raise bad_request(
+                f"json: cannot unmarshal {what} into Go struct field Preconditions.preconditions.{field} of type string"
+            )
 
 
 def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:

@@ -148,7 +148,7 @@ def parse_continue(token: str, prefix: str) -> tuple[str, int]:
     except orjson.JSONDecodeError:
         from fakekube.core import gojson
 
-        why = gojson.syntax_problem(raw.decode("utf-8", "replace"))
+        why = gojson.syntax_problem(raw.decode("utf-8", "replace")) or "invalid UTF-8"
         raise _bad_token(f"continue key is not valid: {why}") from None
     if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
         raise _bad_token(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.core import codec, gojson
-from fakekube.core.body import check_place, check_shape, without_type
+from fakekube.core.body import check_place, typed
 from fakekube.core.call import Call, Step
 from fakekube.core.codec import SyntaxProblem
-from fakekube.core.options import parse_write_options
+from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.patch import json_patch, merge_patch
 from fakekube.core.response import Response
+from fakekube.core.schema.decode import WrongType
 from fakekube.core.status import (
     StatusError,
     bad_request,
@@ -41,7 +42,7 @@ def patch(call: Call) -> Step:
             raise not_found(call.resource.qualified, call.info.name)
         current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **existing.object}
         patched = _apply(call, kind, current)
-        obj = _as_object(call, patched)
+        obj = _as_object(call, patched, options)
         version = obj["metadata"].get("resourceVersion")
         if version and version != existing.object["metadata"]["resourceVersion"]:
             check_version(call, obj, existing, unconditional=True)
@@ -88,7 +89,7 @@ def _apply(call: Call, kind: str, current: Object) -> Any:
     return merge_patch.apply(current, value)
 
 
-def _as_object(call: Call, patched: Any) -> Object:
+def _as_object(call: Call, patched: Any, options: WriteOptions) -> Object:
     """The result as an object of the kind. Raises 422 where it is none, 400 where it would be another object."""
     shown = codec.encode(patched).decode()
     if not isinstance(patched, dict):
@@ -96,9 +97,16 @@ def _as_object(call: Call, patched: Any) -> Object:
     api_version, kind = patched.get("apiVersion"), patched.get("kind")
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
         raise invalid_patch(shown, f'no kind "{kind}" is registered for version "{api_version}"')
+    unknown: list[str] = []
     try:
-        check_shape(call, patched)
+        obj = typed(call, patched, unknown)
+    except WrongType as problem:
+        raise invalid_patch(shown, str(problem)) from None
     except StatusError as error:
         raise invalid_patch(shown, error.message.partition(": ")[2]) from None
-    obj = without_type(patched)
+    if unknown and options.field_validation == "Strict":
+        problems = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise invalid_patch(shown, f"strict decoding error: {problems}")
+    if options.field_validation == "Warn":
+        call.warnings += [f'unknown field "{path}"' for path in unknown]
     return check_place(call, obj, naming=True)

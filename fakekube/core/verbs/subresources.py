@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, codec
+from fakekube.core import admission, codec, shape
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import parse_write_options
 from fakekube.core.response import Document, Response, StoredObject
-from fakekube.core.status import StatusError, conflict, not_found
+from fakekube.core.status import StatusError, bad_request, conflict, not_found, not_implemented
 from fakekube.core.store import Entry
 from fakekube.core.verbs.update import check_uid, check_version
 
@@ -48,6 +48,8 @@ def bind_pod(call: Call) -> Step:
     options = parse_write_options(call.request, "CreateOptions")
     binding = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="Binding").object
     yield from ()
+    if wrong := shape.problem(binding, "bindings", "Binding"):
+        raise bad_request(f'Binding in version "v1" cannot be handled as a Binding: {wrong}')
     target = binding.get("target") or {}
     existing = call.stored()
     if existing is None:
@@ -77,7 +79,7 @@ def bind_pod(call: Call) -> Step:
     bound: Object = {
         **pod,
         "metadata": meta,
-        "spec": {**spec, "nodeName": target.get("name", "")},
+        "spec": {**spec, "nodeName": target.get("name") or ""},
         "status": {**status, "conditions": [*others, condition]},
     }
     if not options.dry_run:
@@ -94,6 +96,4 @@ SUBRESOURCES = {
 
 
 def unsupported(call: Call) -> StatusError:
-    from fakekube.core.status import not_implemented
-
     return not_implemented(f"{call.info.verb} of {call.resource.plural}/{call.info.subresource} yet")

@@ -12,7 +12,7 @@ from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
 from fakekube.core.store import Entry
 from fakekube.core.strategy import next_generation
-from fakekube.core.verbs.create import store_new
+from fakekube.core.verbs.create import initial_status, store_new
 
 Object = dict[str, Any]
 
@@ -169,8 +169,9 @@ def status_written(call: Call, obj: Object, old: Object) -> Object:
         merged["status"] = obj["status"]
     else:
         merged.pop("status", None)
-        if call.strategy.default_status is not None:
-            merged["status"] = call.strategy.default_status
+        status = initial_status(call)
+        if status is not None:
+            merged["status"] = status
     if call.resource.custom:
         return merged
     meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])

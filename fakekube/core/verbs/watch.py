@@ -60,7 +60,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         revision or store.revision,
         timeout=float(timeout),
         bookmarks=options.bookmarks,
-        empty=call.strategy.empty,
+        empty=call.server.empty(call.resource),
     )
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)

@@ -1,0 +1,99 @@
+"""Resource quantities (`500m`, `1Gi`): values, comparison and the one canonical spelling (apimachinery `api/resource`)."""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal, localcontext
+
+BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?\d+)")
+
+#: Digits that are kept: nanos at the small end, int64 at the large one.
+_LIMIT = Decimal(2**63 - 1)
+_NANO = Decimal("1e-9")
+
+
+class InvalidQuantity(Exception):
+    """A text that is no quantity; the message is the real server's."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(
+            message or "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        )
+
+
+def _parse(text: str) -> tuple[Decimal, str]:
+    """The value, and the suffix's family: `binary`, `decimal` or `exponent`."""
+    match = _PATTERN.fullmatch(text)
+    if not match:
+        if re.fullmatch(r"[+-]?[0-9.]+[a-zA-Z]+", text):
+            raise InvalidQuantity("unable to parse quantity's suffix")
+        raise InvalidQuantity
+    sign, digits, suffix = match.groups()
+    with localcontext() as context:
+        context.prec = 60
+        value = Decimal(digits)
+        if suffix in BINARY:
+            value, family = value * BINARY[suffix], "binary"
+        elif suffix in DECIMAL:
+            value, family = value * Decimal(10) ** DECIMAL[suffix], "decimal"
+        else:
+            exponent = int(suffix[1:])
+            if abs(exponent) > 100:
+                raise InvalidQuantity("unable to parse quantity's suffix")
+            value, family = value * Decimal(10) ** exponent, "exponent"
+        value = value.quantize(_NANO, rounding=ROUND_CEILING) if value.as_tuple().exponent < -9 else value  # type: ignore[operator]
+        value = min(value, _LIMIT) if not value.is_nan() else value
+    return (-value if sign == "-" else value), family
+
+
+def value_of(text: str | int | float) -> Decimal:
+    """The number that a quantity stands for. Raises InvalidQuantity."""
+    return _parse(str(text))[0]
+
+
+def canonical(text: str) -> str:
+    """The spelling in which the server shows it: no fraction, the largest suffix that needs none. Raises InvalidQuantity."""
+    value, family = _parse(text)
+    if value == 0:
+        return "0"
+    if family == "binary":
+        if abs(value) < 1024 or value != value.to_integral_value():
+            return _decimal(value)
+        return _binary(int(value))
+    return _exponent(value) if family == "exponent" else _decimal(value)
+
+
+def _binary(value: int) -> str:
+    suffix = ""
+    for name in BINARY:
+        if value % 1024:
+            break
+        value //= 1024
+        suffix = name
+    return f"{value}{suffix}"
+
+
+def _powers(value: Decimal) -> tuple[int, int]:
+    """The value as an integer times a power of 1000 (given as its exponent of ten), the power as large as may be."""
+    exponent = 0
+    with localcontext() as context:
+        context.prec = 60
+        while value != value.to_integral_value() and exponent > -9:
+            value, exponent = value * 1000, exponent - 3
+        number = int(value.to_integral_value(rounding=ROUND_CEILING))
+        while number % 1000 == 0 and exponent < 18:
+            number, exponent = number // 1000, exponent + 3
+    return number, exponent
+
+
+def _decimal(value: Decimal) -> str:
+    number, exponent = _powers(value)
+    suffix = next(name for name, power in DECIMAL.items() if power == exponent)
+    return f"{number}{suffix}"
+
+
+def _exponent(value: Decimal) -> str:
+    number, exponent = _powers(value)
+    return f"{number}e{exponent}" if exponent else str(number)

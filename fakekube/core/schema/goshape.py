@@ -1,0 +1,174 @@
+"""How Go's structs show in JSON where OpenAPI does not tell: what vanishes when it is zero, and what never does.
+
+By default an optional number or boolean is a pointer, so that a zero is kept; an optional string is plain, so that an empty
+one vanishes; an optional struct is a pointer; what is required always shows. The tables name the fields that differ
+(`TYPE.FIELD`, kubernetes `staging/src/k8s.io/api/*/types.go`).
+"""
+
+from __future__ import annotations
+
+
+def _fields(table: dict[str, str]) -> frozenset[str]:
+    return frozenset(f"{type}.{field}" for type, fields in table.items() for field in fields.split())
+
+
+#: Optional numbers and booleans that are no pointers: zero and false vanish.
+PLAIN = _fields(
+    {
+        "meta.v1.ObjectMeta": "generation",
+        "meta.v1.ListMeta": "",
+        "meta.v1.Condition": "observedGeneration",
+        "core.v1.PodSpec": "hostNetwork hostPID hostIPC",
+        "core.v1.Container": "stdin stdinOnce tty",
+        "core.v1.EphemeralContainer": "stdin stdinOnce tty",
+        "core.v1.ContainerPort": "hostPort",
+        "core.v1.VolumeMount": "readOnly",
+        "core.v1.Probe": "initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold",
+        "core.v1.AWSElasticBlockStoreVolumeSource": "partition readOnly",
+        "core.v1.GCEPersistentDiskVolumeSource": "partition readOnly",
+        "core.v1.AzureFileVolumeSource": "readOnly",
+        "core.v1.AzureFilePersistentVolumeSource": "readOnly",
+        "core.v1.CephFSVolumeSource": "readOnly",
+        "core.v1.CephFSPersistentVolumeSource": "readOnly",
+        "core.v1.CinderVolumeSource": "readOnly",
+        "core.v1.CinderPersistentVolumeSource": "readOnly",
+        "core.v1.CSIPersistentVolumeSource": "readOnly",
+        "core.v1.FCVolumeSource": "readOnly",
+        "core.v1.FlexVolumeSource": "readOnly",
+        "core.v1.FlexPersistentVolumeSource": "readOnly",
+        "core.v1.GlusterfsVolumeSource": "readOnly",
+        "core.v1.GlusterfsPersistentVolumeSource": "readOnly",
+        "core.v1.ISCSIVolumeSource": "readOnly chapAuthDiscovery chapAuthSession",
+        "core.v1.ISCSIPersistentVolumeSource": "readOnly chapAuthDiscovery chapAuthSession",
+        "core.v1.NFSVolumeSource": "readOnly",
+        "core.v1.PersistentVolumeClaimVolumeSource": "readOnly",
+        "core.v1.PortworxVolumeSource": "readOnly",
+        "core.v1.QuobyteVolumeSource": "readOnly",
+        "core.v1.RBDVolumeSource": "readOnly",
+        "core.v1.RBDPersistentVolumeSource": "readOnly",
+        "core.v1.ScaleIOVolumeSource": "readOnly",
+        "core.v1.ScaleIOPersistentVolumeSource": "readOnly",
+        "core.v1.StorageOSVolumeSource": "readOnly",
+        "core.v1.StorageOSPersistentVolumeSource": "readOnly",
+        "core.v1.PodStatus": "observedGeneration",
+        "core.v1.PodCondition": "observedGeneration",
+        "core.v1.ServicePort": "nodePort",
+        "core.v1.ServiceSpec": "publishNotReadyAddresses healthCheckNodePort",
+        "core.v1.NodeSpec": "unschedulable",
+        "core.v1.ReplicationControllerSpec": "minReadySeconds",
+        "core.v1.ReplicationControllerStatus": "fullyLabeledReplicas readyReplicas availableReplicas observedGeneration",
+        "core.v1.Event": "count",
+        "core.v1.EventSeries": "count",
+        "core.v1.ContainerStateTerminated": "signal",
+        "core.v1.PodLogOptions": "follow previous timestamps",
+        "core.v1.WindowsSecurityContextOptions": "",
+        "apps.v1.DeploymentSpec": "minReadySeconds paused",
+        "apps.v1.DeploymentStatus": (
+            "observedGeneration replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas"
+        ),
+        "apps.v1.ReplicaSetSpec": "minReadySeconds",
+        "apps.v1.ReplicaSetStatus": "fullyLabeledReplicas readyReplicas availableReplicas observedGeneration",
+        "apps.v1.DaemonSetSpec": "minReadySeconds",
+        "apps.v1.DaemonSetStatus": "observedGeneration updatedNumberScheduled numberAvailable numberUnavailable",
+        "apps.v1.StatefulSetSpec": "minReadySeconds",
+        "apps.v1.StatefulSetStatus": "observedGeneration readyReplicas currentReplicas updatedReplicas",
+        "apps.v1.StatefulSetOrdinals": "",
+        "batch.v1.JobStatus": "active succeeded failed",
+        "policy.v1.PodDisruptionBudgetStatus": "observedGeneration",
+        "autoscaling.v1.ScaleSpec": "replicas",
+        "autoscaling.v2.HorizontalPodAutoscalerStatus": "currentReplicas",
+        "networking.v1.ServiceBackendPort": "number",
+        "scheduling.v1.PriorityClass": "globalDefault",
+        "events.v1.Event": "deprecatedCount",
+        "authorization.v1.SubjectAccessReviewStatus": "denied",
+        "authorization.v1.SubjectRulesReviewStatus": "",
+        "authentication.v1.TokenReviewStatus": "authenticated",
+        "apiextensions.v1.CustomResourceDefinitionSpec": "preserveUnknownFields",
+        "apiextensions.v1.CustomResourceDefinitionVersion": "deprecated",
+        "apiextensions.v1.CustomResourceColumnDefinition": "priority",
+        "apiextensions.v1.CustomResourceDefinitionCondition": "observedGeneration",
+        "apiextensions.v1.JSONSchemaProps": (
+            "exclusiveMaximum exclusiveMinimum uniqueItems nullable x-kubernetes-embedded-resource "
+            "x-kubernetes-int-or-string"
+        ),
+        "apiregistration.v1.APIServiceSpec": "insecureSkipTLSVerify",
+    }
+)
+
+#: Optional strings that are pointers: an empty one is kept.
+POINTER_STRINGS = _fields(
+    {
+        "core.v1.PodSpec": "runtimeClassName hostnameOverride",
+        "core.v1.PersistentVolumeClaimSpec": "storageClassName volumeAttributesClassName dataSourceRef volumeMode",
+        "core.v1.PersistentVolumeSpec": "volumeAttributesClassName",
+        "core.v1.ServiceSpec": "trafficDistribution loadBalancerClass internalTrafficPolicy ipFamilyPolicy",
+        "core.v1.ServicePort": "appProtocol",
+        "core.v1.EndpointPort": "appProtocol",
+        "core.v1.TypedLocalObjectReference": "apiGroup",
+        "core.v1.TypedObjectReference": "apiGroup namespace",
+        "core.v1.HTTPHeader": "",
+        "coordination.v1.LeaseSpec": "holderIdentity preferredHolder strategy",
+        "networking.v1.IngressSpec": "ingressClassName",
+        "networking.v1.IngressClassParametersReference": "apiGroup scope namespace",
+        "networking.v1.HTTPIngressPath": "pathType",
+        "discovery.v1.EndpointPort": "name protocol appProtocol",
+        "discovery.v1.Endpoint": "hostname nodeName zone",
+        "storage.v1.VolumeAttachmentSource": "persistentVolumeName",
+        "admissionregistration.v1.ServiceReference": "path",
+        "admissionregistration.v1.WebhookClientConfig": "url",
+        "apiextensions.v1.ServiceReference": "path",
+        "apiextensions.v1.WebhookClientConfig": "url",
+        "apiextensions.v1.CustomResourceSubresourceScale": "labelSelectorPath",
+        "apiextensions.v1.CustomResourceDefinitionVersion": "deprecationWarning",
+        "apiextensions.v1.JSONSchemaProps": (
+            "$ref x-kubernetes-list-type x-kubernetes-map-type x-kubernetes-preserve-unknown-fields"
+        ),
+    }
+)
+
+#: Optional structs that are no pointers: they always show, empty where there is nothing in them.
+EMBEDDED = _fields(
+    {
+        "core.v1.Container": "resources",
+        "core.v1.EphemeralContainer": "resources",
+        "core.v1.PersistentVolumeClaimSpec": "resources",
+        "core.v1.ServiceStatus": "loadBalancer",
+        "networking.v1.IngressStatus": "loadBalancer",
+        "apps.v1.DeploymentSpec": "strategy",
+        "apps.v1.DaemonSetSpec": "updateStrategy",
+        "apps.v1.StatefulSetSpec": "updateStrategy",
+        "core.v1.PodTemplateSpec": "metadata spec",
+        "core.v1.PersistentVolumeClaimTemplate": "metadata",
+        "batch.v1.JobTemplateSpec": "metadata spec",
+        "core.v1.NodeStatus": "daemonEndpoints nodeInfo",
+        "core.v1.NodeDaemonEndpoints": "kubeletEndpoint",
+        "core.v1.ContainerStatus": "state lastState",
+        "core.v1.Event": "source",
+        "events.v1.Event": "regarding deprecatedSource",
+        "apiextensions.v1.CustomResourceDefinitionStatus": "acceptedNames",
+        "resource.v1.ResourceClaimSpec": "devices",
+        "resource.v1.ResourceClaimTemplateSpec": "metadata",
+    }
+)
+
+#: Fields that are optional and yet have no omitempty: their zero shows (null, where a pointer or a list is nil).
+ALWAYS: dict[str, object] = {
+    "apps.v1.StatefulSetStatus.availableReplicas": 0,
+    "core.v1.Event.eventTime": None,
+    "core.v1.Event.firstTimestamp": None,
+    "core.v1.Event.lastTimestamp": None,
+    "core.v1.Event.reportingComponent": "",
+    "core.v1.Event.reportingInstance": "",
+    "core.v1.PodCondition.lastProbeTime": None,
+    "core.v1.PodCondition.lastTransitionTime": None,
+    "core.v1.NodeCondition.lastHeartbeatTime": None,
+    "core.v1.NodeCondition.lastTransitionTime": None,
+    "apiextensions.v1.CustomResourceDefinitionStatus.conditions": None,
+    "apiextensions.v1.CustomResourceDefinitionStatus.storedVersions": None,
+    "rbac.v1.Role.rules": None,
+    "rbac.v1.ClusterRole.rules": None,
+    "events.v1.Event.deprecatedFirstTimestamp": None,
+    "events.v1.Event.deprecatedLastTimestamp": None,
+    "batch.v1.JobCondition.lastProbeTime": None,
+    "batch.v1.JobCondition.lastTransitionTime": None,
+}

@@ -1,0 +1,107 @@
+"""A schema: one node for each field, the same for built-in kinds (from data) and custom ones (from their definitions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+#: Types of single values.
+SCALARS = frozenset(
+    {
+        "string", "boolean", "int32", "int64", "integer", "number", "double", "bytes", "quantity", "time", "microtime",
+        "int-or-string", "any",
+    }
+)  # fmt: skip
+
+NO_FIELDS: Mapping[str, Schema] = {}
+
+
+class Schema:
+    """The schema of a value.
+
+    `type` is `object` (known fields), `map` (any keys, values alike), `list`, or one of SCALARS. `name` is the type's name
+    where it has one (`core.v1.Container`). `list_type` (`map`, `set`, `atomic`), `keys` and `map_type` (`granular`,
+    `atomic`) are what server-side apply goes by; `patch_strategy` and `merge_key` what a strategic merge patch does.
+    Types refer to each other and to themselves, so `fields` are made when they are first asked for.
+    """
+
+    __slots__ = (
+        "_fields",
+        "_make_fields",
+        "default",
+        "enum",
+        "items",
+        "keys",
+        "list_type",
+        "map_type",
+        "merge_key",
+        "name",
+        "patch_strategy",
+        "required",
+        "type",
+        "values",
+    )
+
+    def __init__(
+        self,
+        type: str,
+        *,
+        name: str = "",
+        make_fields: Callable[[], Mapping[str, Schema]] | None = None,
+        required: frozenset[str] = frozenset(),
+        items: Schema | None = None,
+        values: Schema | None = None,
+        list_type: str = "",
+        keys: tuple[str, ...] = (),
+        map_type: str = "",
+        patch_strategy: frozenset[str] = frozenset(),
+        merge_key: str = "",
+        enum: tuple[str, ...] = (),
+        default: Any = None,
+    ) -> None:
+        self.type, self.name, self.required = type, name, required
+        self._make_fields = make_fields
+        self._fields: Mapping[str, Schema] | None = None
+        self.items, self.values = items, values
+        self.list_type, self.keys, self.map_type = list_type, keys, map_type
+        self.patch_strategy, self.merge_key = patch_strategy, merge_key
+        self.enum, self.default = enum, default
+
+    @property
+    def fields(self) -> Mapping[str, Schema]:
+        """The known fields of an `object`."""
+        if self._fields is None:
+            self._fields = self._make_fields() if self._make_fields else NO_FIELDS
+        return self._fields
+
+    @property
+    def struct(self) -> str:
+        """The Go struct's name: `Container`."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def go_type(self) -> str:
+        """How Go's decoder names the type: `[]v1.Container`, `map[string]string`, `int32`."""
+        if self.type == "list":
+            return "[]" + (self.items.go_type if self.items else "interface {}")
+        if self.type == "map":
+            return "map[string]" + (self.values.go_type if self.values else "interface {}")
+        if self.type == "object":
+            return ".".join(self.name.split(".")[-2:])
+        return GO_SCALARS.get(self.type, self.type)
+
+    def __repr__(self) -> str:
+        return f"<Schema {self.name or self.type}>"
+
+
+#: Scalar types as Go's decoder names them.
+GO_SCALARS = {
+    "boolean": "bool",
+    "bytes": "[]uint8",
+    "quantity": "resource.Quantity",
+    "time": "v1.Time",
+    "microtime": "v1.MicroTime",
+    "int-or-string": "intstr.IntOrString",
+    "double": "float64",
+    "any": "interface {}",
+}
