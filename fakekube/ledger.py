@@ -9,13 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
+from fakekube.audit import WRITES
 from fakekube.timeline import Timeline
 from fakekube.virtualtime.errors import HotLoop
 
 #: Reconciles of one object by one controller within one virtual second beyond which it is a hot loop.
 HOT_LOOP = 1_000
-
-WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,14 @@ class Write:
 class Reconcile:
     """One run of a reconciler.
 
-    `key` is `namespace/name`; `causes` everything that asked for it since the run before; `waiting` the time between being
-    due and being started; `after` what was asked for next, None where nothing.
+    `key` is `namespace/name`; `causes` everything that asked for it since the run before; `waiting` the time between
+    being due and being started; `after` when it was asked for again, None where it was not.
     """
 
     controller: str
     key: str
     number: int
+    worker: int
     causes: tuple[Cause, ...]
     started: datetime
     waiting: timedelta
@@ -97,6 +97,12 @@ class Ledger(Observer):
         """The finished reconciles of a controller, oldest first; of one key where it is given."""
         return [r for r in self._reconciles if r.controller == controller and (key is None or r.key == key)]
 
+    def lines(self, epoch: datetime) -> Iterator[str]:
+        """Each reconcile: when it started (microseconds since the epoch), which worker, what, why, how it ended."""
+        for found in self._reconciles:
+            at = (found.started - epoch) // timedelta(microseconds=1)
+            yield f"{at} {found.controller}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
+
     def running(self, controller: str) -> Sequence[str]:
         """Keys that are being reconciled now."""
         return [str(run.run.request) for run in self._open.values() if run.run.controller == controller]
@@ -129,6 +135,7 @@ class Ledger(Observer):
             controller=run.controller,
             key=key,
             number=self._counts[run.controller, key],
+            worker=run.worker,
             causes=run.causes,
             started=opened.started,
             waiting=timedelta(seconds=max(0.0, run.started - run.queued_since)),

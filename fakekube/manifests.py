@@ -60,20 +60,19 @@ def ordered(objects: Iterable[Object]) -> list[Object]:
     return sorted(objects, key=lambda obj: _FIRST.get(obj.get("kind", ""), 2))
 
 
-def collection_path(resource: Resource, namespace: str) -> str:
-    """The path of the collection that an object belongs to."""
+def collection_path(resource: Resource, namespace: str | None) -> str:
+    """The path of a kind's collection in a namespace; of all namespaces where that is None."""
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-    return f"{root}/namespaces/{namespace}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
+    if namespace is None or not resource.namespaced:
+        return f"{root}/{resource.plural}"
+    return f"{root}/namespaces/{namespace}/{resource.plural}"
 
 
 def apply(
     server: ApiServer, requests: Requests, objects: Iterable[Object], *, namespace: str = "default"
 ) -> list[Object]:
-    """Create each object, or replace it where it is there; answers them as stored. Raises ManifestError naming the object."""
-    stored = []
-    for obj in ordered(objects):
-        stored.append(_apply_one(server, requests, obj, namespace))
-    return stored
+    """Create each object, or replace it where it is there; answers them as stored. ManifestError names the object."""
+    return [_apply_one(server, requests, obj, namespace) for obj in ordered(objects)]
 
 
 def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: str) -> Object:

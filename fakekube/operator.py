@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
-from controllerlib import Controller, Manager, Request
+from controllerlib import Cause, Controller, Manager, Request, WorkQueue
 from fakekube.ledger import Ledger, Reconcile
+from fakekube.transport import DirectTransport
+from fakekube.virtualtime import Bubble, Seed
 
 Build = Callable[[Manager], Any]
 """Adds controllers to a manager; what it returns is not looked at."""
+
+Transport = Literal["direct", "memory", "tcp"]
+"""How an operator reaches the server: by calls, over HTTP through a pipe, over HTTP through the kernel."""
 
 
 class ControllerView:
@@ -70,42 +75,52 @@ class ControllerView:
     @property
     def ready(self) -> list[str]:
         """Keys that are due and wait for a worker."""
-        return [str(request) for request in self._controller.queue.ready()]
+        return [str(request) for request in queue.ready()] if (queue := self._queue()) else []
 
     @property
     def processing(self) -> list[str]:
         """Keys that workers have in hand."""
-        return [str(request) for request in self._controller.queue.processing()]
+        return [str(request) for request in queue.processing()] if (queue := self._queue()) else []
 
     @property
     def waiting(self) -> dict[str, timedelta]:
         """Keys that are due later, soonest first, with how long that is."""
-        now = self._now()
-        return {str(r): timedelta(seconds=due - now) for r, due in self._controller.queue.waiting().items()}
+        queue = self._queue()
+        return {str(r): self._until(due) for r, due in queue.waiting().items()} if queue else {}
 
     def next_due(self, key: str) -> timedelta | None:
         """How long until the key is due: zero where it is due already, None where nothing is asked."""
-        request = Request.parse(key)
-        queue = self._controller.queue
+        request, queue = Request.parse(key), self._queue()
+        if queue is None:
+            return None
         if request in queue.ready():
             return timedelta(0)
         due = queue.due(request)
-        return None if due is None else timedelta(seconds=round(due - self._now(), 6))
+        return None if due is None else self._until(due)
 
     def failures(self, key: str) -> int:
         """How many failures in a row the rate limiter counts."""
-        return self._controller.queue.num_requeues(Request.parse(key))
+        queue = self._queue()
+        return queue.num_requeues(Request.parse(key)) if queue else 0
 
     def enqueue(self, *keys: str) -> None:
-        """Ask for a reconcile of these keys now, as a generic event would."""
-        from controllerlib import Cause
-
+        """Ask for a reconcile of these keys now, as a generic event would. RuntimeError before the start."""
         for key in keys:
             self._controller.queue.add(Request.parse(key), cause=Cause("generic"))
 
+    def _queue(self) -> WorkQueue[Any] | None:
+        """None before the controller has started."""
+        try:
+            return self._controller.queue
+        except RuntimeError:
+            return None
+
+    def _until(self, due: float) -> timedelta:
+        return timedelta(microseconds=round((due - self._now()) * 1_000_000))
+
 
 class Operator(Mapping[str, ControllerView]):
-    """A started manager: its controllers by name. In an async test it must be awaited once (`await fakekube.start(...)`)."""
+    """A started manager: its controllers by name. In an async test it must be awaited once."""
 
     def __init__(
         self,
@@ -118,7 +133,6 @@ class Operator(Mapping[str, ControllerView]):
         self.manager = manager
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._task: asyncio.Task[None] | None = None
-        self._stopped = False
 
     def __getitem__(self, name: str) -> ControllerView:
         controllers = self.manager.controllers
@@ -134,13 +148,18 @@ class Operator(Mapping[str, ControllerView]):
         return len(self.manager.controllers)
 
     def __repr__(self) -> str:
-        state = "stopped" if self._stopped else "running"
-        return f"<Operator {', '.join(self)} {state}>"
+        state = "running" if self.is_running else "not started" if self._task is None else "stopped"
+        return f"<Operator {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
         """Until every controller has synced and the cluster is quiet."""
         yield from self._settle().__await__()
         return self
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has neither been stopped nor failed."""
+        return self._task is not None and not self._task.done()
 
     def views(self) -> Sequence[ControllerView]:
         return [self[name] for name in self]
@@ -153,15 +172,49 @@ class Operator(Mapping[str, ControllerView]):
     async def _run(self) -> None:
         try:
             await self.manager.start()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # the test hears of it at its next step
+        except Exception as error:  # the test hears of it at its next step
             self._failed(error)
+        finally:
+            await self.manager.client.aclose()
 
     async def end(self) -> None:
         """Stop the manager and wait until it has."""
-        self._stopped = True
         if self._task is None or self._task.done():
             return
         self._task.cancel()
         await asyncio.wait([self._task])
+
+
+def manager_for(bubble: Bubble, way: DirectTransport | str, ledger: Ledger, options: Mapping[str, Any]) -> Manager:
+    """A manager under the bubble's clock, seed and gate, with its eyes on it.
+
+    `way`: to the server, by calls or to a URL. `options` are Manager's; `sync_period` may be a timedelta. The jitter of
+    the sync period is off unless an option says otherwise.
+    """
+    period = options.get("sync_period")
+    settings = {
+        "clock": bubble.clock,
+        "chance": _Draws(bubble.seed),
+        "gate": bubble.gate,
+        "observer": ledger,
+        "sync_period_jitter": 0.0,
+        **options,
+        **({"sync_period": period.total_seconds()} if isinstance(period, timedelta) else {}),
+    }
+    return Manager(_over_http(way, bubble) if isinstance(way, str) else way, **settings)
+
+
+def _over_http(url: str, bubble: Bubble) -> Any:
+    from controllerlib.http import HttpTransport  # aiohttp is heavy, and direct operators do not need it
+
+    return HttpTransport(url, clock=bubble.clock)
+
+
+class _Draws:
+    """The seed as controllerlib's Chance."""
+
+    def __init__(self, seed: Seed) -> None:
+        self._seed = seed
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        return self._seed.float(f"controllerlib/{purpose}", key, attempt)

@@ -21,7 +21,7 @@ TIMELINE_LINES = 60
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 
-#: Options: name, type in an ini file, what they mean. Each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
+#: Name, type in an ini file, meaning: each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
 _OPTIONS = (
     ("seed", "string", "seed of everything random; default: each test's own, from its name"),
     ("version", "string", "Kubernetes version to serve"),
@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action = {"action": "store_true", "default": None} if kind == "bool" else {}
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
-        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)  # type: ignore[arg-type]
+        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,7 +75,9 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     settings = _settings(request)
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
-        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})")
+        raise pytest.UsageError(
+            f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
+        )
     try:
         cluster = FakeKube(**settings)
     except ValueError as error:
@@ -121,7 +123,7 @@ def pytest_runtest_makereport(
     """A failing test tells what happened in its cluster."""
     report = yield
     cluster = item.stash.get(_CLUSTER, None)
-    if cluster is not None and report.failed and call.when == "call":
+    if cluster is not None and report.failed:
         text = cluster.timeline.render(TIMELINE_LINES)
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
     return report

@@ -1,0 +1,114 @@
+"""What the test itself reads and writes: objects, by a direct call that never waits."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from controllerlib.errors import ApiError, from_status
+from fakekube import manifests
+from fakekube.controlplane import ControlPlane, WouldWait
+from fakekube.core.resource import Resource
+from fakekube.transport import DirectTransport
+
+Object = dict[str, Any]
+
+Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+"""A file, a directory, an object, or several."""
+
+#: The User-Agent of what the test itself does.
+TEST_AGENT = "test"
+
+
+class Objects:
+    """The objects of a server, as a test handles them. What it hands out is the test's own copy."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._core = plane.core
+        self._transport = DirectTransport(plane, headers={"User-Agent": TEST_AGENT})
+
+    def apply(self, *sources: Source) -> builtins.list[Object]:
+        """Create or replace. Raises ManifestError naming what is wrong."""
+        objects: builtins.list[Object] = []
+        for source in sources:
+            if isinstance(source, str | Path):
+                objects += manifests.read(source)
+            elif isinstance(source, Mapping):
+                objects.append(dict(source))
+            else:
+                objects += [dict(one) for one in source]
+        return manifests.apply(self._core, self._transport, objects)
+
+    def create(self, obj: Mapping[str, Any]) -> Object:
+        resource = self.resource(obj.get("apiVersion", ""), obj.get("kind", ""))
+        namespace = (obj.get("metadata") or {}).get("namespace") or "default"
+        return self._call("POST", manifests.collection_path(resource, namespace), body=obj)
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str) -> Object:
+        return self._call("GET", self._path(api_version, kind, name, namespace))
+
+    def exists(self, api_version: str, kind: str, name: str, namespace: str) -> bool:
+        try:
+            self.get(api_version, kind, name, namespace)
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
+            return False
+        return True
+
+    def list(
+        self, api_version: str, kind: str, namespace: str | None, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[Object]:
+        """Of a namespace, or of all (None); each with its apiVersion and kind."""
+        resource = self.resource(api_version, kind)
+        path = manifests.collection_path(resource, namespace)
+        pairs = [("labelSelector", label_selector), ("fieldSelector", field_selector)]
+        body = self._call("GET", path, query=[(k, v) for k, v in pairs if v])
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in body["items"]]
+
+    def update(self, obj: Mapping[str, Any], subresource: str) -> Object:
+        meta = obj.get("metadata") or {}
+        path = self._path(obj.get("apiVersion", ""), obj.get("kind", ""), meta.get("name", ""), meta.get("namespace"))
+        return self._call("PUT", _below(path, subresource), body=obj)
+
+    def patch(self, api_version: str, kind: str, name: str, patch: Any, namespace: str, subresource: str) -> Object:
+        path = self._path(api_version, kind, name, namespace)
+        media = "application/json-patch+json" if isinstance(patch, builtins.list) else "application/merge-patch+json"
+        return self._call("PATCH", _below(path, subresource), headers={"Content-Type": media}, body=patch)
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str, options: Mapping[str, Any]) -> Object:
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
+        return self._call("DELETE", self._path(api_version, kind, name, namespace), body=body)
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """Raises LookupError for a kind that the server does not have."""
+        found = self._core.catalog.find_kind(api_version, kind)
+        if found is None:
+            raise LookupError(
+                f"the cluster has no kind {kind!r} in {api_version!r}: is its CustomResourceDefinition applied?"
+            )
+        return found
+
+    def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
+        if not name:
+            raise ValueError(f"which {kind}? Its name is empty")
+        return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
+
+    def _call(self, method: str, path: str, **more: Any) -> Object:
+        try:
+            code, _, body = self._transport.request_now(method, path, **more)
+        except WouldWait:
+            raise WouldWait(
+                f"{method} {path} is delayed by a fault: use a client, which can wait for it, or let the fault "
+                f"match other user agents than {TEST_AGENT!r}"
+            ) from None
+        if code >= 400:
+            raise from_status(body, code)
+        result: Object = body
+        return result
+
+
+def _below(path: str, subresource: str) -> str:
+    return f"{path}/{subresource}" if subresource else path
