@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fakekube.chance import Chance
 from fakekube.clock import Clock
@@ -42,7 +42,11 @@ class RequestStamp:
         return self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def after(self, seconds: float) -> str:
-        return (self.clock.now() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        try:
+            moment = self.clock.now() + timedelta(seconds=seconds)
+        except OverflowError:  # a grace period of more than some thousand years
+            moment = datetime.max
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def uid(self, key: str) -> str:
         return self.chance.uid(key)

@@ -1,7 +1,7 @@
 """The API server without its network: requests in, responses out, one store beneath (`apiserver/pkg/server`).
 
-`answer` is a generator. Where a request must wait, it yields what it needs (`call.Need`) and is resumed with the answer;
-nothing else in the core knows of waiting.
+`answer` is a generator. Where a request must wait, it yields what it needs (`call.Need`) and is resumed with the
+answer; nothing else in the core knows of waiting.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 class ApiServer:
     """The state of a server: what it serves, what it stores, who may do what, and which faults it has.
 
-    `on_commit` is called with each change, after it stands in the store. `version` is what `/version` says; `address` what
-    clients are told to dial.
+    `on_commit` is called with each change, after it stands in the store. `version` is what `/version` says;
+    `address` what clients are told to dial.
     """
 
     catalog: Catalog
@@ -286,25 +286,25 @@ def check_route(request: Request, info: RequestInfo, resource: Resource) -> None
             raise no_such_resource()
         if method != "GET":
             raise method_not_allowed()
-        return
-    if not name:
+    elif not name:
         verb = COLLECTION_METHODS.get(method)
         if verb is None or verb not in resource.verbs or (method != "GET" and resource.namespaced and not in_namespace):
             raise method_not_allowed()
-        return
-    if resource.namespaced and not in_namespace:
+    elif resource.namespaced and not in_namespace:
         raise no_such_resource()
-    if info.subresource:
-        found = resource.subresources.get(info.subresource)
-        if found is None:
-            raise no_such_resource()
-        if info.verb not in found.verbs or method == "HEAD":
-            raise method_not_allowed()
-        return
-    verb = OBJECT_METHODS.get(method)
-    if not resource.verbs & set(OBJECT_METHODS.values()):
+    elif info.subresource:
+        _check_subresource_route(method, info, resource)
+    elif not resource.verbs & set(OBJECT_METHODS.values()):
         raise no_such_resource()
-    if verb is None or verb not in resource.verbs:
+    elif OBJECT_METHODS.get(method) not in resource.verbs:
+        raise method_not_allowed()
+
+
+def _check_subresource_route(method: str, info: RequestInfo, resource: Resource) -> None:
+    found = resource.subresources.get(info.subresource)
+    if found is None:
+        raise no_such_resource()
+    if info.verb not in found.verbs or method == "HEAD":
         raise method_not_allowed()
 
 

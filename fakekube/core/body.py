@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from fakekube.core import codec, gojson, shape
+from fakekube.core import codec, gojson
 from fakekube.core.call import Call
 from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.status import StatusError, bad_request
@@ -119,8 +120,6 @@ def check_kind(call: Call, obj: Object) -> None:
 def check_shape(call: Call, obj: Object) -> None:
     """metadata must be what the rest of the server can rely on. Raises 400 in the decoder's words."""
     kind = call.resource.kind
-    if not call.resource.custom and (wrong := shape.problem(obj, call.resource.qualified, kind)):
-        raise cannot_be_handled(call, wrong)
     meta = obj.get("metadata")
     if meta is None:
         return
@@ -138,9 +137,9 @@ def check_shape(call: Call, obj: Object) -> None:
             why = f"json: cannot unmarshal {problem} into Go struct field {where} of type {go_type}"
             raise cannot_be_handled(call, why)
     for owner in meta.get("ownerReferences") or ():
-        for field, go_type in OWNER_TYPES.items():
+        for field, (type, go_type) in OWNER_TYPES.items():
             value = owner.get(field)
-            if value is not None and not shape.TAKES[go_type](value):
+            if value is not None and not isinstance(value, type):
                 what = gojson.type_name(value)
                 where = f"OwnerReference.metadata.ownerReferences.{field}"
                 why = f"json: cannot unmarshal {what} into Go struct field {where} of type {go_type}"
@@ -175,9 +174,9 @@ def _object_list(value: Any) -> str | None:
     return next((gojson.type_name(v) for v in value if not isinstance(v, dict)), None)
 
 
-OWNER_TYPES = {
-    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), shape.TEXT),
-    **dict.fromkeys(("controller", "blockOwnerDeletion"), shape.BOOLEAN),
+OWNER_TYPES: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), (str, "string")),
+    **dict.fromkeys(("controller", "blockOwnerDeletion"), (bool, "bool")),
 }
 
 #: Fields of metadata: what is wrong with a value (None: nothing), and the Go type in the message.

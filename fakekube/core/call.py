@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakekube.core.authentication import User
+from fakekube.core.negotiation import PLAIN, Representation
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
-from fakekube.core.negotiation import PLAIN, Representation
 from fakekube.core.response import Response, StoredList
 from fakekube.core.store import Change, Entry, path_of
 from fakekube.core.strategy import Strategy

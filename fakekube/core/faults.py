@@ -33,8 +33,8 @@ RESETS = ("", "before", "after")
 class FaultRule:
     """Which requests to hit, and with what.
 
-    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `except_agent`: a user agent that is
-    spared, unless `user_agent` asks for it. `after`: let so many matching
+    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `except_agent`: a user
+    agent that is spared, unless `user_agent` asks for it. `after`: let so many matching
     requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
     request takes longer; `reset`: break the connection `before` or `after` the work is done.
     `share`: hit this part of the matching requests (0.05: one in twenty), as `draw(what, attempt)` decides.
@@ -64,7 +64,9 @@ class FaultRule:
         if self.reset not in RESETS:
             raise ValueError(f"reset={self.reset!r}: a connection breaks 'before' or 'after' the work is done")
         if not 0 < self.share <= 1 or (self.share < 1 and self.draw is None):
-            raise ValueError(f"share={self.share}: a part of the requests is above 0 and at most 1, and somebody draws it")
+            raise ValueError(
+                f"share={self.share}: a part of the requests is above 0 and at most 1, and somebody draws it"
+            )
         if self.delay < 0:
             raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
         if self.error is None and not self.delay and not self.reset:

@@ -1,4 +1,5 @@
-"""Integers in text, as Go's strconv reads them: ASCII digits and a sign, within 64 bits, and its words where they are not."""
+"""Integers in text, as Go's strconv reads them: ASCII digits and a sign, within 64 bits, and its words where they
+are not."""
 
 from __future__ import annotations
 

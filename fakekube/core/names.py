@@ -1,4 +1,5 @@
-"""What names, keys and values may look like (apimachinery `util/validation`); each check lists what is wrong, in its words."""
+"""What names, keys and values may look like (apimachinery `util/validation`); each check lists what is wrong, in its
+words."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A media type, and the shape that the client wants the object in (`as`: Table, PartialObjectMetadata; "": itself)."""
+    """A media type, and the shape that the client wants the object in (`as`: Table, PartialObjectMetadata; "":
+    itself)."""
 
     media_type: str = JSON
     shape: str = ""

@@ -1,4 +1,5 @@
-"""metadata: what the server sets, keeps and refuses (`apiserver/pkg/registry/rest`, apimachinery `api/validation/objectmeta`)."""
+"""metadata: what the server sets, keeps and refuses (`apiserver/pkg/registry/rest`, apimachinery
+`api/validation/objectmeta`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Requests in protobuf: as many kinds as kubectl's own commands and small Go clients send that way.
 
-Kubernetes wraps a message in an envelope: four magic bytes and a `runtime.Unknown`. Only requests are read; answers are JSON,
-which every such client takes as well. A kind that is not in `MESSAGES` is refused, and the refusal says what to do.
+Kubernetes wraps a message in an envelope: four magic bytes and a `runtime.Unknown`. Only requests are read; answers
+are JSON, which every such client takes as well. A kind that is not in `MESSAGES` is refused, and the refusal says
+what to do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ MAGIC = b"k8s\x00"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message: its JSON name and type (a scalar, or another message's name); `repeated`, or a `map` of it."""
+    """A field of a message: its JSON name and type (a scalar, or another message's name); `repeated`, or a `map` of
+    it."""
 
     name: str
     type: str = "string"

@@ -1,4 +1,5 @@
-"""Resource quantities (`500m`, `1Gi`): values, comparison and the one canonical spelling (apimachinery `api/resource`)."""
+"""Resource quantities (`500m`, `1Gi`): values, comparison and the one canonical spelling (apimachinery
+`api/resource`)."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def value_of(text: str | int | float) -> Decimal:
 
 
 def canonical(text: str) -> str:
-    """The spelling in which the server shows it: no fraction, the largest suffix that needs none. Raises InvalidQuantity."""
+    """The spelling in which the server shows it: no fraction, the largest suffix that needs none. Raises
+    InvalidQuantity."""
     value, family = _parse(text)
     if value == 0:
         return "0"

@@ -108,7 +108,8 @@ class Text:
 
 @dataclass(slots=True)
 class Response:
-    """`watch` set: what follows is a stream, and `body` is unused. `reset`: the connection breaks instead of an answer."""
+    """`watch` set: what follows is a stream, and `body` is unused. `reset`: the connection breaks instead of an
+    answer."""
 
     status: int = 200
     body: Body | None = None

@@ -1,4 +1,5 @@
-"""Refusals: the Status objects of the API, in the real server's words (apimachinery `api/errors`, `util/validation/field`)."""
+"""Refusals: the Status objects of the API, in the real server's words (apimachinery `api/errors`,
+`util/validation/field`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Every object in every version that can still be read, under one global revision (etcd's role, and its MVCC).
 
-One place makes a revision: `Store._commit`. A collection holds the objects of one resource, keyed by `NAMESPACE/NAME` (or
-`NAME`), so its order is the order of the real server's keys: namespace `x-b` comes before namespace `x`.
+One place makes a revision: `Store._commit`. A collection holds the objects of one resource, keyed by
+`NAMESPACE/NAME` (or `NAME`), so its order is the order of the real server's keys: namespace `x-b` comes before
+namespace `x`.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class Change:
 class Collection:
     """The objects of one resource: sorted keys, the versions of each, and the changes that watches read.
 
-    Invariants: `keys` is sorted and has exactly the keys of `chains`; a chain is sorted by revision and its last element is
-    the present (an `Entry`, or a revision alone where the object is gone); `changes` is sorted by revision; `lost` is the
-    last revision whose change was in it and is compacted away.
+    Invariants: `keys` is sorted and has exactly the keys of `chains`; a chain is sorted by revision and its last
+    element is the present (an `Entry`, or a revision alone where the object is gone); `changes` is sorted by
+    revision; `lost` is the last revision whose change was in it and is compacted away.
     """
 
     __slots__ = ("chains", "changes", "keys", "live", "lost", "name")

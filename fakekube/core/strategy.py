@@ -1,7 +1,7 @@
 """What a kind does differently: who may write what, when generation moves, what a delete answers.
 
-A Strategy is data, with functions only where a kind has a rule that is its own (`kinds`). It follows the strategies below
-kubernetes `pkg/registry`.
+A Strategy is data, with functions only where a kind has a rule that is its own (`kinds`). It follows the strategies
+below kubernetes `pkg/registry`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Strategy:
     `generation`: the top-level fields whose change moves metadata.generation (none: the kind has no generation);
     `annotations_count` adds the annotations to them, `constant_generation` sets 1 and leaves it.
     `create_on_update`: a PUT of what is missing creates it. `unconditional_update`: a PUT may come without a
-    resourceVersion. `returns_deleted`: a delete answers with the object. `deletes_collection`: DELETE on the collection.
-    `status_on_create`: a create may bring a status. `other_fields_refused`: how an unknown field of a selector is refused.
+    resourceVersion. `returns_deleted`: a delete answers with the object. `deletes_collection`: DELETE on the
+    collection. `status_on_create`: a create may bring a status. `other_fields_refused`: how an unknown field of a
+    selector is refused.
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems

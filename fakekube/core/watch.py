@@ -157,7 +157,8 @@ class Watch:
         return f"<Watch {self.collection} in {where} rev={self.revision}>"
 
     def read(self) -> list[WatchEvent]:
-        """The events since the last call; the cursor moves on. Raises 410 Expired where the window has left it behind."""
+        """The events since the last call; the cursor moves on. Raises 410 Expired where the window has left it
+        behind."""
         if self.revision >= self.store.revision:
             return []
         changes = self.store.since(self.collection, self.revision)

@@ -8,8 +8,8 @@ nothing else: no prose. A field is one short text (see `fakekube.core.schema.bui
     map=KEYS, set, atomic (list and map types of server-side apply); patch=STRATEGY, key=MERGE_KEY (strategic merge);
     enum=A,B; default=JSON.
 
-`types` maps a type's name to its variants: [first version, fields, required fields] or [first version, null] where it goes.
-`kinds` maps "GROUP/VERSION/KIND" to the type of that kind.
+`types` maps a type's name to its variants: [first version, fields, required fields] or [first version, null] where
+it goes. `kinds` maps "GROUP/VERSION/KIND" to the type of that kind.
 """
 
 from __future__ import annotations

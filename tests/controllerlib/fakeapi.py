@@ -175,7 +175,7 @@ class FakeApi:
             return self._discover(path.removeprefix("/apis/").removeprefix("/api/"))
         prefix, name, subresource = self._parse(path)
         served = {plural for plural, _ in self.kinds.values()}
-        if prefix.rsplit("/", 1)[-1] not in served:
+        if not served & set(prefix.split("/")):
             return refuse(404, "NotFound", "the server could not find the requested resource")
         if method == "GET":
             return self._read(prefix, name, asked.query)

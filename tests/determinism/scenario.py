@@ -2,7 +2,8 @@
 
 Controllers a (3 workers), b (2) and c (2); 10 h resync; 5 % of their requests answered 409, 500 or 429; 1 of 11
 reconciles fails; exponential back-off from 5 ms to 1000 s; requeues after about 4, 6 and 12 h; what the wall clock says
-goes into the objects. As a script it prints, for each run, the digest of the log, real seconds, reconciles and requests:
+goes into the objects. As a script it prints, for each run, the digest of the log, real seconds, reconciles and
+requests:
 
     python -m tests.determinism.scenario direct --runs 5
 """
@@ -116,7 +117,9 @@ def build(kube, kind):
         for name, (workers, hours, spec_only) in CONTROLLERS.items():
             work = Work(kube, name, hours)
             reconcile = blocking(official_api(kube), work) if kind == "threads" else awaiting(manager, work)
-            builder = manager.controller(name).for_(API, KIND, predicates=[predicate.generation_changed] if spec_only else [])
+            builder = manager.controller(name).for_(
+                API, KIND, predicates=[predicate.generation_changed] if spec_only else []
+            )
             builder.with_options(ControllerOptions(max_concurrent_reconciles=workers)).complete(reconcile)
 
     return add

@@ -1,5 +1,5 @@
-"""A controller written by hand, as in the founding articles: informer, indexer, rate-limited queue, workers; it gives up
-after five retries."""
+"""A controller written by hand, as in the founding articles: informer, indexer, rate-limited queue, workers; it
+gives up after five retries."""
 
 import asyncio
 import logging

@@ -60,7 +60,8 @@ def qos_class(spec: Object) -> str:
 
 
 def grace_period(pod: Object, asked: int | None) -> int:
-    """Seconds that a pod gets to end: what was asked, else its own; none where nothing runs (`podStrategy.CheckGracefulDelete`)."""
+    """Seconds that a pod gets to end: what was asked, else its own; none where nothing runs
+    (`podStrategy.CheckGracefulDelete`)."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     period = asked if asked is not None else spec.get("terminationGracePeriodSeconds")
     if period is None:

@@ -85,6 +85,20 @@ def default_http_get(action: Object) -> None:
     action.setdefault("scheme", "HTTP")
 
 
+#: Volume source -> what its fields are where nobody says.
+SOURCE_DEFAULTS = {
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+}
+
+
+def default_downward(source: Object | None) -> None:
+    for item in (source or {}).get("items") or ():
+        if item.get("fieldRef") is not None:
+            item["fieldRef"].setdefault("apiVersion", "v1")
+
+
 def default_volume(volume: Object) -> None:
     """A volume without a source is an emptyDir."""
     if len(volume) == 1 and "name" in volume:
@@ -92,22 +106,15 @@ def default_volume(volume: Object) -> None:
     for source in MODED_SOURCES:
         if volume.get(source) is not None:
             volume[source].setdefault("defaultMode", DEFAULT_MODE)
-    if volume.get("hostPath") is not None:
-        volume["hostPath"].setdefault("type", "")
-    downward = [(volume.get("downwardAPI") or {}).get("items") or ()]
+    default_downward(volume.get("downwardAPI"))
     for source in (volume.get("projected") or {}).get("sources") or ():
+        default_downward(source.get("downwardAPI"))
         if source.get("serviceAccountToken") is not None:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
-        downward.append((source.get("downwardAPI") or {}).get("items") or ())
-    for items in downward:
-        for item in items:
-            if item.get("fieldRef") is not None:
-                item["fieldRef"].setdefault("apiVersion", "v1")
-    if volume.get("iscsi") is not None:
-        volume["iscsi"].setdefault("iscsiInterface", "default")
-    if volume.get("rbd") is not None:
-        for key, value in (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")):
-            volume["rbd"].setdefault(key, value)
+    for name, defaults in SOURCE_DEFAULTS.items():
+        if volume.get(name) is not None:
+            for key, value in defaults.items():
+                volume[name].setdefault(key, value)
     ephemeral = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
     if ephemeral is not None:
         ephemeral.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")

@@ -1,4 +1,5 @@
-"""Kinds that make pods: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob; and what scales and guards them."""
+"""Kinds that make pods: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob; and what scales and guards
+them."""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ def prepare_job(obj: Object) -> Object:
     spec = dict(obj["spec"])
     if spec.get("manualSelector"):
         return obj
-    uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
+    uid, name = obj["metadata"]["uid"], obj["metadata"].get("name") or ""
     template = dict(spec.get("template") or {})
     meta = dict(template.get("metadata") or {})
     own = dict(zip(JOB_LABELS, (uid, name, uid, name), strict=True))

@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) with the leniencies of the real server's library (evanphx/json-patch v4).
 
-A missing member tests equal to null, is replaced by being added, and is copied as null; negative list positions count from
-the end. Operations work on copies of the paths that they touch: the document given is never changed.
+A missing member tests equal to null, is replaced by being added, and is copied as null; negative list positions
+count from the end. Operations work on copies of the paths that they touch: the document given is never changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _ABSENT = object()
 
 
 def check(patch: Any) -> list[dict[str, Any]]:
-    """The operations of a decoded patch document. Raises 400 where it is no list of objects, 413 where it is too long."""
+    """The operations of a decoded patch document. Raises 400 where it is no list of objects, 413 where it is too
+    long."""
     if not isinstance(patch, list):
         what = gojson.type_name(patch)
         raise bad_request(

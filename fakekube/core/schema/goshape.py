@@ -1,8 +1,8 @@
 """How Go's structs show in JSON where OpenAPI does not tell: what vanishes when it is zero, and what never does.
 
-By default an optional number or boolean is a pointer, so that a zero is kept; an optional string is plain, so that an empty
-one vanishes; an optional struct is a pointer; what is required always shows. The tables name the fields that differ
-(`TYPE.FIELD`, kubernetes `staging/src/k8s.io/api/*/types.go`).
+By default an optional number or boolean is a pointer, so that a zero is kept; an optional string is plain, so that
+an empty one vanishes; an optional struct is a pointer; what is required always shows. The tables name the fields
+that differ (`TYPE.FIELD`, kubernetes `staging/src/k8s.io/api/*/types.go`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ PLAIN = _fields(
         "core.v1.ServiceSpec": "publishNotReadyAddresses healthCheckNodePort",
         "core.v1.NodeSpec": "unschedulable",
         "core.v1.ReplicationControllerSpec": "minReadySeconds",
-        "core.v1.ReplicationControllerStatus": "fullyLabeledReplicas readyReplicas availableReplicas observedGeneration",
+        "core.v1.ReplicationControllerStatus": (
+            "fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
+        ),
         "core.v1.Event": "count",
         "core.v1.EventSeries": "count",
         "core.v1.ContainerStateTerminated": "signal",

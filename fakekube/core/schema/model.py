@@ -1,4 +1,5 @@
-"""A schema: one node for each field, the same for built-in kinds (from data) and custom ones (from their definitions)."""
+"""A schema: one node for each field, the same for built-in kinds (from data) and custom ones (from their
+definitions)."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ NO_FIELDS: Mapping[str, Schema] = {}
 class Schema:
     """The schema of a value.
 
-    `type` is `object` (known fields), `map` (any keys, values alike), `list`, or one of SCALARS. `name` is the type's name
-    where it has one (`core.v1.Container`). `list_type` (`map`, `set`, `atomic`), `keys` and `map_type` (`granular`,
-    `atomic`) are what server-side apply goes by; `patch_strategy` and `merge_key` what a strategic merge patch does.
-    Types refer to each other and to themselves, so `fields` are made when they are first asked for.
+    `type` is `object` (known fields), `map` (any keys, values alike), `list`, or one of SCALARS. `name` is the
+    type's name where it has one (`core.v1.Container`). `list_type` (`map`, `set`, `atomic`), `keys` and `map_type`
+    (`granular`, `atomic`) are what server-side apply goes by; `patch_strategy` and `merge_key` what a strategic
+    merge patch does. Types refer to each other and to themselves, so `fields` are made when they are first asked for.
     """
 
     __slots__ = (

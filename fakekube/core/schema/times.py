@@ -47,7 +47,8 @@ def _problem(text: str, layout: str) -> str:
     rest, element = text, "2006"
     for pattern, name in (
         (r"\d{4}", "2006"), (r"-", "-"), (r"\d\d", "01"), (r"-", "-"), (r"\d\d", "02"), (r"T", "T"), (r"\d\d", "15"),
-        (r":", ":"), (r"\d\d", "04"), (r":", ":"), (r"\d\d", "05"), (r"\.\d{6}", ".000000"), (r"Z|[+-]\d\d:\d\d", "Z07:00"),
+        (r":", ":"), (r"\d\d", "04"), (r":", ":"), (r"\d\d", "05"), (r"\.\d{6}", ".000000"),
+        (r"Z|[+-]\d\d:\d\d", "Z07:00"),
     ):  # fmt: skip
         if name == ".000000" and layout == LAYOUT:
             continue

@@ -1,4 +1,5 @@
-"""DELETE of an object or a collection: preconditions, finalizers, grace (`registry.Store.Delete`, `rest.BeforeDelete`)."""
+"""DELETE of an object or a collection: preconditions, finalizers, grace (`registry.Store.Delete`,
+`rest.BeforeDelete`)."""
 
 from __future__ import annotations
 
@@ -135,13 +136,14 @@ def check_preconditions(call: Call, existing: Entry, options: DeleteOptions) -> 
         raise conflict(
             qualified,
             meta["name"],
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion in "
-            f"record ({meta['resourceVersion']}). The object might have been modified",
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({meta['resourceVersion']}). The object might have been modified",
         )
 
 
 def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers as the propagation policy wants them: its own is added, the other one goes (`deletionFinalizersForGarbageCollection`)."""
+    """The finalizers as the propagation policy wants them: its own is added, the other one goes
+    (`deletionFinalizersForGarbageCollection`)."""
     present = list(obj["metadata"].get("finalizers") or ())
     policy = options.propagation
     if not policy and options.orphan_dependents is not None:
@@ -156,7 +158,8 @@ def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = None) -> Object:
-    """The object as being deleted: a time, a grace period, one generation more. Marked before: only finalizers change."""
+    """The object as being deleted: a time, a grace period, one generation more. Marked before: only finalizers
+    change."""
     meta = dict(obj["metadata"])
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.stamp.after(grace)
@@ -217,7 +220,8 @@ def _finish_pod(call: Call, path: str, existing: Entry, marked: Object, options:
 
 
 def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
-    """The first delete makes it Terminating; it goes when nothing holds it any more (`namespace/storage.REST.Delete`)."""
+    """The first delete makes it Terminating; it goes when nothing holds it any more
+    (`namespace/storage.REST.Delete`)."""
     obj = existing.object
     meta = obj["metadata"]
     if not meta.get("deletionTimestamp"):

@@ -9,7 +9,7 @@ from fakekube.core.body import check_place, typed
 from fakekube.core.call import Call, Step
 from fakekube.core.codec import SyntaxProblem
 from fakekube.core.options import WriteOptions, parse_write_options
-from fakekube.core.patch import json_patch, merge_patch
+from fakekube.core.patch import json_patch, merge_patch, strategic
 from fakekube.core.response import Response
 from fakekube.core.schema.decode import WrongType
 from fakekube.core.status import (
@@ -18,6 +18,7 @@ from fakekube.core.status import (
     invalid_patch,
     not_found,
     not_implemented,
+    patch_rejected,
     unsupported_media_type,
 )
 from fakekube.core.verbs.update import check_version, store_changed
@@ -34,7 +35,7 @@ APPLY_CBOR = "application/apply-patch+cbor"
 def patch(call: Call) -> Step:
     kind = _patch_type(call)
     options = parse_write_options(call.request, "PatchOptions")
-    if kind in (STRATEGIC_MERGE_PATCH, APPLY_PATCH):
+    if kind == APPLY_PATCH:
         raise not_implemented(f"patches of type {kind} yet; use {MERGE_PATCH} or {JSON_PATCH}")
     while True:
         existing = call.stored()
@@ -86,12 +87,27 @@ def _apply(call: Call, kind: str, current: Object) -> Any:
         raise bad_request(
             f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
         )
-    return merge_patch.apply(current, value)
+    if kind == MERGE_PATCH:
+        return merge_patch.apply(current, value)
+    schema = call.server.schema(call.resource)
+    assert schema is not None, "only built-in kinds take strategic merge patches"
+    try:
+        return strategic.apply(current, without_kind(value), schema)
+    except strategic.BadPatch as problem:
+        raise invalid_patch(strategic.go_value(value), str(problem)) from None
+
+
+def without_kind(patch: Object) -> Object:
+    """A strategic merge patch cannot change what kind the object is."""
+    return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
 def _as_object(call: Call, patched: Any, options: WriteOptions) -> Object:
     """The result as an object of the kind. Raises 422 where it is none, 400 where it would be another object."""
-    shown = codec.encode(patched).decode()
+    try:
+        shown = codec.encode(patched).decode()
+    except TypeError:  # nested beyond what can be encoded
+        raise patch_rejected() from None
     if not isinstance(patched, dict):
         raise invalid_patch(shown, f"json: cannot unmarshal {gojson.type_name(patched)} into Go value")
     api_version, kind = patched.get("apiVersion"), patched.get("kind")

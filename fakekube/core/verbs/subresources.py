@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, codec, shape
+from fakekube.core import admission, codec
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import parse_write_options
 from fakekube.core.response import Document, Response, StoredObject
+from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.status import StatusError, bad_request, conflict, not_found, not_implemented
 from fakekube.core.store import Entry
 from fakekube.core.verbs.update import check_uid, check_version
@@ -43,13 +44,19 @@ def finalize_namespace(call: Call) -> Step:
     return Response(body=StoredObject(change.after, call.view))
 
 
+def _binding(call: Call) -> Object:
+    body = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="Binding").object
+    try:
+        return decode(call.server.schemas.type("core.v1.Binding"), body, [])
+    except WrongType as problem:
+        raise bad_request(f'Binding in version "v1" cannot be handled as a Binding: {problem}') from None
+
+
 def bind_pod(call: Call) -> Step:
     """POST `/binding`: gives a pod its node, once (`pod/storage.BindingREST`)."""
     options = parse_write_options(call.request, "CreateOptions")
-    binding = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="Binding").object
+    binding = _binding(call)
     yield from ()
-    if wrong := shape.problem(binding, "bindings", "Binding"):
-        raise bad_request(f'Binding in version "v1" cannot be handled as a Binding: {wrong}')
     target = binding.get("target") or {}
     existing = call.stored()
     if existing is None:

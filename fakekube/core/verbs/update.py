@@ -132,7 +132,8 @@ def is_finished(obj: Object) -> bool:
 
 
 def changed(call: Call, obj: Object, old: Object) -> Object:
-    """As it would be stored: what the server owns is kept, the other half of a status split comes from the stored object."""
+    """As it would be stored: what the server owns is kept, the other half of a status split comes from the stored
+    object."""
     strategy, resource = call.strategy, call.resource
     if call.info.subresource == "status":
         merged = status_written(call, obj, old)

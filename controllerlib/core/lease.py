@@ -1,0 +1,111 @@
+"""Leader election decided: whether to take, keep or leave a lease (client-go: tools/leaderelection).
+
+Validity counts from when a change was seen here, never from what the record says of its time: clocks may differ.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controllerlib.core.names import Object
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What a Lease says: who leads, since when, renewed when (RFC 3339), and how often that changed."""
+
+    holder: str = ""
+    duration: int = 0
+    acquired: str = ""
+    renewed: str = ""
+    transitions: int = 0
+    preferred_holder: str = ""
+
+    @classmethod
+    def of(cls, lease: Mapping[str, Any]) -> "LeaseRecord":
+        """From a Lease object."""
+        spec = lease.get("spec") or {}
+        return cls(
+            spec.get("holderIdentity") or "",
+            spec.get("leaseDurationSeconds") or 0,
+            spec.get("acquireTime") or "",
+            spec.get("renewTime") or "",
+            spec.get("leaseTransitions") or 0,
+            spec.get("preferredHolder") or "",
+        )
+
+    def spec(self) -> Object:
+        """The spec of the Lease object."""
+        return {
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": self.duration,
+            "acquireTime": self.acquired,
+            "renewTime": self.renewed,
+            "leaseTransitions": self.transitions,
+        }
+
+
+def check_durations(lease: float, renew: float, retry: float) -> None:
+    """Raise ValueError unless lease > renew > 1.2 * retry, all positive (seconds)."""
+    if min(lease, renew, retry) <= 0:
+        raise ValueError("leaseDuration, renewDeadline and retryPeriod must be greater than zero")
+    if lease <= renew:
+        raise ValueError("leaseDuration must be greater than renewDeadline")
+    if renew <= 1.2 * retry:
+        raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+
+
+@dataclass(slots=True)
+class LeaseState:
+    """What one candidate has seen. Times are monotonic seconds, `wall` is what to write."""
+
+    identity: str
+    duration: float
+    record: LeaseRecord = field(default_factory=LeaseRecord)
+    observed: float | None = None
+    reported: str = ""
+
+    def is_leader(self) -> bool:
+        """Whether the last record seen names us."""
+        return self.record.holder == self.identity
+
+    def is_valid(self, now: float) -> bool:
+        """Whether the lease seen last has not run out, by its own duration counted from when it was seen."""
+        return self.observed is not None and self.observed + self.record.duration > now
+
+    def see(self, record: LeaseRecord, now: float) -> None:
+        """Take note of a record read or written; only a change begins a new period."""
+        if self.observed is None or record != self.record:
+            self.record, self.observed = record, now
+
+    def may_take(self, now: float) -> bool:
+        """Whether the lease is ours, nobody's, or has run out."""
+        return not self.record.holder or self.is_leader() or not self.is_valid(now)
+
+    def claim(self, wall: str) -> LeaseRecord:
+        """The record to write: renewed if it is ours, else taken over (one transition more)."""
+        seconds = int(self.duration)
+        if self.is_leader():
+            return replace(self.record, duration=seconds, renewed=wall)
+        return LeaseRecord(self.identity, seconds, wall, wall, self.record.transitions + 1)
+
+    def first(self, wall: str) -> LeaseRecord:
+        """The record of a lease that does not exist yet."""
+        return LeaseRecord(self.identity, int(self.duration), wall, wall, 0)
+
+    def released(self, wall: str) -> LeaseRecord:
+        """The record that leaves the lease to whoever asks next."""
+        return LeaseRecord("", 1, wall, wall, self.record.transitions)
+
+    def new_leader(self) -> str | None:
+        """The leader, if it is another than the one reported last; it then counts as reported."""
+        if self.record.holder == self.reported:
+            return None
+        self.reported = self.record.holder
+        return self.reported
+
+    def health(self, now: float, lease_duration: float, tolerance: float) -> bool:
+        """False when we lead but have not renewed for longer than the lease and `tolerance`."""
+        if not self.is_leader() or self.observed is None:
+            return True
+        return now - self.observed <= lease_duration + tolerance

@@ -1,0 +1,196 @@
+"""A Transport over HTTP: the one module of this package that knows aiohttp (client-go: rest/request.go)."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import orjson
+
+from controllerlib import credentials
+from controllerlib.clock import Clock, SystemClock, sleep
+from controllerlib.credentials import Credentials
+
+#: How often a request is repeated when the server asks for it (client-go: 10).
+RETRIES = 10
+_JSON = "application/json"
+
+
+class HttpTransport:
+    """Requests over HTTP or HTTPS. Answers with Retry-After (429 and 5xx) are waited for and asked again.
+
+    What goes wrong on the way is an OSError: ConnectionRefusedError, ConnectionResetError, and so on.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        *,
+        credentials: Credentials | None = None,
+        headers: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        retries: int = RETRIES,
+    ) -> None:
+        """`url` may be left out with `credentials`; `headers` go with every request."""
+        self.url = (url or (credentials.url if credentials else "")).rstrip("/")
+        if not self.url:
+            raise ValueError("a URL or credentials are needed")
+        self._credentials, self._headers, self._retries = credentials, dict(headers or {}), retries
+        self._clock: Clock = clock or SystemClock()
+        self._session: aiohttp.ClientSession | None = None
+
+    @classmethod
+    def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> "HttpTransport":
+        """To the cluster of a kubeconfig file."""
+        return cls(credentials=credentials.from_kubeconfig(path, context))
+
+    @classmethod
+    def in_cluster(cls) -> "HttpTransport":
+        """To the cluster this pod runs in."""
+        return cls(credentials=credentials.in_cluster())
+
+    @classmethod
+    def found(cls) -> "HttpTransport":
+        """In-cluster, or else by kubeconfig."""
+        return cls(credentials=credentials.found())
+
+    def __repr__(self) -> str:
+        return f"<HttpTransport {self.url}>"
+
+    async def __aenter__(self) -> "HttpTransport":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = {},
+        body: Any = None,
+    ) -> tuple[int, Mapping[str, str], Any]:
+        """Send, repeat as the server asks, and return code, headers and JSON body. Raises OSError."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = await self._send(method, path, query, headers, body)
+                async with response:
+                    raw = await response.read()
+            except ConnectionResetError:
+                if method == "GET" and attempt <= self._retries:
+                    continue
+                raise
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise _os_error(error) from error
+            wait = _retry_after(response)
+            if wait is None or attempt > self._retries:
+                return response.status, dict(response.headers), _decode(raw, response.headers)
+            await sleep(self._clock, wait)
+
+    async def open_watch(
+        self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
+    ) -> tuple[int, Mapping[str, str], Any]:
+        """Open a watch; the stream ends when the server ends it or the connection breaks."""
+        if not any(name == "watch" for name, _ in query):
+            query = [*query, ("watch", "true")]
+        response = await self._send("GET", path, query, headers, None)
+        if response.status != 200:
+            async with response:
+                return response.status, dict(response.headers), _decode(await response.read(), response.headers)
+        return 200, dict(response.headers), HttpStream(response)
+
+    async def aclose(self) -> None:
+        """Close all connections; open streams end."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _send(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
+    ) -> aiohttp.ClientResponse:
+        sent = {**self._headers, **headers}
+        data = None
+        if body is not None:
+            data = orjson.dumps(body)
+            sent.setdefault("Content-Type", _JSON)
+        try:
+            response = await self._session_().request(
+                method,
+                self.url + path,
+                params=[*query],
+                headers={**(await self._credentials.headers() if self._credentials else {}), **sent},
+                data=data,
+                proxy=self._credentials.proxy if self._credentials else None,
+                server_hostname=self._credentials.tls_server_name if self._credentials else None,
+            )
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _os_error(error) from error
+        if response.status == 401 and self._credentials is not None:
+            self._credentials.expire()
+        return response
+
+    def _session_(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            tls = self._credentials.tls() if self._credentials else None
+            connector = aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True)
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout)
+        return self._session
+
+
+class HttpStream:
+    """Watch events, one JSON document a line."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]:
+        rest = b""
+        try:
+            async for chunk in self._response.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield orjson.loads(line)
+        except (aiohttp.ClientError, ConnectionError):
+            return  # as client-go does: a broken stream has ended, the reflector goes on from where it is
+
+    async def aclose(self) -> None:
+        """End the watch."""
+        self._response.close()
+
+
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    """Seconds to wait before asking again; None when the answer is final."""
+    text = response.headers.get("Retry-After", "")
+    if (response.status == 429 or response.status >= 500) and text.isdigit():
+        return float(text)
+    return None
+
+
+def _decode(raw: bytes, headers: Mapping[str, str]) -> Any:
+    if not raw:
+        return None
+    if _JSON in headers.get("Content-Type", _JSON):
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+    return raw.decode(errors="replace")
+
+
+def _os_error(error: Exception) -> OSError:
+    """What went wrong on the way, as the operating system would say it."""
+    inner = getattr(error, "os_error", None)
+    for found in (inner, error.__cause__, error.__context__):
+        if isinstance(found, ConnectionRefusedError | ConnectionResetError):
+            return type(found)(found.errno, str(error)) if found.errno else type(found)(str(error))
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+        return ConnectionResetError(str(error))
+    return error if isinstance(error, OSError) else OSError(str(error))
