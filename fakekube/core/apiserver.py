@@ -74,6 +74,7 @@ class ApiServer:
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
+    _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
 
     def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
         """Answer one request; refusals become responses, too."""
@@ -184,6 +185,21 @@ class ApiServer:
             self._schemas[key] = found
         return self._schemas[key]
 
+    def apply_schema(self, resource: Resource) -> Schema:
+        """The schema that server-side apply goes by, of a built-in kind or of a custom one."""
+        key = (resource.group, resource.version, resource.plural)
+        found = self._apply_schemas.get(key)
+        if found is None:
+            found = self._apply_schemas[key] = self._make_apply_schema(resource)
+        return found
+
+    def _make_apply_schema(self, resource: Resource) -> Schema:
+        if not resource.custom:
+            return self.schema(resource) or crd.DEDUCED
+        definition = self.store.get(crd.COLLECTION, resource.collection)
+        openapi = crd.openapi_of(definition.object, resource.version) if definition else None
+        return crd.apply_schema(openapi, self.schemas.type("meta.v1.ObjectMeta"))
+
     def empty(self, resource: Resource) -> Object:
         """What even an object without anything shows, beside its metadata."""
         schema = self.schema(resource)
@@ -216,8 +232,8 @@ class ApiServer:
     def _definition_changed(self, change: Change, stamp: Stamp) -> None:
         for known in [r for r in self.catalog.resources() if r.custom and r.collection == change.path]:
             self.catalog.remove(known)
-            self._strategies.pop((known.group, known.version, known.plural), None)
-            self._views.pop((known.group, known.version, known.plural), None)
+            for made in (self._strategies, self._views, self._apply_schemas):
+                made.pop((known.group, known.version, known.plural), None)
         entry = change.after
         if entry is None:
             self._remove_objects(change.path)

@@ -52,10 +52,19 @@ def _resource(spec: Object, names: Object, version: Object) -> Resource:
     )
 
 
+def version_of(crd: Object, name: str) -> Object:
+    """One of its versions; empty where it has no such version."""
+    return next((v for v in crd["spec"].get("versions") or () if v.get("name") == name), {})
+
+
+def openapi_of(crd: Object, version: str) -> Object | None:
+    """The schema of a version, as it was written."""
+    return (version_of(crd, version).get("schema") or {}).get("openAPIV3Schema")
+
+
 def strategy_of(crd: Object, version: str) -> Strategy:
     """The rules for its objects in one version: the fields that selectors may use."""
-    found: Object = next((v for v in crd["spec"].get("versions") or () if v.get("name") == version), {})
-    paths = [field.get("jsonPath") or "" for field in found.get("selectableFields") or ()]
+    paths = [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]
     return Strategy(
         fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths}, fields_message="label"
     )
