@@ -5,7 +5,7 @@ import functools
 import heapq
 import inspect
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
@@ -89,6 +89,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         self._patience = patience
         self._linger = linger
         self._external_moved = 0.0
+        self._tasks: set[asyncio.Future[Any]] = set()
         self.turnstile = Turnstile(self, self.holds_changed, patience)
         self.network.ledger.external_moved.add(self._note_external)
         self._pools = Pools(self.turnstile.submit)
@@ -136,6 +137,16 @@ class VirtualTimeLoop(TwoDoorLoop):
             timer._scheduled = False  # type: ignore[attr-defined]
             self._timer_cancelled_count -= 1
         return self._scheduled[0].us if self._scheduled else None  # type: ignore[attr-defined]
+
+    # --- tasks
+
+    def create_task(self, coro: Generator[Any, None, T] | Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:
+        """A task that lives until it is done, held or not: when the garbage collector comes is no part of a test."""
+        task = super().create_task(coro, **options)
+        if not task.done():
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return task
 
     # --- what the test asks for
 
@@ -408,6 +419,7 @@ class VirtualTimeLoop(TwoDoorLoop):
                 self.turnstile.close()
             finally:
                 super().close()
+                self._tasks.clear()
                 self._idle_selector.detach()
 
 

@@ -105,9 +105,27 @@ def test_a_task_that_refuses_to_end_is_named_and_everything_else_ends():
     bubble.open()
     bubble.loop.create_task(stubborn(), name="mule")
     bubble.settle()
+    gc.collect()
     with pytest.raises(Deadlock, match=r"waiting: mule .*stubborn"):
         bubble.close()
     assert state_of_the_process()[1:] == before[1:]
+
+
+def test_a_task_that_nobody_holds_is_not_lost_to_the_garbage_collector(bubble):
+    async def lonely():
+        never = asyncio.Event()  # known to the task only, as the task is to its waiter only: a cycle
+        try:
+            await asyncio.wait_for(never.wait(), 3600)
+        except TimeoutError:
+            woken.append(bubble.clock.monotonic())
+            await never.wait()
+
+    woken = []
+    bubble.loop.create_task(lonely(), name="lonely")
+    bubble.advance(3600)
+    gc.collect()
+    assert "waiting: lonely" in bubble.why()
+    assert woken == [3600]
 
 
 @pytest.mark.parametrize(
