@@ -1,0 +1,101 @@
+"""Things to mind in a cluster, and the builds of operators that mind them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from typing import Any
+
+from controllerlib import ControllerOptions, FixedChance, Manager
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.core.predicate import Predicate
+from fakekube import FakeKube
+
+API, KIND, THINGS = "example.com/v1", "Thing", "things"
+MINUTE, HOUR = 60.0, 3600.0
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": THINGS, "singular": "thing", "kind": KIND, "listKind": "ThingList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+def thing(name: str, *, size: int = 1, **meta: Any) -> dict[str, Any]:
+    """A Thing; keywords are metadata."""
+    meta = {"name": name, "namespace": "default", **meta}
+    return {"apiVersion": API, "kind": KIND, "metadata": meta, "spec": {"size": size}}
+
+
+def config_map(name: str, **meta: Any) -> dict[str, Any]:
+    """A ConfigMap; keywords are metadata."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", **meta}}
+
+
+def stock(kube: FakeKube, *names: str) -> list[dict[str, Any]]:
+    """The kind, and a Thing of each name, as stored."""
+    kube.apply(CRD)
+    return kube.apply(*(thing(name) for name in names)) if names else []
+
+
+def resize(kube: FakeKube, name: str, size: int) -> dict[str, Any]:
+    return kube.patch(API, KIND, name, {"spec": {"size": size}})
+
+
+async def nothing(request: Any) -> None:
+    """The reconciler that has nothing to do."""
+
+
+def minding(
+    reconcile: Any = nothing, *, name: str = "minder", predicates: Sequence[Predicate] = (), **options: Any
+) -> Callable[[Manager], None]:
+    """An operator with one controller of Things; keywords are its options."""
+
+    def build(manager: Manager) -> None:
+        builder = manager.controller(name).for_(API, KIND, predicates=predicates)
+        builder.with_options(ControllerOptions(**options)).complete(reconcile)
+
+    return build
+
+
+#: The manager's options without any jitter: a watch lasts five minutes, back-off is not stretched.
+STEADY: dict[str, Any] = {"chance": FixedChance()}
+
+
+@contextmanager
+def outage(kube: FakeKube, resource: str = THINGS) -> Iterator[None]:
+    """Open watches end, and for as long as the body runs nobody can list or watch."""
+    with ExitStack() as faults:
+        for verb in ("list", "watch"):
+            faults.enter_context(kube.fault(verb=verb, resource=resource, error=503))
+        kube.cut_watches()
+        yield
+
+
+def expire_watches(kube: FakeKube, number: int = 1) -> None:
+    """Open watches end and cannot be resumed: what follows is 410 Gone, and a new list."""
+    kube.create(config_map(f"something-else-{number}"))
+    kube.compact()
+    kube.cut_watches()
+
+
+async def lasting(seconds: float) -> None:
+    """So much virtual time passes."""
+    await sleep(SystemClock(), seconds)
+
+
+def seconds(times: Sequence[timedelta]) -> list[float]:
+    return [time.total_seconds() for time in times]
