@@ -11,8 +11,16 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
+class Timer(Protocol):
+    """What was asked of a clock, and can still be called off."""
+
+    def cancel(self) -> None:
+        """Do not call; nothing when it has been called."""
+        ...
+
+
 class Clock(Protocol):
-    """Monotonic seconds, wall time, and a way to wait."""
+    """Monotonic seconds, wall time, and two ways to wait."""
 
     def monotonic(self) -> float:
         """Seconds since some fixed moment; never goes back."""
@@ -20,6 +28,10 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The wall time: aware, UTC."""
+        ...
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when `monotonic()` reads `deadline`."""
         ...
 
     async def sleep_until(self, deadline: float) -> None:
@@ -38,6 +50,10 @@ class SystemClock:
     def now(self) -> datetime:
         """The wall time: aware, UTC."""
         return datetime.now(UTC)
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Timer:
+        """A timer of the running loop."""
+        return asyncio.get_running_loop().call_at(deadline, callback)
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait until the loop's time is `deadline`; in the past: one turn of the loop."""
@@ -115,7 +131,7 @@ class Alarm:
     def __init__(self, clock: Clock, ring: Callable[[], None]) -> None:
         self._clock, self._ring = clock, ring
         self._at: float | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
 
     def set(self, deadline: float | None) -> None:
         """Ring at `deadline`, None turns it off. A moment set before that is earlier stays: it may ring too soon."""
@@ -124,18 +140,17 @@ class Alarm:
         elif self._at is None or deadline < self._at:
             self.off()
             self._at = deadline
-            self._task = asyncio.get_running_loop().create_task(self._wait(deadline), name="alarm")
+            self._timer = self._clock.call_at(deadline, self._reached)
 
     def off(self) -> None:
         """Ring no more."""
         self._at = None
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    async def _wait(self, deadline: float) -> None:
-        await self._clock.sleep_until(deadline)
-        self._at = self._task = None
+    def _reached(self) -> None:
+        self._at = self._timer = None
         self._ring()
 
 

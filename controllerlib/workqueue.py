@@ -181,7 +181,7 @@ class WorkQueue(Generic[T]):
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._waiting += 1
-        self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
+        self._state.ripen(self._now())
         self._alarm.set(self._state.next_deadline())
         try:
             await waiter
@@ -197,11 +197,13 @@ class WorkQueue(Generic[T]):
                 self._alarm.off()
 
     def _wake(self) -> None:
-        """Something may be ready: let the longest-waiting getter look, and mind the next deadline."""
-        if self._waiters:
+        """If something is ready let the longest-waiting getter have it, and mind the next deadline."""
+        state = self._state
+        state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
+        if self._waiters and (self._gate is None or self._gate.is_open()) and state.is_ready():
             self._wake_one()
-        if self._waiting and not self._state.shutting_down:
-            self._alarm.set(self._state.next_deadline())
+        if self._waiting and not state.shutting_down:
+            self._alarm.set(state.next_deadline())
 
     def _wake_one(self) -> None:
         waiter = self._waiters.popleft()

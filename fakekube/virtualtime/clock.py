@@ -68,6 +68,12 @@ class VirtualClock:
         """Seconds since the epoch; the same number as the loop's `time()`."""
         return self._reading
 
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call `callback` when `monotonic()` reads `deadline`. RuntimeError before the clock has a loop."""
+        if self._source is None:
+            raise RuntimeError("this clock has no loop to move it")
+        return self._source.call_at(deadline, callback)
+
     async def sleep_until(self, deadline: float) -> None:
         """Wait until `monotonic()` reads at least `deadline`; lets others run once when it already does."""
         loop: object = asyncio.get_running_loop()
