@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.core import crd, nonresource, rbac
+from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.authentication import User
 from fakekube.core.call import Call, Delay, Need, Stamp, Step
 from fakekube.core.discovery import UNSTORED, Catalog
@@ -71,10 +72,14 @@ class ApiServer:
     faults: Faults = field(default_factory=Faults)
     on_commit: Callable[[Change], None] = lambda change: None
     address: str = ""
+    allocations: ServiceAllocations = field(init=False)
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
     _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.allocations = ServiceAllocations(self.store)
 
     def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
         """Answer one request; refusals become responses, too."""

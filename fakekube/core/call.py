@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakekube.core.allocation import Allocator
 from fakekube.core.authentication import User
 from fakekube.core.negotiation import PLAIN, Representation
 from fakekube.core.request import Request, RequestInfo
@@ -98,6 +99,10 @@ class Call:
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)
+
+    def allocator(self, *, dry_run: bool) -> Allocator:
+        """What gives this request its share of the server's ranges."""
+        return Allocator(self.server.allocations.current(), self.stamp.fraction, dry_run)
 
     def commit_create(self, path: str, obj: Object) -> Change:
         return self.server.committed(self.server.store.create(self.resource.collection, path, obj), self.stamp)

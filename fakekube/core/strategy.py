@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.core import names
+from fakekube.core.allocation import Allocator
 from fakekube.core.resource import Resource
 from fakekube.core.status import FieldError, StatusError, bad_request
 
@@ -21,6 +22,9 @@ Prepare = Callable[[Object], Object]
 
 PrepareUpdate = Callable[[Object, Object], Object]
 """The object of an update, given also the stored one."""
+
+Allocate = Callable[[Allocator, Object, Object | None], Object]
+"""The object with what the server gives out of its ranges, given also the stored one (None: it is new)."""
 
 Fields = Mapping[str, Callable[[Object], str]]
 """Fields that can be selected by, and how each reads an object."""
@@ -48,6 +52,15 @@ def update_as_is(new: Object, old: Object) -> Object:
 
 def _no_warnings(obj: Object) -> list[str]:
     return []
+
+
+def _no_update_warnings(new: Object, old: Object) -> list[str]:
+    return []
+
+
+def no_allocation(allocator: Allocator, obj: Object, old: Object | None) -> Object:
+    """Most kinds hold nothing of which there is only so much."""
+    return obj
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,17 @@ class Strategy:
     prepare_status_update: PrepareUpdate = update_as_is
     validate: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    """What a write through /status is checked for instead."""
+    repeats_metadata: bool = True
+    """An update's metadata is looked at twice: by the generic check and by the kind's own (`ValidateObjectMetaUpdate`),
+    so that each of its causes shows twice."""
     warnings: Callable[[Object], list[str]] = _no_warnings
+    """Of a create, and of an update that has none of its own."""
+    update_warnings: Callable[[Object, Object], list[str]] = _no_update_warnings
+    """Of an update, beside `warnings`."""
+    allocate: Allocate = no_allocation
+    """Called before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`, `BeginUpdate`)."""
 
 
 DEFAULT = Strategy()

@@ -11,6 +11,7 @@ from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, already_exists, invalid
 from fakekube.core.store import Entry, path_of
+from fakekube.core.strategy import no_allocation
 
 Object = dict[str, Any]
 
@@ -35,7 +36,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
     generate_name = obj["metadata"].get("generateName") or ""
     for attempt in range(NAME_ATTEMPTS):
         named = name or generated(call, generate_name)
-        complete = completed(call, obj, named)
+        complete = completed(call, obj, named, dry_run=options.dry_run)
         check_new(call, complete)
         yield from admission.validate(call, complete, None)
         path = path_of(call.namespace, named)
@@ -79,7 +80,7 @@ def _label_named(call: Call) -> bool:
     return call.strategy.name_check in (names.dns_label_problems, names.dns1035_label_problems)
 
 
-def completed(call: Call, obj: Object, name: str) -> Object:
+def completed(call: Call, obj: Object, name: str, *, dry_run: bool = False) -> Object:
     """As the kind's strategy and the server complete it."""
     strategy, stamp = call.strategy, call.stamp
     key = f"{call.resource.collection}/{path_of(call.namespace, name)}"
@@ -92,6 +93,8 @@ def completed(call: Call, obj: Object, name: str) -> Object:
         status = initial_status(call)
         if status is not None:
             obj["status"] = status
+    if strategy.allocate is not no_allocation:
+        obj = strategy.allocate(call.allocator(dry_run=dry_run), obj, None)
     return strategy.prepare_create(obj)
 
 

@@ -11,7 +11,7 @@ from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
 from fakekube.core.store import Entry
-from fakekube.core.strategy import next_generation
+from fakekube.core.strategy import next_generation, no_allocation
 from fakekube.core.verbs.create import initial_status, store_new
 
 Object = dict[str, Any]
@@ -101,7 +101,7 @@ GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOptions) -> Any:
     """Complete, check and store a changed object. None: while it waited somebody else wrote; start over."""
     old = existing.object
-    obj = changed(call, obj, old)
+    obj = changed(call, obj, old, dry_run=options.dry_run)
     obj = yield from admission.mutate(call, obj, old)
     check_changed(call, obj, old)
     yield from admission.validate(call, obj, old)
@@ -112,7 +112,8 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
         if not options.dry_run:
             call.commit_delete(call.path, existing)
         return Response(body=StoredObject(entry, call.view))
-    call.warnings += call.strategy.warnings(obj)
+    if not call.info.subresource:
+        call.warnings += call.strategy.warnings(obj) + call.strategy.update_warnings(obj, old)
     if obj == old or options.dry_run:
         entry = existing if obj == old else Entry(existing.revision, obj)
         return Response(body=StoredObject(entry, call.view))
@@ -131,7 +132,7 @@ def is_finished(obj: Object) -> bool:
     )
 
 
-def changed(call: Call, obj: Object, old: Object) -> Object:
+def changed(call: Call, obj: Object, old: Object, *, dry_run: bool = False) -> Object:
     """As it would be stored: what the server owns is kept, the other half of a status split comes from the stored
     object."""
     strategy, resource = call.strategy, call.resource
@@ -145,6 +146,8 @@ def changed(call: Call, obj: Object, old: Object) -> Object:
             merged.pop("status", None)
             if "status" in old:
                 merged["status"] = old["status"]
+        if strategy.allocate is not no_allocation:
+            merged = strategy.allocate(call.allocator(dry_run=dry_run), merged, old)
         merged = strategy.prepare_update(merged, old)
         generation = next_generation(strategy, resource, merged, old)
         if resource.custom:
@@ -188,8 +191,11 @@ def check_changed(call: Call, obj: Object, old: Object) -> None:
     """Raises 422 with every cause."""
     meta = obj["metadata"]
     errors = objectmeta.validate_update(meta, old["metadata"])
-    if not call.resource.custom:
-        errors += errors  # the generic check and the kind's own both look at metadata
-    errors += call.strategy.validate_update(obj, old)
+    if call.strategy.repeats_metadata and not call.resource.custom:
+        errors += errors
+    if call.info.subresource == "status":
+        errors += call.strategy.validate_status_update(obj, old)
+    else:
+        errors += call.strategy.validate_update(obj, old)
     if errors:
         raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)
