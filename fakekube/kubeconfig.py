@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,17 @@ def content(server: str, *, token: str = "", ca: bytes | None = None) -> dict[st
 
 
 def write(path: Path, server: str, *, token: str = "", ca: bytes | None = None) -> None:
-    """Write a kubeconfig that only its owner can read. Raises OSError."""
+    """Write a kubeconfig that only its owner can read, all of it at once. Raises OSError."""
     text = yaml.safe_dump(content(server, token=token, ca=ca), sort_keys=False)
-    path.touch(mode=0o600)
-    path.write_text(text)
+    path = path.resolve()
+    if path.exists() and not path.is_file():  # a pipe, /dev/stdout
+        path.write_text(text)
+        return
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiohttp import hdrs, web
+import orjson
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.controlplane import ControlPlane
-from fakekube.core import codec
-from fakekube.core.request import Request, parse_query
-from fakekube.core.response import Response
+from fakekube.core import codec, warning
+from fakekube.core.negotiation import is_pretty
+from fakekube.core.request import Request, is_escaped, parse_query
+from fakekube.core.response import Cached, Response
 from fakekube.core.status import StatusError, too_large
 from fakekube.core.watch import Watch, error_event
 
@@ -25,14 +28,25 @@ SHUTDOWN_TIMEOUT = 1.0
 #: Seconds after which an idle connection is closed.
 KEEPALIVE_TIMEOUT = 3600.0
 
-#: A stream's buffered bytes beyond which a client that does not read is waited for.
+#: Bytes of a request line, and of one header (Go's `http.DefaultMaxHeaderBytes`); how many headers there may be.
+MAX_HEADER_BYTES = 1 << 20
+MAX_HEADERS = 10_000
+
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 _HEADERS = {"Cache-Control": "no-cache, private"}
 
+#: What aiohttp has to say. That somebody sends what is no HTTP is answered, and is no news.
+_log = logging.getLogger(f"{__name__}.http")
+_log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+
+
+#: Where one that listens on every address is reached.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
 
 class HttpServer:
-    """A listening server. `url` is how to reach it, `port` the one that it got."""
+    """A listening server. `url` is how to reach it from this machine, `port` the one that it got."""
 
     def __init__(self, plane: ControlPlane, host: str, port: int, *, secure: bool) -> None:
         self.plane, self.host, self.port = plane, host, port
@@ -40,8 +54,13 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self._scheme}://{host}:{self.port}"
+        return f"{self._scheme}://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Host and port; of a server on all of a machine's addresses, its loopback address."""
+        host = _LOOPBACK.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     def __repr__(self) -> str:
         return f"<HttpServer {self.url} {self.plane!r}>"
@@ -56,41 +75,57 @@ async def listen(
     Raises OSError where the address cannot be had.
     """
     handler = _Handler(plane)
-    server = web.Server(handler.handle, access_log=None, keepalive_timeout=KEEPALIVE_TIMEOUT, handler_cancellation=True)
-    runner = web.ServerRunner(server)
+    server = web.Server(
+        handler.handle,
+        logger=_log,
+        access_log=None,
+        keepalive_timeout=KEEPALIVE_TIMEOUT,
+        handler_cancellation=True,  # a client that has gone ends what was done for it
+        auto_decompress=False,
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+        max_headers=MAX_HEADERS,
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port, ssl_context=tls)
         await site.start()
-        bound = runner.addresses[0]
-        found = HttpServer(plane, host, bound[1], secure=tls is not None)
-        plane.core.address = f"{bound[0]}:{bound[1]}"
+        found = HttpServer(plane, host, runner.addresses[0][1], secure=tls is not None)
+        plane.core.address = found.address
         yield found
     finally:
-        plane.end_watches()
-        for task in list(handler.streams):
-            task.cancel()
-        runner._shutdown_timeout = SHUTDOWN_TIMEOUT
+        await handler.end_streams()
         await runner.cleanup()
 
 
 class _Handler:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self.streams: set[asyncio.Task[Any]] = set()
+        self._streams: set[asyncio.Task[Any]] = set()
+
+    async def end_streams(self) -> None:
+        """Let every open watch say that it ends; one whose client does not read is cut."""
+        self._plane.end_watches()
+        if self._streams:
+            _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
+            for task in late:
+                task.cancel()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        if not is_escaped(http.rel_url.raw_path):
+            return _bad_url()
         try:
             request = await self._request(http)
         except StatusError as error:
             request = Request(http.method, http.path, headers=_Headers(http.headers))
-            return _plain(http, self._plane.refuse(request, error))
+            return _plain(request, self._plane.refuse(request, error))
         response = await self._plane.answer(request)
         if response.reset:
             return _broken(http)
         if response.watch is not None:
             return await self._stream(http, response, response.watch)
-        return _plain(http, response)
+        return _plain(request, response)
 
     async def _request(self, http: web.BaseRequest) -> Request:
         headers = http.headers
@@ -101,10 +136,13 @@ class _Handler:
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
         stream = web.StreamResponse(status=200, headers={**_HEADERS, "Content-Type": "application/json"})
-        stream.enable_chunked_encoding()
+        if http.version >= HttpVersion11:
+            stream.enable_chunked_encoding()
+        else:
+            stream.force_close()  # its end is the end of the connection
         task = asyncio.current_task()
         assert task is not None
-        self.streams.add(task)
+        self._streams.add(task)
         try:
             await stream.prepare(http)
             async with contextlib.aclosing(self._plane.stream(watch)) as batches:  # type: ignore[type-var]
@@ -114,7 +152,7 @@ class _Handler:
         except ConnectionError:
             pass  # the client has gone; there is nobody to tell
         finally:
-            self.streams.discard(task)
+            self._streams.discard(task)
         return stream
 
 
@@ -148,6 +186,9 @@ async def _body(http: web.BaseRequest) -> bytes:
     length = http.content_length
     if length is not None and length > codec.MAX_BODY:
         raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
+    if http.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and http.version >= HttpVersion11:
+        await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        http.writer.output_size = 0
     chunks: list[bytes] = []
     size = 0
     try:
@@ -161,28 +202,37 @@ async def _body(http: web.BaseRequest) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _plain(http: web.BaseRequest, response: Response) -> web.StreamResponse:
-    content_type, body = response.content_type, response.body
-    if body is None:
-        data = b""
-    elif content_type == codec.YAML:
-        data = codec.encode_yaml(body.to_object())
-    else:
-        data = body.encode()
-        if content_type == codec.JSON:
-            data += b"\n"
+def _plain(request: Request, response: Response) -> web.StreamResponse:
     answer = web.Response(
-        body=data, status=response.status, headers={**_HEADERS, "Content-Type": content_type, **response.headers}
+        body=_encoded(request, response),
+        status=response.status,
+        headers={**_HEADERS, "Content-Type": response.content_type, **response.headers},
     )
-    for warning in response.warnings:
-        answer.headers.add("Warning", f'299 - "{_escaped(warning)}"')
+    for value in warning.header_values(response.warnings):
+        answer.headers.add("Warning", value)
     if response.status == 413:
         answer.force_close()
     return answer
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def _encoded(request: Request, response: Response) -> bytes:
+    body = response.body
+    if body is None:
+        return b""
+    if response.content_type == codec.YAML:
+        return codec.encode_yaml(body.to_object())
+    if not response.content_type.startswith(codec.JSON) or isinstance(body, Cached):
+        return body.encode()
+    if is_pretty(request):
+        return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
+    return body.encode() + b"\n"
+
+
+def _bad_url() -> web.StreamResponse:
+    """What Go's HTTP server says before it looks any further."""
+    answer = web.Response(text="400 Bad Request", status=400)
+    answer.force_close()
+    return answer
 
 
 def _broken(http: web.BaseRequest) -> web.StreamResponse:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from fakekube.controlplane import ControlPlane
+from fakekube.core import warning
 from fakekube.core.authentication import ADMIN, User
 from fakekube.core.request import Request
 from fakekube.core.response import Response
@@ -92,7 +93,7 @@ def _delivered(response: Response) -> tuple[int, Mapping[str, str], Any]:
     headers = dict(response.headers)
     headers["Content-Type"] = response.content_type
     if response.warnings:
-        headers["Warning"] = ", ".join(f'299 - "{warning}"' for warning in response.warnings)
+        headers["Warning"] = ", ".join(warning.header_values(response.warnings))
     body = response.body
     if body is None:
         return response.status, headers, None

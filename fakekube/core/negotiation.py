@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fakekube.core.codec import JSON, PROTOBUF, YAML
-from fakekube.core.request import RequestInfo
+from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
 from fakekube.core.status import StatusError, not_acceptable
 
@@ -70,6 +70,17 @@ def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozen
             continue
         return Representation(media, shape, clause.parameters.get("v", ""), False)
     raise refuse_known()
+
+
+#: Programs that a person sits in front of (`negotiation.isPrettyPrint`).
+_READERS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+def is_pretty(request: Request) -> bool:
+    """Whether JSON is to be laid out for a reader: the client asks for it, or is a known program of a person."""
+    asked = request.option("pretty")
+    return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
 
 
 def refuse_all(listing: bool) -> StatusError:

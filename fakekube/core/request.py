@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,9 +40,21 @@ class Request:
         return self.headers.get("user-agent", "")
 
 
+_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
+
+
+def is_escaped(text: str) -> bool:
+    """Whether every percent sign in a URL begins an escape."""
+    return "%" not in text or _BAD_ESCAPE.search(text) is None
+
+
 def parse_query(text: str) -> Query:
-    """A raw query string as name -> values; blank values count."""
-    return parse_qs(text, keep_blank_values=True) if text else {}
+    """A raw query string as name -> values; blank values count. Go leaves out what is badly escaped or has a `;`."""
+    if not text:
+        return {}
+    if ";" in text or not is_escaped(text):
+        text = "&".join(pair for pair in text.split("&") if ";" not in pair and is_escaped(pair))
+    return parse_qs(text, keep_blank_values=True)
 
 
 def unquoted(path: str) -> str:

@@ -9,5 +9,5 @@ kind: Backup
 metadata: {name: nightly}
 spec: {every: 3600, target: db}
 YAML
-curl -fsS "$FAKEKUBE_URL/apis/example.com/v1/backups?fieldSelector=metadata.name%3Dnightly" | grep -q '"every":3600'
+curl -fsS "$FAKEKUBE_URL/apis/example.com/v1/backups?fieldSelector=metadata.name%3Dnightly" | grep -q '"every": 3600'
 echo "curl: ok"

@@ -1,0 +1,145 @@
+"""A server on an ordinary loop, what is sent to it byte by byte, and what it may not leave behind."""
+
+import asyncio
+import functools
+import io
+import os
+import ssl
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp
+import orjson
+
+from fakekube import bootstrap
+from fakekube.chance import SystemChance
+from fakekube.clock import SystemClock
+from fakekube.controlplane import ControlPlane
+from fakekube.core.authentication import TokenAuthenticator, User
+from fakekube.server import HttpServer, listen
+
+Object = dict[str, Any]
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+#: Seconds after which a test that waits for something has failed.
+FUSE = 10.0
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test on a loop of its own; it leaves no task, thread, or open file."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        before = _open_files(), threading.active_count()
+        asyncio.run(_alone(test(*args, **kwargs)))
+        assert (_open_files(), threading.active_count()) == before
+
+    return run
+
+
+async def _alone(work: Coroutine[Any, Any, None]) -> None:
+    """What is still running in the end must end by itself."""
+    async with asyncio.timeout(FUSE * 3):
+        await work
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(left)
+
+
+def _open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def control_plane(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ControlPlane:
+    clock, chance = SystemClock(), SystemChance()
+    core = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
+    return ControlPlane(core, clock, chance, authenticator=TokenAuthenticator(tokens or {}))
+
+
+class Served:
+    """A listening server, and a client of it."""
+
+    def __init__(self, server: HttpServer, session: aiohttp.ClientSession, end: Callable[[], Awaitable[None]]) -> None:
+        self.server, self.session = server, session
+        self.plane, self.url = server.plane, server.url
+        self.end = end
+        """Stop the server, as leaving its context would."""
+
+    @property
+    def revision(self) -> int:
+        return self.plane.core.store.revision
+
+    async def call(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """Code, decoded body, headers. A body that is no bytes is sent as JSON; `_` in header names stands for `-`."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None and not isinstance(body, bytes):
+            body = orjson.dumps(body)
+        if body is not None and "Content-Type" not in sent:
+            sent["Content-Type"] = "application/json"
+        data = io.BytesIO(body) if body is not None else None
+        async with self.session.request(method, self.url + path, data=data, headers=sent) as response:
+            answer = await response.read()
+            json = "json" in response.headers.get("Content-Type", "")
+            return response.status, orjson.loads(answer) if json and answer else answer.decode(), response.headers
+
+    async def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
+        """Code, reason and message of a refusal, which changed nothing."""
+        before = self.revision
+        code, status, _ = await self.call(method, path, body, **headers)
+        assert code >= 400, status
+        assert self.revision == before, "a refusal that wrote"
+        if isinstance(status, str):
+            return code, "", status
+        assert (status["kind"], status["code"]) == ("Status", code)
+        return code, status.get("reason", ""), status["message"]
+
+    async def raw(self, data: bytes, *, half_close: bool = False) -> bytes:
+        """All that the server answers to these bytes until it closes the connection."""
+        reader, writer = await self.dial()
+        try:
+            writer.write(data)
+            if half_close:
+                writer.write_eof()
+            async with asyncio.timeout(FUSE):
+                return await reader.read()
+        finally:
+            await closed(writer)
+
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.server.port)
+
+    async def until(self, fact: Callable[[], object]) -> None:
+        """Wait until something is so, which only the loop can bring about."""
+        async with asyncio.timeout(FUSE):
+            while not fact():  # noqa: ASYNC110
+                await asyncio.sleep(0)  # noqa: TID251 - gives the server a turn; no time passes
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        await writer.wait_closed()
+    except ConnectionError:
+        pass
+
+
+@asynccontextmanager
+async def served(
+    plane: ControlPlane | None = None,
+    *,
+    tls: ssl.SSLContext | None = None,
+    trust: ssl.SSLContext | bool = True,
+    tokens: Mapping[str, User] | None = None,
+    host: str = "127.0.0.1",
+) -> AsyncIterator[Served]:
+    """A server and a client; at the end no watch of it is open."""
+    plane = plane or control_plane(tokens)
+    async with AsyncExitStack() as listening:
+        server = await listening.enter_async_context(listen(plane, host, tls=tls))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+            yield Served(server, session, listening.aclose)
+    assert not plane.watches

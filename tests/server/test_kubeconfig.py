@@ -1,0 +1,64 @@
+"""kubeconfig files, as other programs read them."""
+
+import base64
+import os
+import stat
+
+import pytest
+import yaml
+from kubernetes import client, config
+
+from fakekube import kubeconfig
+
+
+def test_the_official_client_reads_it(tmp_path):
+    path = tmp_path / "kubeconfig"
+    kubeconfig.write(path, "https://127.0.0.1:1", token="secret", ca=b"PEM")
+    found = client.Configuration()
+    config.load_kube_config(str(path), client_configuration=found)
+    assert (found.host, [*found.api_key.values()]) == ("https://127.0.0.1:1", ["Bearer secret"])
+    with open(found.ssl_ca_cert, "rb") as ca:
+        assert ca.read() == b"PEM"
+
+
+def test_what_there_is_nothing_of_is_left_out(tmp_path):
+    content = kubeconfig.content("http://127.0.0.1:1")
+    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1"}
+    assert content["users"][0]["user"] == {}
+    assert content["current-context"] == content["contexts"][0]["name"]
+
+
+def test_bytes_are_in_base64():
+    cluster = kubeconfig.content("https://x", ca=b"PEM")["clusters"][0]["cluster"]
+    assert base64.b64decode(cluster["certificate-authority-data"]) == b"PEM"
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_only_its_owner_may_read_it(tmp_path, before):
+    path = tmp_path / "kubeconfig"
+    if before is not None:
+        path.write_text("something else")
+        os.chmod(path, before)
+    kubeconfig.write(path, "https://x", token="secret")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert yaml.safe_load(path.read_text())["users"][0]["user"] == {"token": "secret"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_stood_there_stays_where_it_cannot_be_written(tmp_path):
+    with pytest.raises(OSError, match="No such file or directory"):
+        kubeconfig.write(tmp_path / "nowhere" / "kubeconfig", "https://x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_a_link(tmp_path):
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    kubeconfig.write(link, "https://x")
+    assert link.is_symlink()
+    assert "https://x" in target.read_text()
+
+
+def test_a_directory_is_not_replaced(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        kubeconfig.write(tmp_path, "https://x")

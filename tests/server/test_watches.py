@@ -1,0 +1,159 @@
+"""Watches over HTTP: streamed line by line, ended cleanly, and forgotten with the client that asked for them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.server.rig import CONFIGMAPS, FUSE, Served, closed, on_a_loop, served
+
+WATCH = f"{CONFIGMAPS}?watch=true"
+
+
+@asynccontextmanager
+async def watching(api: Served, path: str = WATCH) -> AsyncIterator[Any]:
+    """The lines of a watch, as events; `None` when the stream has ended."""
+    async with api.session.get(api.url + path) as response:
+        assert response.status == 200
+
+        async def following() -> Any:
+            async with asyncio.timeout(FUSE):
+                line = await response.content.readline()
+            return orjson.loads(line) if line else None
+
+        yield following
+
+
+def configmap(name: str, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "data": data}
+
+
+@on_a_loop
+async def test_events_come_as_they_happen():
+    async with served() as api, watching(api) as following:
+        seen = []
+        _, created, _ = await api.call("POST", CONFIGMAPS, configmap("a", größe="1"))
+        seen.append(await following())
+        await api.call("PUT", f"{CONFIGMAPS}/a", configmap("a", größe="2"))
+        seen.append(await following())
+        await api.call("DELETE", f"{CONFIGMAPS}/a")
+        seen.append(await following())
+        assert [event["type"] for event in seen] == ["ADDED", "MODIFIED", "DELETED"]
+        assert seen[0]["object"] == created
+        assert seen[1]["object"]["data"] == {"größe": "2"}
+
+
+@on_a_loop
+async def test_what_happened_meanwhile_comes_first():
+    async with served() as api:
+        _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
+        await api.call("POST", CONFIGMAPS, configmap("b"))
+        version = first["metadata"]["resourceVersion"]
+        async with watching(api, f"{WATCH}&resourceVersion={version}") as following:
+            assert (await following())["object"]["metadata"]["name"] == "b"
+
+
+@on_a_loop
+async def test_a_history_that_is_gone():
+    async with served() as api:
+        _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
+        await api.call("POST", CONFIGMAPS, configmap("b"))
+        api.plane.core.store.compact()
+        version = first["metadata"]["resourceVersion"]
+        async with watching(api, f"{WATCH}&resourceVersion={version}") as following:
+            event = await following()
+            assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+            assert await following() is None
+
+
+@on_a_loop
+async def test_a_refused_watch_is_an_answer():
+    async with served() as api:
+        why = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
+        assert await api.refused("GET", f"{WATCH}&resourceVersion=abc") == (500, "", why)
+
+
+@on_a_loop
+async def test_a_watch_ends_when_its_time_is_up():
+    async with served() as api, watching(api, f"{WATCH}&timeoutSeconds=1") as following:
+        assert await following() is None
+
+
+@on_a_loop
+async def test_a_client_of_http_1_0_watches_too():
+    async with served() as api:
+        await api.call("POST", CONFIGMAPS, configmap("a"))
+        answer = await api.raw(f"GET {WATCH}&timeoutSeconds=1 HTTP/1.0\r\n\r\n".encode())
+        head, _, lines = answer.partition(b"\r\n\r\n")
+        assert b"chunked" not in head
+        assert orjson.loads(lines)["type"] == "ADDED"
+
+
+@on_a_loop
+async def test_stopping_ends_open_watches_cleanly():
+    async with served() as api, api.session.get(api.url + WATCH) as response:
+        await api.call("POST", CONFIGMAPS, configmap("a"))
+        await api.end()
+        lines = (await response.read()).splitlines()
+        assert [orjson.loads(line)["type"] for line in lines] == ["ADDED"]
+
+
+@on_a_loop
+async def test_the_connection_outlives_its_watch():
+    """A watch that ends leaves the connection to the next request."""
+    async with served() as api:
+        first = f"GET {WATCH}&timeoutSeconds=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+        answer = await api.raw(first.encode() + b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert b"\r\n0\r\n\r\nHTTP/1.1 200 OK" in answer
+        assert answer.endswith(b"ok")
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+@on_a_loop
+async def test_a_client_that_vanishes_is_forgotten(how):
+    async with served() as api:
+        reader, writer = await api.dial()
+        writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        await api.until(lambda: api.plane.watches)
+        if how == "abort":
+            writer.transport.abort()
+        await closed(writer)
+        await api.until(lambda: not api.plane.watches)
+        assert (await api.call("POST", CONFIGMAPS, configmap("a")))[0] == 201
+
+
+@on_a_loop
+async def test_a_client_that_does_not_read_holds_nobody_up():
+    async with served() as api:
+        _, writer = await api.dial()
+        writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await api.until(lambda: api.plane.watches)
+        async with watching(api) as following:
+            for i in range(30):
+                await api.call("POST", CONFIGMAPS, configmap(f"a{i}", text="x" * 500_000))
+                assert (await following())["object"]["metadata"]["name"] == f"a{i}"
+        server_ends = asyncio.get_running_loop().time()
+    # the slow client's watch is cut once its time to say goodbye is over
+    assert asyncio.get_running_loop().time() - server_ends < FUSE
+    writer.transport.abort()
+    await closed(writer)
+
+
+@on_a_loop
+async def test_many_watchers_are_told_the_same():
+    async with served() as api:
+        async with asyncio.TaskGroup() as group:
+
+            async def first_event() -> bytes:
+                async with api.session.get(api.url + WATCH) as response:
+                    return await response.content.readline()
+
+            tasks = [group.create_task(first_event()) for _ in range(50)]
+            await api.until(lambda: len(api.plane.watches) == 50)
+            await api.call("POST", CONFIGMAPS, configmap("a"))
+        assert len({task.result() for task in tasks}) == 1
+        await api.until(lambda: not api.plane.watches)
