@@ -54,6 +54,11 @@ def too_long(limit: int) -> str:
     return f"must be no more than {limit} characters"
 
 
+def too_many_bytes(limit: int) -> str:
+    """`validate/content.MaxLenError`, which label keys and values go by."""
+    return f"must be no more than {limit} bytes"
+
+
 def _masked(name: str, prefix: bool) -> str:
     """A generateName may end in a dash: something will follow it (`maskTrailingDash`)."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
@@ -102,7 +107,7 @@ def qualified_name_problems(value: str) -> list[str]:
     parts = value.split("/")
     problems: list[str] = []
     if len(parts) > 2:
-        message = "a qualified name " + regex_message(
+        message = "a valid label key " + regex_message(
             QUALIFIED_NAME_MESSAGE, QUALIFIED_NAME, "MyName", "my.name", "123-abc"
         )
         return [message + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
@@ -111,12 +116,13 @@ def qualified_name_problems(value: str) -> list[str]:
         if not prefix:
             problems.append("prefix part must be non-empty")
         else:
-            problems += ["prefix part " + one for one in dns_subdomain_problems(prefix)]
+            said = (one.replace(too_long(253), too_many_bytes(253)) for one in dns_subdomain_problems(prefix))
+            problems += ["prefix part " + one for one in said]
     name = parts[-1]
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > 63:
-        problems.append("name part " + too_long(63))
+        problems.append("name part " + too_many_bytes(63))
     if not _qualified_name.fullmatch(name):
         text = regex_message(QUALIFIED_NAME_MESSAGE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")
         problems.append("name part " + text)
@@ -124,7 +130,7 @@ def qualified_name_problems(value: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    problems = ["must be no more than 63 bytes"] if len(value) > 63 else []
+    problems = [too_many_bytes(63)] if len(value) > 63 else []
     if not _label_value.fullmatch(value):
         problems.append(regex_message(LABEL_VALUE_MESSAGE, LABEL_VALUE, "MyValue", "my_value", "12345"))
     return problems

@@ -115,12 +115,16 @@ def go_quote(text: str) -> str:
     return "".join(out)
 
 
+def _detailed(message: str, detail: str) -> str:
+    return f"{message}: {detail}" if detail else message
+
+
 def field_invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {quoted(value)}: {detail}" if detail else "")
+    return FieldError(field, "FieldValueInvalid", _detailed(f"Invalid value: {quoted(value)}", detail))
 
 
 def field_required(field: str, detail: str = "") -> FieldError:
-    return FieldError(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+    return FieldError(field, "FieldValueRequired", _detailed("Required value", detail))
 
 
 def field_forbidden(field: str, detail: str) -> FieldError:
@@ -129,6 +133,14 @@ def field_forbidden(field: str, detail: str) -> FieldError:
 
 def field_duplicate(field: str, value: Any) -> FieldError:
     return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
+
+
+def field_not_found(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueNotFound", f"Not found: {quoted(value)}")
+
+
+def field_too_many(field: str, count: int, limit: int) -> FieldError:
+    return FieldError(field, "FieldValueTooMany", f"Too many: {count}: must have at most {limit} items")
 
 
 def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:

@@ -83,12 +83,12 @@ def test_prefixes_of_generated_names_may_end_in_a_dash(check, prefix, problems):
         ("/app", ["prefix part must be non-empty"]),
         ("example.com/", ["name part must be non-empty", NAME_PART]),
         ("Example.com/app", ["prefix part " + SUBDOMAIN]),
-        ("a" * 64, ["name part must be no more than 63 characters"]),
+        ("a" * 64, ["name part must be no more than 63 bytes"]),
         ("-", [NAME_PART]),
         (
             "a/b/c",
             [
-                "a qualified name "
+                "a valid label key "
                 + NAME_PART.removeprefix("name part ")
                 + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             ],

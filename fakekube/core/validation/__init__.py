@@ -1,0 +1,1 @@
+"""What the server refuses in the kinds it has built in, in its own words (kubernetes `pkg/apis/*/validation`)."""
