@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from controllerlib.client import Client
 from controllerlib.core.names import Object
+from controllerlib.createorupdate import Mutate, OperationResult, create_or_patch, create_or_update
 
 T = TypeVar("T")
 
@@ -57,6 +58,14 @@ class BlockingClient:
     def delete_collection(self, api_version: str, kind: str, namespace: str | None = None, **options: Any) -> Object:
         """See Client.delete_collection."""
         return self._wait(self._client.delete_collection(api_version, kind, namespace, **options))
+
+    def create_or_update(self, obj: Object, mutate: Mutate) -> OperationResult:
+        """See createorupdate.create_or_update; `mutate` runs on the loop and must not block."""
+        return self._wait(create_or_update(self._client, obj, mutate))
+
+    def create_or_patch(self, obj: Object, mutate: Mutate) -> OperationResult:
+        """See createorupdate.create_or_patch; `mutate` runs on the loop and must not block."""
+        return self._wait(create_or_patch(self._client, obj, mutate))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if asyncio._get_running_loop() is not None:

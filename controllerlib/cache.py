@@ -95,7 +95,7 @@ class Cache:
         informer = await self._informer(api_version, kind, form)
         where = namespace or "" if informer.resource.namespaced else ""
         key = f"{where}/{name}" if where else name
-        for held, shared in informer.holding(where).items():
+        for held, shared in informer.holding(where, name).items():
             obj = shared.indexer.get_by_key(key)
             if obj is not None:
                 found: Object = obj if _is_shared(informer, held, share) else copy_json(obj)

@@ -23,10 +23,11 @@ Form = Literal["structured", "unstructured", "metadata"]
 
 
 class UnknownNamespace(LookupError):
-    """The cache does not hold that namespace."""
+    """The cache does not hold that namespace; without a name it was a list that asked for it."""
 
-    def __init__(self, namespace: str) -> None:
-        super().__init__(f"unable to get: {namespace} because of unknown namespace for the cache")
+    def __init__(self, namespace: str, name: str = "") -> None:
+        asked = f"get: {namespace}/{name}" if name else f"list: {namespace}"
+        super().__init__(f"unable to {asked} because of unknown namespace for the cache")
 
 
 class NotCached(LookupError):
@@ -91,15 +92,15 @@ class CacheInformer:
         for informer in self.informers.values():
             await informer.synced.wait()
 
-    def holding(self, namespace: str) -> Mapping[str, SharedInformer]:
-        """The informers that know `namespace` ("": all of them); raises UnknownNamespace."""
+    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedInformer]:
+        """The informers that know `namespace` ("": all of them), and `name` there; raises UnknownNamespace."""
         if not namespace or not self.resource.namespaced:
             return self.informers
         if namespace in self.informers:
             return {namespace: self.informers[namespace]}
         if ALL_NAMESPACES in self.informers:
             return {ALL_NAMESPACES: self.informers[ALL_NAMESPACES]}
-        raise UnknownNamespace(namespace)
+        raise UnknownNamespace(namespace, name)
 
 
 Key = tuple[str, str, Form]

@@ -12,7 +12,8 @@ class AlreadyOwned(Exception):
     """Another controller owns the object."""
 
     def __init__(self, obj: ObjectName, owner: Mapping[str, Any]) -> None:
-        super().__init__(f"Object {obj} is already owned by another {owner.get('kind')} controller {owner.get('name')}")
+        whose = f"{owner.get('kind')} controller {owner.get('name')}"
+        super().__init__(f"Object {obj.namespace}/{obj.name} is already owned by another {whose}")
         self.owner = owner
 
 
@@ -73,7 +74,9 @@ def _check_namespaces(owner: Mapping[str, Any], obj: Mapping[str, Any]) -> None:
     if over and not under:
         raise ValueError(f"cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {over}")
     if over and over != under:
-        raise ValueError(f"cross-namespace owner references are disallowed, owner's namespace {over}, obj's {under}")
+        raise ValueError(
+            f"cross-namespace owner references are disallowed, owner's namespace {over}, obj's namespace {under}"
+        )
 
 
 def _with_references(obj: Object, references: Sequence[Mapping[str, Any]]) -> Object:
@@ -116,21 +119,31 @@ def set_owner_reference(owner: Mapping[str, Any], obj: Object, *, block_owner_de
 
 def remove_owner_reference(owner: Mapping[str, Any], obj: Object) -> Object:
     """`obj` without the reference to `owner`; raises NotOwned."""
-    references, gone = _references(obj), _reference(owner)
+    references = _references(obj)
     if not references:
-        raise NotOwned(f"{(obj.get('metadata') or {}).get('name')} does not have any owner references")
-    left = [reference for reference in references if not _is_same(reference, gone)]
-    if len(left) == len(references):
-        raise NotOwned(f"{(obj.get('metadata') or {}).get('name')} does not have an owner reference for {gone['name']}")
-    return _with_references(obj, left)
+        raise NotOwned(f"{obj.get('kind')} does not have any owner references")
+    index = _index_of(owner, references)
+    if index is None:
+        raise NotOwned(f"{obj.get('kind')} does not have an owner reference for {owner.get('kind')}")
+    return _with_references(obj, [*references[:index], *references[index + 1 :]])
 
 
 def remove_controller_reference(owner: Mapping[str, Any], obj: Object) -> Object:
     """`obj` without the reference to `owner`, which must be its controller; raises NotOwned."""
-    present = controller_of(obj)
-    if present is None or not _is_same(present, _reference(owner)):
-        raise NotOwned(f"{(owner.get('metadata') or {}).get('name')} is not the controller reference")
-    return remove_owner_reference(owner, obj)
+    kind, references = obj.get("kind"), _references(obj)
+    if not has_controller_reference(obj):
+        raise NotOwned(f"{kind} does not have a owner reference with controller equals true")
+    index = _index_of(owner, references)
+    if index is None:
+        raise NotOwned(f"{kind} does not have an controller reference for {owner.get('kind')}")
+    if not references[index].get("controller"):
+        raise NotOwned(f"{owner.get('kind')} owner is not the controller reference for {kind}")
+    return _with_references(obj, [*references[:index], *references[index + 1 :]])
+
+
+def _index_of(owner: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> int | None:
+    wanted = _reference(owner)
+    return next((index for index, present in enumerate(references) if _is_same(present, wanted)), None)
 
 
 def controller_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -185,9 +185,9 @@ async def test_ca_08_two_namespaces() -> None:
         cached.put("x", namespace)
     cached.api.put(*NODE, "n")
     await cached.run()
-    with pytest.raises(UnknownNamespace, match="unable to get: c because of unknown namespace for the cache"):
+    with pytest.raises(UnknownNamespace, match="unable to get: c/x because of unknown namespace for the cache"):
         await cached.cache.get(*POD, "x", "c")
-    with pytest.raises(UnknownNamespace):
+    with pytest.raises(UnknownNamespace, match="unable to list: c because of unknown namespace for the cache"):
         await cached.cache.list(*POD, "c")
     assert await cached.names() == ["a/x", "b/x"]
     assert await cached.names("b") == ["b/x"]
