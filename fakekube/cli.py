@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from fakekube.clock import SystemClock
 from fakekube.controlplane import ControlPlane
 from fakekube.core.apiserver import AUTHORIZERS
 from fakekube.core.authentication import TokenAuthenticator, User, parse_token_file
-from fakekube.server import HttpServer, listen
+from fakekube.server import EVERY_ADDRESS, HttpServer, listen
 from fakekube.transport import DirectTransport
 
 
@@ -87,26 +88,38 @@ async def _running(options: Options) -> AsyncIterator[Running]:
     except manifests.ManifestError as error:
         raise click.ClickException(f"--manifests {error}") from None
     authority = Authority() if options.tls else None
-    names = ("localhost", "127.0.0.1", "::1", options.bind_address)
-    tls = authority.server_context(names) if authority else None
-    try:
-        async with listen(plane, options.bind_address, options.port, tls=tls) as server:
-            ca = authority.certificate if authority else None
-            running = Running(server, ca, tokens, loaded)
-            if options.kubeconfig:
-                _write_kubeconfig(options.kubeconfig, running)
-            yield running
-    except OSError as error:
-        raise click.ClickException(
-            f"cannot listen on {options.bind_address}:{options.port}: {error.strerror or error}"
-        ) from None
+    tls = authority.server_context(_names(options.bind_address)) if authority else None
+    async with AsyncExitStack() as listening:
+        try:
+            server = await listening.enter_async_context(listen(plane, options.bind_address, options.port, tls=tls))
+        except OSError as error:
+            raise click.ClickException(
+                f"cannot listen on {options.bind_address}:{options.port}: {_reason(error)}"
+            ) from None
+        running = Running(server, authority.certificate if authority else None, tokens, loaded)
+        if options.kubeconfig:
+            _write_kubeconfig(options.kubeconfig, running)
+        yield running
+
+
+def _names(bind_address: str) -> Sequence[str]:
+    """What clients may call the server, and its certificate therefore names."""
+    names = ["localhost", "127.0.0.1", "::1", bind_address]
+    if bind_address in EVERY_ADDRESS:
+        names[3:] = [socket.gethostname()]
+    return names
+
+
+def _reason(error: OSError) -> str:
+    """What the operating system says of an error (asyncio adds to it)."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)
 
 
 def _write_kubeconfig(path: Path, running: Running) -> None:
     try:
         kubeconfig.write(path, running.server.url, token=running.token, ca=running.ca)
     except OSError as error:
-        raise click.ClickException(f"--kubeconfig {path}: {error.strerror}") from None
+        raise click.ClickException(f"--kubeconfig {path}: {_reason(error)}") from None
 
 
 def _server_options(command: click.decorators.FC) -> click.decorators.FC:
@@ -217,6 +230,7 @@ def run(
 
 
 async def _run(options: Options, command: Sequence[str]) -> int:
+    signals = _Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
         async with _running(options) as running:
             path = Path(folder, "kubeconfig")
@@ -227,17 +241,39 @@ async def _run(options: Options, command: Sequence[str]) -> int:
             except FileNotFoundError:
                 click.echo(f"fakekube run: {command[0]}: command not found", err=True)
                 return 127
-            except PermissionError:
-                click.echo(f"fakekube run: {command[0]}: permission denied", err=True)
+            except OSError as error:
+                click.echo(f"fakekube run: {command[0]}: {_reason(error).lower()}", err=True)
                 return 126
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, _pass_on, process, number)
+            signals.go_to(process)
             status = await process.wait()
             return 128 - status if status < 0 else status
 
 
-def _pass_on(process: asyncio.subprocess.Process, number: int) -> None:
-    """A signal to us is meant for the command; when it ends, so do we."""
-    if process.returncode is None:
-        process.send_signal(number)
+class _Signals:
+    """A signal to us is meant for the command: it is passed on, also one that came before there was a command."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._early: list[signal.Signals] = []
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._came, number)
+
+    def go_to(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        for number in self._early:
+            self._came(number)
+
+    def _came(self, number: signal.Signals) -> None:
+        if self._process is None:
+            self._early.append(number)
+        elif self._process.returncode is None and not (number == signal.SIGINT and _at_terminal()):
+            self._process.send_signal(number)
+
+
+def _at_terminal() -> bool:
+    """Whether Ctrl-C comes from a terminal, which tells the command itself."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False

@@ -41,8 +41,8 @@ _log = logging.getLogger(f"{__name__}.http")
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 
-#: Where one that listens on every address is reached.
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+#: Addresses that mean all of a machine's, and where one that listens on them is reached from this machine.
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class HttpServer:
@@ -59,7 +59,7 @@ class HttpServer:
     @property
     def address(self) -> str:
         """Host and port; of a server on all of a machine's addresses, its loopback address."""
-        host = _LOOPBACK.get(self.host, self.host)
+        host = EVERY_ADDRESS.get(self.host, self.host)
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     def __repr__(self) -> str:

@@ -1,0 +1,94 @@
+"""The command line as a process of its own."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+FAKEKUBE = (sys.executable, "-m", "fakekube")
+
+#: Real seconds after which a command that should have answered has failed.
+FUSE = 60
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An environment in which temporary files are seen in `folder`, and nothing of the user's is."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG")}
+    return {**kept, "TMPDIR": str(folder), "HOME": str(folder)}
+
+
+def fakekube(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    command = [*FAKEKUBE, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=FUSE, check=False, env=environment(folder), cwd=folder
+    )
+
+
+class Started:
+    """A command that runs, and the lines that it says."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+
+    def line(self) -> str:
+        return self._lines.get(timeout=FUSE)
+
+    def lines_to(self, last: str) -> Sequence[str]:
+        found = [self.line()]
+        while found[-1] != last:
+            found.append(self.line())
+        return found
+
+    def end(self, number: signal.Signals) -> tuple[int, Sequence[str]]:
+        """Send a signal; the exit status, and what was said after it."""
+        self.process.send_signal(number)
+        status = self.process.wait(FUSE)
+        self._reader.join()
+        said = []
+        while not self._lines.empty():
+            said.append(self._lines.get())
+        return status, said
+
+
+@contextmanager
+def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
+    """A command that runs until it is ended; its errors stand between its other lines."""
+    with subprocess.Popen(
+        [*FAKEKUBE, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=environment(folder),
+        cwd=folder,
+    ) as process:
+        command = Started(process)
+        try:
+            yield command
+        finally:
+            process.kill()
+            process.wait()
+            command._reader.join()
+
+
+READY = "  Ctrl-C stops it"
+
+
+def url_of(lines: Sequence[str]) -> str:
+    """The address in what `serve` says at first."""
+    assert lines[0].startswith("fakekube serves the Kubernetes API v1.")
+    return lines[0].rpartition(" at ")[2]

@@ -1,0 +1,157 @@
+"""`fakekube run`: a server for one command."""
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from tests.cli.commands import fakekube, started
+
+#: What a command sees of its server.
+LOOK = """
+import json, os, stat, urllib.request, yaml
+path = os.environ["KUBECONFIG"]
+server = yaml.safe_load(open(path))["clusters"][0]["cluster"]["server"]
+with urllib.request.urlopen(server + "/api/v1/namespaces/default/configmaps") as answer:
+    names = [item["metadata"]["name"] for item in json.load(answer)["items"]]
+print(json.dumps([path, oct(os.stat(path).st_mode)[-3:], server, os.environ["FAKEKUBE_URL"], names]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where a command runs, and where its temporary files would be."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def python(code):
+    return (sys.executable, "-c", code)
+
+
+def test_the_command_finds_its_server(folder, tmp_path):
+    manifest = tmp_path / "a.yaml"
+    manifest.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+    done = fakekube("run", "--manifests", manifest, "--", *python(LOOK), folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    path, mode, server, url, names = json.loads(done.stdout)
+    assert (mode, server, names) == ("600", url, ["a"])
+    assert not os.path.exists(path)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (["true"], 0),
+        (["sh", "-c", "exit 3"], 3),
+        (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
+        (["sh", "-c", "test -z \"$1\"", "sh", "--option"], 1),
+    ],
+)  # fmt: skip
+def test_its_status_is_the_commands(folder, command, status):
+    done = fakekube("run", "--", *command, folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+    assert list(folder.iterdir()) == []
+
+
+def test_options_of_the_command_are_the_commands(folder):
+    done = fakekube("run", "--", "echo", "--tls", "-h", folder=folder)
+    assert (done.returncode, done.stdout) == (0, "--tls -h\n")
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "status", "message"),
+    [
+        (None, "", 127, "command not found"),
+        (0o644, "", 126, "permission denied"),
+        (0o755, "\0\1\2", 126, "exec format error"),
+    ],
+)
+def test_a_command_that_cannot_be_run(folder, tmp_path, mode, text, status, message):
+    command = tmp_path / "command"
+    if mode is not None:
+        command.write_text(text)
+        command.chmod(mode)
+    done = fakekube("run", "--", command, folder=folder)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr == f"fakekube run: {command}: {message}\n"
+    assert list(folder.iterdir()) == []
+
+
+#: A command that says what it is told, and ends at the second signal.
+LISTENING = """
+import signal, sys, time
+def told(number, frame):
+    print(signal.Signals(number).name, flush=True)
+    sys.exit(7)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, told)
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_go_to_the_command(folder, number):
+    with started("run", "--", *python(LISTENING), folder=folder) as command:
+        assert command.line() == "ready"
+        assert command.end(number) == (7, [number.name])
+    assert list(folder.iterdir()) == []
+
+
+def test_a_server_that_cannot_be_made_runs_nothing(folder):
+    done = fakekube("run", "--manifests", "nowhere", "--", "echo", "ran", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: --manifests nowhere: no such file or directory\n"
+
+
+def test_https_with_a_token(folder, tmp_path):
+    (tmp_path / "tokens.csv").write_text('secret,admin,1,"system:masters"\n')
+    code = """
+from kubernetes import client, config
+config.load_kube_config()
+print(len(client.CoreV1Api().list_namespace().items) > 0, client.Configuration.get_default_copy().host[:8])
+"""
+    options = ("--tls", "--authorization-mode", "RBAC", "--token-auth-file", tmp_path / "tokens.csv")
+    done = fakekube("run", *options, "--", *python(code), folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True https://\n", "")
+
+
+def test_a_terminals_interrupt_reaches_the_command_once(folder):
+    """Ctrl-C at a terminal goes to both: then it is not passed on."""
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        os.chdir(folder)
+        os.environ["TMPDIR"] = str(folder)
+        os.execv(sys.executable, [sys.executable, "-m", "fakekube", "run", "--", *python(COUNTING)])
+    try:
+        said = b""
+        while b"ready" not in said:
+            said += os.read(terminal, 1024)
+        os.write(terminal, b"\x03")
+        while b"interrupts" not in said:
+            said += os.read(terminal, 1024)
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(terminal)
+    assert b"1 interrupts" in said
+    assert os.waitstatus_to_exitcode(status) == 5
+    assert list(folder.iterdir()) == []
+
+
+COUNTING = """
+import signal, sys, time
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+print("ready", flush=True)
+signal.pause()
+deadline = time.monotonic() + 0.5
+while (left := deadline - time.monotonic()) > 0:
+    time.sleep(left)
+print(len(seen), "interrupts", flush=True)
+sys.exit(5)
+"""

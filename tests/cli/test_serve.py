@@ -1,0 +1,223 @@
+"""`fakekube serve`."""
+
+import base64
+import contextlib
+import json
+import signal
+import socket
+import ssl
+import stat
+import urllib.error
+import urllib.request
+
+import pytest
+import yaml
+
+from tests.cli.commands import FUSE, READY, fakekube, started, url_of
+
+TOKENS = 'alice-token,alice,1,dev\nadmin-token,admin,2,"system:masters,ops"\n'
+
+MANIFEST = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: made}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: made}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where a command runs, and where its temporary files would be."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def get(url, *, token="", trust=None):
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    with urllib.request.urlopen(request, context=trust, timeout=FUSE) as answer:
+        return json.load(answer)
+
+
+def kubeconfig_of(path):
+    """Address, token and trust of a kubeconfig."""
+    content = yaml.safe_load(path.read_text())
+    cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+    trust = None
+    if ca := cluster.get("certificate-authority-data"):
+        trust = ssl.create_default_context(cadata=base64.b64decode(ca).decode())
+    return cluster["server"], user.get("token", ""), trust
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal(folder, number):
+    with started("serve", "--port", "0", folder=folder) as server:
+        said = server.lines_to(READY)
+        url = url_of(said)
+        assert url.startswith("http://127.0.0.1:")
+        assert said[1:-1] == [f"  kubectl --server {url} get namespaces"]
+        assert get(f"{url}/version")["minor"] == "36"
+        with urllib.request.urlopen(f"{url}/api/v1/namespaces?watch=1", timeout=FUSE) as watch:
+            assert json.loads(watch.readline())["type"] == "ADDED"
+            assert server.end(number) == (0, ["stopping"])
+            assert all(json.loads(line)["type"] == "ADDED" for line in watch)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_port_that_was_asked_for(folder):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    with started("serve", "--port", str(port), folder=folder) as server:
+        assert url_of(server.lines_to(READY)) == f"http://127.0.0.1:{port}"
+
+
+def test_a_port_in_use(folder):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        done = fakekube("serve", "--port", str(port), folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_an_address_that_is_not_here(folder):
+    done = fakekube("serve", "--port", "0", "--bind-address", "203.0.113.7", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: cannot listen on 203.0.113.7:0: Cannot assign requested address\n"
+
+
+def test_every_address_is_warned_about(folder):
+    with started("serve", "--port", "0", "--bind-address", "0.0.0.0", folder=folder) as server:
+        said = server.lines_to(READY)
+        assert "  warning: everybody who reaches this address may do everything" in said
+        assert get(f"{url_of(said)}/version")["minor"] == "36"
+
+
+def test_kubeconfig_and_manifests(folder):
+    (folder / "manifests").mkdir()
+    (folder / "manifests" / "a.yaml").write_text(MANIFEST)
+    with started("serve", "--port", "0", "--manifests", "manifests", "--kubeconfig", "kc", folder=folder) as server:
+        said = server.lines_to(READY)
+        url = url_of(said)
+        assert said[1:-1] == [
+            "  loaded 2 objects from manifests",
+            "  kubectl --kubeconfig kc get namespaces",
+        ]
+        assert stat.S_IMODE((folder / "kc").stat().st_mode) == 0o600
+        assert kubeconfig_of(folder / "kc") == (url, "", None)
+        assert get(f"{url}/api/v1/namespaces/made/configmaps/a")["metadata"]["name"] == "a"
+
+
+@pytest.mark.parametrize("mode", ["AlwaysAllow", "RBAC"])
+def test_https_with_a_token(folder, mode):
+    (folder / "tokens.csv").write_text(TOKENS)
+    options = ("--tls", "--token-auth-file", "tokens.csv", "--authorization-mode", mode, "--kubeconfig", "kc")
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        address, token, trust = kubeconfig_of(folder / "kc")
+        assert (address, token) == (url, "admin-token")
+        assert url.startswith("https://127.0.0.1:")
+        assert get(f"{url}/api/v1/namespaces", token=token, trust=trust)["items"]
+        for other, code in (
+            ("nobody", 401),
+            ("alice-token", 403 if mode == "RBAC" else 200),
+            ("", 403 if mode == "RBAC" else 200),
+        ):
+            try:
+                get(f"{url}/api/v1/namespaces", token=other, trust=trust)
+                found = 200
+            except urllib.error.HTTPError as error:
+                found = error.code
+                error.close()
+            assert found == code, other
+
+
+def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
+    with started("serve", "--port", "0", "--tls", folder=folder) as server:
+        assert server.lines_to(READY)[1] == (
+            "  give --kubeconfig FILE to get a kubeconfig with the certificate authority and a token"
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--token-auth-file", "no.csv"], "--token-auth-file no.csv: No such file or directory"),
+        (["--token-auth-file", "."], "--token-auth-file .: Is a directory"),
+        (["--token-auth-file", "empty"], "--token-auth-file empty: the file has no tokens"),
+        (
+            ["--token-auth-file", "short.csv"],
+            "--token-auth-file short.csv: line 2: a token file has at least three columns "
+            "(token, user name, user uid)",
+        ),
+        (
+            ["--authorization-mode", "RBAC"],
+            "--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything",
+        ),
+        (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
+        (["--manifests", "none"], "--manifests none: no manifests here (looked for .yaml, .yml, .json)"),
+        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        (
+            ["--manifests", "unknown.yaml"],
+            "--manifests Thing 'a': the server has no kind 'Thing' in 'nobody.io/v1'",
+        ),
+        (
+            ["--manifests", "invalid.yaml"],
+            "--manifests ConfigMap 'A': ConfigMap \"A\" is invalid: metadata.name: Invalid value: \"A\": ",
+        ),
+        (["--kubeconfig", "nowhere/kc"], "--kubeconfig nowhere/kc: No such file or directory"),
+        (["--kubeconfig", "none"], "--kubeconfig none: Is a directory"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served(folder, options, message):
+    (folder / "empty").write_text("\n")
+    (folder / "short.csv").write_text("token,user,1\ntoken,user\n")
+    (folder / "none").mkdir()
+    (folder / "bad.yaml").write_text("a: 1\n")
+    (folder / "unknown.yaml").write_text("{apiVersion: nobody.io/v1, kind: Thing, metadata: {name: a}}")
+    (folder / "invalid.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}")
+    before = sorted(folder.rglob("*"))
+    done = fakekube("serve", "--port", "0", *options, folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {message}")
+    assert done.stderr.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--port", "70000"], "Invalid value for '--port': 70000 is not in the range 0<=x<=65535."),
+        (["serve", "--port", "http"], "Invalid value for '--port': 'http' is not a valid integer range."),
+        (["serve", "--authorization-mode", "No"], "Invalid value for '--authorization-mode': 'No' is not one of"),
+        (["serve", "--nothing"], "No such option"),
+        (["nothing"], "No such command 'nothing'."),
+        (["run"], "Missing argument 'COMMAND...'."),
+    ],
+)
+def test_what_is_no_use(folder, arguments, message):
+    done = fakekube(*arguments, folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: ")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--help"], ["serve", "run"]),
+        (["--version"], ["version"]),
+        (
+            ["serve", "-h"],
+            ["--port", "--bind-address", "--token-auth-file", "--authorization-mode", "--kubeconfig", "--manifests", "--tls"],
+        ),
+        (["run", "--help"], ["--manifests", "COMMAND", "fakekube run --manifests deploy/ -- ./smoke.sh"]),
+    ],
+)  # fmt: skip
+def test_it_explains_itself(folder, arguments, words):
+    done = fakekube(*arguments, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in words:
+        assert word in done.stdout
