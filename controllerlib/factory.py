@@ -1,6 +1,7 @@
 """One shared informer for each type, and waiting for them (client-go: informers/factory.go, tools/cache)."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -12,6 +13,8 @@ from controllerlib.lister import Lister
 from controllerlib.observer import SILENT, Observer
 from controllerlib.sharedinformer import SharedInformer
 from controllerlib.tasks import Event, Tasks
+
+log = logging.getLogger(__name__)
 
 Type = tuple[str, str]
 
@@ -41,7 +44,7 @@ class Checker(Protocol):
 async def wait_for(
     checkers: Sequence[Checker], *, timeout: float | None = None, clock: Clock | None = None
 ) -> Sequence[str]:
-    """Wait until all are done, at most `timeout` seconds; returns the names of the others, sorted.
+    """Wait until all are done, at most `timeout` seconds; returns (and logs) the names of the others, sorted.
 
     Event-driven; what is done counts even when the waiting was cancelled at the same moment (client-go: WaitFor).
     """
@@ -53,7 +56,10 @@ async def wait_for(
                 await checker.synced.wait()
     except TimeoutError:
         pass
-    return sorted(checker.name for checker in checkers if not checker.synced.is_set())
+    unfinished = sorted(checker.name for checker in checkers if not checker.synced.is_set())
+    if unfinished:
+        log.warning("waited long enough", extra={"unfinished": unfinished})
+    return unfinished
 
 
 async def wait_for_cache_sync(

@@ -226,6 +226,28 @@ def test_e2e_06_resync_of_a_plain_informer(fakekube: FakeKube) -> None:
     assert heard == [("add", 0), *(("update", hours * HOUR) for hours in (10, 20, 30))]
 
 
+@pytest.mark.parametrize(
+    ("predicates", "priorities"),
+    [
+        pytest.param((), [-100, -100], id="PR-08-all"),
+        pytest.param((predicate.generation_changed,), [-100], id="PR-08-generation-changed"),
+    ],
+)
+def test_a_resync_and_predicates(fakekube: FakeKube, predicates: Any, priorities: list[int]) -> None:
+    seen: list[int] = []
+
+    async def reconcile(request: Any) -> None:
+        run = current_run()
+        assert run is not None
+        seen.append(run.priority)
+
+    stock(fakekube, "a")
+    fakekube.start(minding(reconcile, predicates=predicates))
+    fakekube.advance(hours=11)
+    assert seen == priorities
+    assert "resync" in told(fakekube)
+
+
 # --- watches that end --------------------------------------------------------------------------------------------------
 
 
