@@ -12,6 +12,7 @@ from typing import Any
 
 from fakekube.core import crd, nonresource, rbac
 from fakekube.core.allocation import ServiceAllocations
+from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import User
 from fakekube.core.call import Call, Delay, Need, Stamp, Step
 from fakekube.core.discovery import UNSTORED, Catalog
@@ -25,6 +26,7 @@ from fakekube.core.reviews import REVIEWS
 from fakekube.core.schema.builtin import BuiltinSchemas
 from fakekube.core.schema.decode import zero
 from fakekube.core.schema.model import Schema
+from fakekube.core.shape import SHAPES
 from fakekube.core.status import (
     PlainAnswer,
     StatusError,
@@ -36,6 +38,10 @@ from fakekube.core.status import (
 )
 from fakekube.core.store import Change, Entry, Store
 from fakekube.core.strategy import DEFAULT, Strategy
+from fakekube.core.table import printers
+from fakekube.core.table.columns import Printer
+from fakekube.core.table.custom import DEFAULT_COLUMNS
+from fakekube.core.table.custom import printer as custom_printer
 from fakekube.core.verbs import VERBS
 from fakekube.core.verbs.subresources import SUBRESOURCES, unsupported
 from fakekube.core.watch import View
@@ -51,9 +57,6 @@ def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
 
 #: `--authorization-mode` -> who decides.
 AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
-
-#: What a client may want instead of the object itself.
-SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
 @dataclass(slots=True)
@@ -76,7 +79,9 @@ class ApiServer:
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
+    updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
+    _printers: dict[tuple[str, str, str], Printer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.allocations = ServiceAllocations(self.store)
@@ -219,6 +224,17 @@ class ApiServer:
             found = self._views[key] = View(resource.api_version, resource.kind, None)
         return found
 
+    def printer(self, resource: Resource, kind: str = "") -> Printer:
+        """How the resource is shown as a table; `kind` is that of a subresource which speaks another one."""
+        if not resource.custom or kind == "Scale":
+            return printers.builtin(resource.qualified, kind)
+        key = (resource.group, resource.version, resource.plural)
+        if key not in self._printers:
+            definition = self.store.get(crd.COLLECTION, resource.collection)
+            declared = crd.printer_columns(definition.object, resource.version) if definition else ()
+            self._printers[key] = custom_printer(declared or DEFAULT_COLUMNS)
+        return self._printers[key]
+
     def committed(self, change: Change, stamp: Stamp) -> Change:
         """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
         if change.collection == crd.COLLECTION:
@@ -237,7 +253,7 @@ class ApiServer:
     def _definition_changed(self, change: Change, stamp: Stamp) -> None:
         for known in [r for r in self.catalog.resources() if r.custom and r.collection == change.path]:
             self.catalog.remove(known)
-            for made in (self._strategies, self._views, self._apply_schemas):
+            for made in (self._strategies, self._views, self._apply_schemas, self._printers):
                 made.pop((known.group, known.version, known.plural), None)
         entry = change.after
         if entry is None:
@@ -331,19 +347,18 @@ def _check_subresource_route(method: str, info: RequestInfo, resource: Resource)
 
 def check_custom_route(request: Request, info: RequestInfo, resource: Resource) -> RequestInfo:
     """A custom resource's paths, which another handler serves, with refusals of its own."""
-    missing = PlainAnswer(404, "404 page not found\n")
     name = info.parts[1] if len(info.parts) > 1 else ""
     in_namespace = bool(info.namespace)
     if resource.namespaced:
         writing = info.verb not in ("list", "watch")
         if not in_namespace and (name or writing):
-            raise missing
+            raise _nothing_here()
     elif in_namespace:
-        raise missing
+        raise _nothing_here()
     if info.rest:
-        raise missing
+        raise _nothing_here()
     if info.subresource and info.subresource not in resource.subresources:
-        raise missing
+        raise _nothing_here()
     if request.method == "PUT" and not name:
         raise bad_request("name must be provided")
     verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
@@ -352,6 +367,10 @@ def check_custom_route(request: Request, info: RequestInfo, resource: Resource) 
         details: Object = {"group": resource.group, "kind": resource.plural}
         raise StatusError(405, "MethodNotAllowed", why if info.verb else " " + why.lstrip(), details)
     return info
+
+
+def _nothing_here() -> PlainAnswer:
+    return PlainAnswer(404, "404 page not found\n")
 
 
 Answer = Generator[Need, Any, Response]

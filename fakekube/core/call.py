@@ -6,15 +6,16 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakekube.core import shape
 from fakekube.core.allocation import Allocator
 from fakekube.core.authentication import User
 from fakekube.core.negotiation import PLAIN, Representation
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
-from fakekube.core.response import Response, StoredList
+from fakekube.core.response import Body, Response
 from fakekube.core.store import Change, Entry, path_of
 from fakekube.core.strategy import Strategy
-from fakekube.core.watch import View, partial_view
+from fakekube.core.watch import View
 
 if TYPE_CHECKING:
     from fakekube.core.apiserver import ApiServer
@@ -85,17 +86,12 @@ class Call:
 
     @property
     def view(self) -> View:
-        """How objects of this request are shown."""
-        if self.representation.shape.startswith("PartialObjectMetadata"):
-            return partial_view(self.representation.shape_version)
-        return self.server.view(self.resource)
+        """How objects of this request are shown. Raises 400 for a table with options that it has not."""
+        return shape.view(self)
 
-    def listed(self, metadata: Object, entries: Sequence[Entry]) -> StoredList:
+    def listed(self, metadata: Object, entries: Sequence[Entry]) -> Body:
         """A list of the resource's objects, in the shape that the client wants."""
-        if self.representation.shape:
-            kind = "PartialObjectMetadataList"
-            return StoredList(self.view, kind, metadata, entries, named=True, nullable=True)
-        return StoredList(self.view, self.resource.list_kind, metadata, entries, named=self.resource.custom)
+        return shape.listed(self, metadata, entries)
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)

@@ -83,12 +83,15 @@ class WatchEvent:
 class View:
     """How a stored object is shown: with the apiVersion and kind of the version that was asked for, converted to it.
 
-    `convert` is None where what is stored needs nothing but those two; `key` tells views apart.
+    `convert` is None where what is stored needs nothing but those two; `key` tells views apart. `shared`: many watchers
+    have this view, so that lines are kept. `following` is how a watch shows events after its first (None: the same).
     """
 
     api_version: str
     kind: str
     convert: Callable[[Object], Object] | None = None
+    shared: bool = True
+    following: View | None = None
 
     @property
     def key(self) -> Any:
@@ -174,7 +177,14 @@ class Watch:
             return None
         entry = change.departed if type == "DELETED" else change.after
         assert entry is not None
-        return WatchEvent(type, entry, self.view, change.lines)
+        return self.event(type, entry, change.lines)
+
+    def event(self, type: str, entry: Entry, lines: dict[Any, bytes] | None = None) -> WatchEvent:
+        """The next thing to tell the watcher; `lines` is where its encoding may be kept."""
+        view = self.view
+        if view.following is not None:
+            self.view = view.following
+        return WatchEvent(type, entry, view, lines if view.shared else None)
 
     def bookmark(self, *, initial_events_end: bool = False) -> WatchEvent:
         """Where the watch stands, as an event without an object of its own."""
@@ -182,7 +192,7 @@ class Watch:
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         self._bookmarked = self.revision
-        return WatchEvent("BOOKMARK", Entry(self.revision, {"metadata": metadata, **self._empty}), self.view)
+        return self.event("BOOKMARK", Entry(self.revision, {"metadata": metadata, **self._empty}))
 
     @property
     def moved(self) -> bool:

@@ -62,6 +62,11 @@ def openapi_of(crd: Object, version: str) -> Object | None:
     return (version_of(crd, version).get("schema") or {}).get("openAPIV3Schema")
 
 
+def printer_columns(crd: Object, version: str) -> list[Object]:
+    """The columns that a version's table has besides the name."""
+    return version_of(crd, version).get("additionalPrinterColumns") or []
+
+
 def strategy_of(crd: Object, version: str) -> Strategy:
     """The rules for its objects in one version: the fields that selectors may use."""
     paths = [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]

@@ -8,7 +8,7 @@ from fakekube.core.response import Response
 from fakekube.core.selectors import FieldSelector, FieldTerm
 from fakekube.core.status import StatusError, bad_request, expired, too_large_resource_version
 from fakekube.core.verbs.list import selection_of
-from fakekube.core.watch import Selection, Watch, WatchEvent
+from fakekube.core.watch import Selection, Watch
 
 #: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).
 MIN_REQUEST_TIMEOUT = 1800
@@ -70,7 +70,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         found.revision = store.revision
         collection = store.collection(call.resource.collection)
         found.initial = [
-            WatchEvent("ADDED", entry, found.view)
+            found.event("ADDED", entry)
             for path, entry in collection.scan(selection.prefix, "", None)
             if selection.takes(path, entry.object)
         ]

@@ -1,0 +1,68 @@
+"""How long ago something was, in the few characters that a table has (apimachinery `util/duration`)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+UNKNOWN = "<unknown>"
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+#: Go's time.Duration cannot be longer, in seconds (some 292 years); it stays there.
+LONGEST = (2**63 - 1) / 1e9
+
+
+def human_duration(seconds: float) -> str:
+    """About two figures: `5s`, `2m5s`, `3h`, `12d`, `2y30d`. What lies in the future is `<invalid>`."""
+    seconds = int(max(-LONGEST, min(seconds, LONGEST)))
+    if seconds < -1:
+        return "<invalid>"
+    if seconds < 0:
+        return "0s"
+    if seconds < 2 * MINUTE:
+        return f"{seconds}s"
+    for below, large, large_name, small, small_name in _SCALES:
+        if seconds < below:
+            whole, rest = divmod(seconds, large)
+            left = rest // small if small else 0
+            return f"{whole}{large_name}{left}{small_name}" if left else f"{whole}{large_name}"
+    return f"{seconds // (365 * DAY)}y"
+
+
+#: Below so many seconds: the large unit and its letter, the small one and its letter (0: none is shown).
+_SCALES = (
+    (10 * MINUTE, MINUTE, "m", 1, "s"),
+    (3 * HOUR, MINUTE, "m", 0, ""),
+    (8 * HOUR, HOUR, "h", MINUTE, "m"),
+    (48 * HOUR, HOUR, "h", 0, ""),
+    (8 * DAY, DAY, "d", HOUR, "h"),
+    (2 * 365 * DAY, DAY, "d", 0, ""),
+    (8 * 365 * DAY, 365 * DAY, "y", DAY, "d"),
+)
+
+
+def moment(text: str) -> datetime:
+    """A time as the API shows it. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def between(start: str, end: str) -> str:
+    """How long it was from one time to another."""
+    return human_duration((moment(end) - moment(start)).total_seconds())
+
+
+class Ages:
+    """Ages at one moment, `now`: called with a time of the past, or with None where there is none."""
+
+    __slots__ = ("_now",)
+
+    def __init__(self, now: str) -> None:
+        self._now = moment(now)
+
+    def __call__(self, time: str | None) -> str:
+        return human_duration((self._now - moment(time)).total_seconds()) if time else UNKNOWN
+
+    def until(self, time: str | None) -> str:
+        """How long it is to a time of the future."""
+        return human_duration((moment(time) - self._now).total_seconds()) if time else UNKNOWN
