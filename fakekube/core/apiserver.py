@@ -15,6 +15,7 @@ from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import User
 from fakekube.core.call import Call, Delay, Need, Stamp, Step
+from fakekube.core.crd.custom import CustomVersion, compile_versions
 from fakekube.core.discovery import UNSTORED, Catalog
 from fakekube.core.faults import Faults, error_of
 from fakekube.core.kinds import STRATEGIES
@@ -81,6 +82,7 @@ class ApiServer:
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
+    _customs: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
     _printers: dict[tuple[str, str, str], Printer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -182,7 +184,8 @@ class ApiServer:
             found = STRATEGIES.get(resource.qualified, DEFAULT)
             if resource.custom:
                 definition = self.store.get(crd.COLLECTION, resource.collection)
-                found = crd.strategy_of(definition.object, resource.version) if definition else DEFAULT
+                custom = self.custom(resource)
+                found = crd.strategy_of(definition.object, resource.version, custom) if definition else DEFAULT
             self._strategies[key] = found
         return found
 
@@ -210,6 +213,16 @@ class ApiServer:
         openapi = crd.openapi_of(definition.object, resource.version) if definition else None
         return crd.apply_schema(openapi, self.schemas.type("meta.v1.ObjectMeta"))
 
+    def custom(self, resource: Resource) -> CustomVersion:
+        """The version of a definition that a custom resource is of, compiled."""
+        found = self._customs.get(resource.collection)
+        if found is None:
+            definition = self.store.get(crd.COLLECTION, resource.collection)
+            meta = self.schemas.type("meta.v1.ObjectMeta")
+            found = compile_versions(definition.object, meta) if definition else {}
+            self._customs[resource.collection] = found
+        return found[resource.version]
+
     def empty(self, resource: Resource) -> Object:
         """What even an object without anything shows, beside its metadata."""
         schema = self.schema(resource)
@@ -221,7 +234,9 @@ class ApiServer:
         key = (resource.group, resource.version, resource.plural)
         found = self._views.get(key)
         if found is None:
-            found = self._views[key] = View(resource.api_version, resource.kind, None)
+            custom = self.custom(resource) if resource.custom else None
+            convert = None if custom is None or custom.reads_as_stored else custom.read
+            found = self._views[key] = View(resource.api_version, resource.kind, convert)
         return found
 
     def printer(self, resource: Resource, kind: str = "") -> Printer:
@@ -253,6 +268,7 @@ class ApiServer:
     def _definition_changed(self, change: Change, stamp: Stamp) -> None:
         for known in [r for r in self.catalog.resources() if r.custom and r.collection == change.path]:
             self.catalog.remove(known)
+            self._customs.pop(known.collection, None)
             for made in (self._strategies, self._views, self._apply_schemas, self._printers):
                 made.pop((known.group, known.version, known.plural), None)
         entry = change.after

@@ -37,7 +37,7 @@ def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
     schema = call.server.schema(call.resource)
     if schema is None:
         check_shape(call, obj)
-        return without_type(obj)
+        return without_type(call.server.custom(call.resource).decode(obj, unknown))
     draft = without_type(decode(schema, obj, unknown))
     call.strategy.default(draft)
     return draft

@@ -93,6 +93,16 @@ class Call:
         """A list of the resource's objects, in the shape that the client wants."""
         return shape.listed(self, metadata, entries)
 
+    def shown(self, entry: Entry) -> Object:
+        """A stored object in the version of the request."""
+        custom = self.server.custom(self.resource) if self.resource.custom else None
+        return entry.object if custom is None or custom.reads_as_stored else custom.read(entry.object)
+
+    def as_stored(self, obj: Object) -> Object:
+        """An object of the request's version in the version that is stored."""
+        custom = self.server.custom(self.resource) if self.resource.custom else None
+        return obj if custom is None else custom.write(obj)
+
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)
 
@@ -101,10 +111,14 @@ class Call:
         return Allocator(self.server.allocations.current(), self.stamp.fraction, dry_run)
 
     def commit_create(self, path: str, obj: Object) -> Change:
-        return self.server.committed(self.server.store.create(self.resource.collection, path, obj), self.stamp)
+        stored = self.as_stored(obj)
+        return self.server.committed(self.server.store.create(self.resource.collection, path, stored), self.stamp)
 
     def commit_update(self, path: str, before: Entry, obj: Object) -> Change:
-        return self.server.committed(self.server.store.update(self.resource.collection, path, before, obj), self.stamp)
+        stored = self.as_stored(obj)
+        return self.server.committed(
+            self.server.store.update(self.resource.collection, path, before, stored), self.stamp
+        )
 
     def commit_delete(self, path: str, before: Entry) -> Change:
         return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.stamp)

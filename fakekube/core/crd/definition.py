@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.core import names as checks
+from fakekube.core.crd.custom import CustomVersion
 from fakekube.core.resource import Resource, Subresource
 from fakekube.core.status import FieldError, field_invalid, field_not_supported, field_required
 from fakekube.core.strategy import Strategy
@@ -67,11 +68,17 @@ def printer_columns(crd: Object, version: str) -> list[Object]:
     return version_of(crd, version).get("additionalPrinterColumns") or []
 
 
-def strategy_of(crd: Object, version: str) -> Strategy:
-    """The rules for its objects in one version: the fields that selectors may use."""
+def strategy_of(crd: Object, version: str, custom: CustomVersion) -> Strategy:
+    """The rules for its objects in one version: the fields that selectors may use, and what values it takes."""
     paths = [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]
     return Strategy(
-        fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths}, fields_message="label"
+        fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths},
+        fields_message="label",
+        validate=custom.validate,
+        validate_update=custom.validate_update,
+        validate_status_update=custom.validate_status_update,
+        warnings=custom.warnings,
+        update_warnings=custom.update_warnings,
     )
 
 

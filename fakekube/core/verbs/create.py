@@ -47,7 +47,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
             raise _taken(call, named, existing)
     call.warnings += call.strategy.warnings(complete)
     if options.dry_run:
-        entry = Entry(0, complete)
+        entry = Entry(0, call.as_stored(complete))
     else:
         change = call.commit_create(path, complete)
         assert change.after is not None

@@ -41,7 +41,7 @@ def patch(call: Call) -> Step:
         existing = call.stored()
         if existing is None:
             raise not_found(call.resource.qualified, call.info.name)
-        current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **existing.object}
+        current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **call.shown(existing)}
         patched = _apply(call, kind, current)
         obj = _as_object(call, patched, options)
         version = obj["metadata"].get("resourceVersion")

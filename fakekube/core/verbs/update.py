@@ -100,7 +100,7 @@ GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOptions) -> Any:
     """Complete, check and store a changed object. None: while it waited somebody else wrote; start over."""
-    old = existing.object
+    old = call.shown(existing)
     obj = changed(call, obj, old, dry_run=options.dry_run)
     obj = yield from admission.mutate(call, obj, old)
     check_changed(call, obj, old)
@@ -108,14 +108,15 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
     if call.stored() is not existing:
         return None
     if is_finished(obj) and not obj["metadata"].get("finalizers") and old["metadata"].get("deletionTimestamp"):
-        entry = Entry(existing.revision, obj)
+        entry = Entry(existing.revision, call.as_stored(obj))
         if not options.dry_run:
             call.commit_delete(call.path, existing)
         return Response(body=StoredObject(entry, call.view))
     if not call.info.subresource:
         call.warnings += call.strategy.warnings(obj) + call.strategy.update_warnings(obj, old)
-    if obj == old or options.dry_run:
-        entry = existing if obj == old else Entry(existing.revision, obj)
+    stored = call.as_stored(obj)
+    if stored == existing.object or options.dry_run:
+        entry = existing if stored == existing.object else Entry(existing.revision, stored)
         return Response(body=StoredObject(entry, call.view))
     change = call.commit_update(call.path, existing, obj)
     assert change.after is not None

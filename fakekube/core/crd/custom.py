@@ -1,0 +1,221 @@
+"""One version of a definition, compiled: how its objects are read, written and validated
+(`apiextensions-apiserver/pkg/registry/customresource`, `customresource_handler.go`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.core.crd import structural, values
+from fakekube.core.crd.correlation import Correlation
+from fakekube.core.crd.embedded import Malformed, coerce, embedded_errors
+from fakekube.core.crd.listtypes import list_errors
+from fakekube.core.crd.structural import Structural
+from fakekube.core.crd.values import Values
+from fakekube.core.goprint import plain, type_of
+from fakekube.core.schema.decode import WrongType, decode
+from fakekube.core.schema.model import Schema
+from fakekube.core.status import FieldError, field_invalid
+
+Object = dict[str, Any]
+
+#: Errors that tell more than rules over the same value could: with them no rule is run.
+BLOCKING = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+
+UNCHECKED = FieldError(
+    "<nil>",
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation",
+)
+
+
+class CustomVersion:
+    """The rules of one version. `storage`: the version that objects are stored in; itself, where it is that one."""
+
+    def __init__(self, crd: Object, version: Object, meta: Schema, storage: CustomVersion | None) -> None:
+        names = crd["spec"]["names"]
+        self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
+        openapi = (version.get("schema") or {}).get("openAPIV3Schema")
+        self.structural = Structural(openapi) if openapi is not None else None
+        self.values = Values(openapi) if openapi is not None else None
+        self.storage = storage or self
+        #: Whether stored objects may have been written under other schemas than today's.
+        self.changed = (crd["metadata"].get("generation") or 1) > 1
+        self._meta = meta
+        subresources = version.get("subresources") or {}
+        self.has_status = subresources.get("status") is not None
+        self.scale: Object | None = subresources.get("scale")
+
+    # --- forms --------------------------------------------------------------------------------------------------------
+
+    def decode(self, obj: Object, unknown: list[str]) -> Object:
+        """A body as this version has it, with defaults; paths of unknown fields go to `unknown`.
+
+        Raises WrongType.
+        """
+        lost: list[str] = []
+        meta = obj.get("metadata")
+        if meta is not None and not isinstance(meta, dict):
+            from fakekube.core.gojson import type_name
+
+            raise WrongType(f"json: cannot unmarshal {type_name(meta)} into Go value of type v1.ObjectMeta")
+        if meta is not None:
+            meta = decode(self._meta, meta, lost)
+        unknown += [f"metadata.{path}" for path in lost]
+        found = structural.prune(obj, self.structural, unknown)
+        found = structural.prune_nulls(found, self.structural)
+        embedded: list[str] = []
+        try:
+            found = coerce(found, self.structural, self._meta, embedded)
+        except Malformed as problem:
+            raise WrongType(str(problem)) from None
+        unknown += sorted(embedded)
+        if meta is not None:
+            found = {**found, "metadata": meta}
+        return self.defaulted(found)
+
+    def defaulted(self, obj: Object) -> Object:
+        filled: Object = structural.default(obj, self.structural)
+        return filled
+
+    def read(self, stored: Object) -> Object:
+        """A stored object as this version shows it: defaults are those of the storage version."""
+        found = self.storage.defaulted(self.storage.pruned(stored))
+        return found if self.storage is self else self.pruned(found)
+
+    def write(self, obj: Object) -> Object:
+        """An object of this version as it is stored."""
+        return obj if self.storage is self else self.storage.pruned(obj)
+
+    def pruned(self, obj: Object) -> Object:
+        """Without what the schema does not know, and without nulls that it does not allow."""
+        kept: Object = structural.prune_nulls(structural.prune(obj, self.structural, []), self.structural)
+        return kept
+
+    @property
+    def reads_as_stored(self) -> bool:
+        """Stored objects are what this version shows."""
+        return self.storage is self and not self.changed
+
+    # --- validation ---------------------------------------------------------------------------------------------------
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        """Of a new object, its metadata apart."""
+        whole = self.whole(obj)
+        errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors += embedded_errors(whole, self.structural)
+        if self.structural is not None:
+            errors += list_errors(whole, self.structural)
+        return errors
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        """Of a changed object: what was wrong before and did not change is let be (ratcheting)."""
+        whole, before = self.whole(new), self.whole(old)
+        correlated = self._correlated(whole, before)
+        errors = self._value_errors(whole, correlated)
+        errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors += embedded_errors(whole, self.structural)
+        return errors + self._new_list_errors(whole, before)
+
+    def validate_status_update(self, new: Object, old: Object) -> list[FieldError]:
+        whole, before = self.whole(new), self.whole(old)
+        correlated = self._correlated(whole, before)
+        errors: list[FieldError] = []
+        status = self.values.properties.get("status") if self.values is not None else None
+        if status is not None and "status" in whole and not status.accepts(whole["status"]):
+            known = correlated.key("status") if correlated is not None else None
+            errors += values.field_errors(status.check(whole["status"], "", known).problems, "status")
+        errors += self._scale_status_errors(whole)
+        return errors + self._new_list_errors(whole, before)
+
+    def warnings(self, obj: Object) -> list[str]:
+        """Of a new object."""
+        return []
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        """Of a changed object."""
+        return []
+
+    def whole(self, obj: Object) -> Object:
+        """With the apiVersion and kind that a stored object leaves out."""
+        return {"apiVersion": self.api_version, "kind": self.kind, **obj}
+
+    def _correlated(self, new: Object, old: Object) -> Correlation | None:
+        return Correlation(new, old, self.structural) if self.structural is not None else None
+
+    def _value_errors(self, whole: Object, correlated: Correlation | None = None) -> list[FieldError]:
+        if self.values is None or self.values.accepts(whole):
+            return []
+        return values.field_errors(self.values.check(whole, "", correlated).problems)
+
+    def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:
+        if self.structural is None:
+            return []
+        errors = list_errors(whole, self.structural)
+        return errors if errors and not list_errors(before, self.structural) else []
+
+    # --- scale --------------------------------------------------------------------------------------------------------
+
+    def _scale_spec_errors(self, whole: Object) -> list[FieldError]:
+        return replicas_errors(whole, self.scale["specReplicasPath"]) if self.scale else []
+
+    def _scale_status_errors(self, whole: Object) -> list[FieldError]:
+        if not self.scale:
+            return []
+        errors = replicas_errors(whole, self.scale["statusReplicasPath"])
+        selector = self.scale.get("labelSelectorPath")
+        if selector is not None:
+            try:
+                nested(whole, selector, str)
+            except WrongType as problem:
+                errors.append(field_invalid(selector, "", str(problem)))
+        return errors
+
+
+def nested(obj: Object, path: str, kind: type) -> Any:
+    """The value at a simple path; None where there is none. Raises WrongType."""
+    parts = path.lstrip(".").split(".")
+    value: Any = obj
+    for i, part in enumerate(parts):
+        if not isinstance(value, dict):
+            where = ".".join(parts[:i])
+            why = f"{plain(value)} is of the type {type_of(value)}, expected map[string]interface{{}}"
+            raise WrongType(f".{'.'.join(parts)} accessor error: {why}" if where else why)
+        if part not in value:
+            return None
+        value = value[part]
+    if type(value) is not kind:
+        wanted = {int: "int64", str: "string"}[kind]
+        why = f"{plain(value)} is of the type {type_of(value)}, expected {wanted}"
+        raise WrongType(f".{'.'.join(parts)} accessor error: {why}")
+    return value
+
+
+def replicas_errors(obj: Object, path: str) -> list[FieldError]:
+    """A count at a path of the scale subresource."""
+    try:
+        count = nested(obj, path, int) or 0
+    except WrongType as problem:
+        return [field_invalid(path, 0, str(problem))]
+    if count < 0:
+        return [field_invalid(path, count, "should be a non-negative integer")]
+    if count > 2**31 - 1:
+        return [field_invalid(path, count, "should be less than or equal to 2147483647")]
+    return []
+
+
+def compile_versions(crd: Object, meta: Schema) -> dict[str, CustomVersion]:
+    """Every version of a definition."""
+    versions = crd["spec"].get("versions") or ()
+    stored = next((one for one in versions if one.get("storage")), None)
+    storage = CustomVersion(crd, stored, meta, None) if stored is not None else None
+    made = {one["name"]: CustomVersion(crd, one, meta, storage) for one in versions if one is not stored}
+    return {**made, stored["name"]: storage} if stored is not None and storage is not None else made
