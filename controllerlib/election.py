@@ -13,20 +13,24 @@ from typing import Any, Protocol
 from controllerlib.client import Client
 from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
 from controllerlib.core.backoff import jitter
-from controllerlib.core.lease import LeaseRecord, LeaseState, check_durations
+from controllerlib.core.lease import JITTER, LeaseRecord, LeaseState, check_durations
 from controllerlib.core.names import Object
 from controllerlib.errors import is_conflict, is_not_found
+from controllerlib.metrics import Registry
+from controllerlib.record import EventRecorder
 from controllerlib.reflector import ANSWERS
-from controllerlib.tasks import Tasks
+from controllerlib.tasks import Tasks, ended
+from controllerlib.wait import TimedOut, poll
 
 log = logging.getLogger(__name__)
 
-_JITTER = 1.2
 _NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+#: Seconds between tries to release against conflicts; the first one comes at once.
+_RELEASE_PAUSE = 0.01
 
 
 class Lock(Protocol):
-    """Where the record is kept. Raises ApiError or OSError."""
+    """Where the record is kept (client-go: resourcelock.Interface). Raises ApiError or OSError."""
 
     async def get(self) -> LeaseRecord:
         """The record; NotFound when there is none."""
@@ -40,13 +44,33 @@ class Lock(Protocol):
         """Write over what was read or written last; Conflict."""
         ...
 
+    def record_event(self, text: str) -> None:
+        """Tell whoever looks at the lock what happened ("<identity> became leader")."""
+        ...
+
 
 class LeaseLock:
-    """A record in a Lease object."""
+    """A record in a Lease object (client-go: resourcelock.LeaseLock)."""
 
-    def __init__(self, client: Client, name: str, namespace: str, *, labels: Mapping[str, str] | None = None) -> None:
-        """`labels` are added to those the Lease has."""
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        recorder: EventRecorder | None = None,
+        timeout: float | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`labels` are added to those the Lease has. `recorder`: writes events about the Lease; None: nobody does.
+
+        `timeout`: seconds a request may take before it counts as failed (TimeoutError), so that one that hangs does not
+        cost the leadership.
+        """
         self._client, self._name, self._namespace, self._labels = client, name, namespace, dict(labels or {})
+        self._recorder, self._timeout = recorder, timeout
+        self._clock: Clock = clock or SystemClock()
         self._lease: Object | None = None
 
     def __repr__(self) -> str:
@@ -54,22 +78,20 @@ class LeaseLock:
 
     async def get(self) -> LeaseRecord:
         """Read the Lease."""
-        self._lease = await self._client.get("coordination.k8s.io/v1", "Lease", self._name, self._namespace)
+        self._lease = await self._in_time(
+            self._client.get("coordination.k8s.io/v1", "Lease", self._name, self._namespace)
+        )
         return LeaseRecord.of(self._lease)
 
     async def create(self, record: LeaseRecord) -> None:
         """Create the Lease."""
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {
-                "name": self._name,
-                "namespace": self._namespace,
-                **({"labels": self._labels} if self._labels else {}),
-            },
-            "spec": record.spec(),
+        meta = {
+            "name": self._name,
+            "namespace": self._namespace,
+            **({"labels": self._labels} if self._labels else {}),
         }
-        self._lease = await self._client.create(lease)
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": record.spec()}
+        self._lease = await self._in_time(self._client.create(lease))
 
     async def update(self, record: LeaseRecord) -> None:
         """Update the Lease read or written last; RuntimeError when there was none."""
@@ -78,35 +100,71 @@ class LeaseLock:
         meta = self._lease["metadata"]
         if self._labels:
             meta = {**meta, "labels": {**(meta.get("labels") or {}), **self._labels}}
-        lease = {**self._lease, "metadata": meta, "spec": {**(self._lease.get("spec") or {}), **record.spec()}}
-        self._lease = await self._client.update(lease)
+        self._lease = await self._in_time(self._client.update({**self._lease, "metadata": meta, "spec": record.spec()}))
+
+    def record_event(self, text: str) -> None:
+        """An event of type Normal and reason LeaderElection on the Lease."""
+        if self._recorder is not None and self._lease is not None:
+            self._recorder.event(self._lease, "Normal", "LeaderElection", text)
+
+    async def _in_time(self, request: Awaitable[Object]) -> Object:
+        until = None if self._timeout is None else self._clock.monotonic() + self._timeout
+        async with Deadline(self._clock, until):
+            return await request
 
 
-def new_lock(
-    kind: str, client: Client, name: str, namespace: str, *, labels: Mapping[str, str] | None = None
-) -> LeaseLock:
-    """A lock of one of the kinds that client-go had; only "leases" is left (ValueError)."""
+def new_lock(kind: str, client: Client, name: str, namespace: str, **options: Any) -> LeaseLock:
+    """A lock of one of the kinds that client-go had; only "leases" is left (ValueError). `options`: LeaseLock's."""
     if kind == "leases":
-        return LeaseLock(client, name, namespace, labels=labels)
+        return LeaseLock(client, name, namespace, **options)
     if kind in ("endpoints", "configmaps", "endpointsleases", "configmapsleases"):
         raise ValueError(f"{kind} lock is removed, migrate to leases")
     raise ValueError(f"Invalid lock-type {kind}")
 
 
-Callback = Callable[[], Awaitable[None] | None]
-
-
 @dataclass(frozen=True, slots=True)
 class LeaderCallbacks:
-    """What to do. `started` runs while we lead and is cancelled when that ends; `stopped` is called at every end."""
+    """What to do (client-go: LeaderCallbacks).
+
+    `started` runs while we lead and is cancelled when that ends. `stopped` is called at every end, also when we never
+    led. `new_leader` is told whom the lease names whenever that changes, ourselves too. All may be coroutine functions.
+    """
 
     started: Callable[[], Awaitable[None]] | None
-    stopped: Callback | None
-    new_leader: Callable[[str], None] | None = None
+    stopped: Callable[[], Awaitable[None] | None] | None
+    new_leader: Callable[[str], Awaitable[None] | None] | None = None
+
+
+class LeaderHealthz:
+    """A health check that fails when we lead but can no longer renew (client-go: HealthzAdaptor).
+
+    It can be added to a manager before there is an elector: `manager.add_healthz_check(check.name, check)`.
+    """
+
+    name = "leaderElection"
+
+    def __init__(self, tolerance: float = 20.0) -> None:
+        """`tolerance`: seconds beyond the lease's duration within which all is still well."""
+        self._tolerance = tolerance
+        self._elector: LeaderElector | None = None
+
+    def set_leader_election(self, elector: "LeaderElector") -> None:
+        """Look at this elector from now on."""
+        self._elector = elector
+
+    def __call__(self) -> None:
+        """Raise RuntimeError when the lease has run out."""
+        if self._elector is not None:
+            self._elector.check(self._tolerance)
 
 
 class LeaderElector:
-    """One candidate. Durations in seconds; ValueError for those that cannot work, or when something is missing."""
+    """One candidate (client-go: LeaderElector). Durations in seconds.
+
+    Raises ValueError for durations that cannot work (lease > renew > 1.2 * retry), or when something is missing.
+    Differs from client-go where that could let two lead: with `release_on_cancel` what leads is cancelled and has ended
+    before the lease is released, and a lease that somebody else took in between is left alone.
+    """
 
     def __init__(
         self,
@@ -120,36 +178,39 @@ class LeaderElector:
         release_on_cancel: bool = False,
         coordinated: bool = False,
         name: str = "",
+        watch_dog: LeaderHealthz | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
-        on_event: Callable[[str], None] | None = None,
-        on_leading: Callable[[bool], None] | None = None,
+        registry: Registry | None = None,
     ) -> None:
-        """`coordinated`: somebody else decides who leads; this one never makes or takes over a lease.
+        """`lease_duration`: for how long others leave a lease alone that does not change, stored in whole seconds.
+        `renew_deadline`: for how long renewing is tried before leadership counts as lost. `retry_period`: between
+        renewals; candidates ask every 1 to 2.2 times of it.
 
-        `on_event` is told "<identity> became leader" and "... stopped leading", `on_leading` whether we lead.
+        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease.
         """
         check_durations(lease_duration, renew_deadline, retry_period)
         if callbacks.started is None:
-            raise ValueError("callback OnStartedLeading must not be nil")
+            raise ValueError("OnStartedLeading callback must not be nil")
         if callbacks.stopped is None:
-            raise ValueError("callback OnStoppedLeading must not be nil")
+            raise ValueError("OnStoppedLeading callback must not be nil")
         if lock is None:
-            raise ValueError("lock must not be nil")
+            raise ValueError("Lock must not be nil.")
         if not identity:
-            raise ValueError("lock identity is empty")
+            raise ValueError("Lock identity is empty")
         self._lock, self._callbacks, self.name = lock, callbacks, name
         self._lease_duration, self._renew_deadline, self._retry = lease_duration, renew_deadline, retry_period
         self._release, self._coordinated = release_on_cancel, coordinated
         self._clock: Clock = clock or SystemClock()
         self._chance: Chance = chance or SystemChance()
-        self._on_event = on_event or (lambda text: None)
-        self._on_leading = on_leading or (lambda leading: None)
+        self._metrics = _Metrics(registry or Registry(), name)
         self._tries = 0
         self.state = LeaseState(identity, lease_duration)
+        if watch_dog is not None:
+            watch_dog.set_leader_election(self)
 
     def __repr__(self) -> str:
-        return f"<LeaderElector {self.state.identity} leader={self.state.record.holder or '-'}>"
+        return f"<LeaderElector {self.state.identity} leader={self.leader or '-'}>"
 
     def is_leader(self) -> bool:
         """Whether the last record seen names us."""
@@ -157,7 +218,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Who leads, as last seen."""
+        """Who leads, as last seen; "" when nobody was seen to."""
         return self.state.record.holder
 
     def check(self, tolerance: float) -> None:
@@ -166,63 +227,73 @@ class LeaderElector:
             raise RuntimeError(f"failed election to renew leadership on lease {self.name}")
 
     async def run(self) -> None:
-        """Wait to be elected, lead, and return when leadership is lost; cancelled, release it if so configured."""
+        """Wait to be elected, lead, and return when leadership is lost; cancelled, release it if so configured.
+
+        What a callback raises ends it all and is raised.
+        """
         callbacks = self._callbacks
         assert callbacks.started is not None
         assert callbacks.stopped is not None
         try:
-            await self._acquire()
-            self._on_event(f"{self.state.identity} became leader")
-            self._on_leading(True)
             async with Tasks() as tasks:
-                tasks.start(_finished(callbacks.started()), f"leading {self.name}")
+                await self._acquire(tasks)
+                leading = tasks.start(_finished(callbacks.started()), f"leading {self.name}")
                 try:
-                    await self._renew()
+                    await self._renew(tasks)
                 finally:
-                    self._on_leading(False)
-                    self._on_event(f"{self.state.identity} stopped leading")
+                    self._metrics.leading(False)
+                    leading.cancel()
                     if self._release:
+                        await ended(leading)
                         await self._give_up()
-                tasks.cancel()
+                    self._lock.record_event(f"{self.state.identity} stopped leading")
         finally:
             answer = callbacks.stopped()
             if inspect.isawaitable(answer):
                 await answer
 
-    async def _acquire(self) -> None:
-        while not await self._try():
+    async def _acquire(self, tasks: Tasks) -> None:
+        log.info("attempting to acquire leader lease", extra={"lock": str(self._lock)})
+        while True:
+            led = await self._try()
+            self._report(tasks)
+            if led:
+                break
             self._tries += 1
             fraction = self._chance.fraction("leader-election", self.state.identity, self._tries)
-            await sleep(self._clock, jitter(self._retry, _JITTER, fraction))
+            await sleep(self._clock, jitter(self._retry, JITTER, fraction))
+        self._lock.record_event(f"{self.state.identity} became leader")
+        self._metrics.leading(True)
+        log.info("successfully acquired lease", extra={"lock": str(self._lock)})
 
-    async def _renew(self) -> None:
+    async def _renew(self, tasks: Tasks) -> None:
         """Renew for ever; returns when it did not work for the renew deadline."""
         while True:
-            deadline = self._clock.monotonic() + self._renew_deadline
             try:
-                async with Deadline(self._clock, deadline):
-                    while not await self._try():
-                        await sleep(self._clock, self._retry)
-            except TimeoutError:
+                await poll(self._try, self._retry, self._renew_deadline, clock=self._clock)
+            except TimedOut:
+                self._report(tasks)
                 log.info("failed to renew the lease", extra={"lock": str(self._lock)})
                 return
+            self._report(tasks)
             await sleep(self._clock, self._retry)
+
+    def _report(self, tasks: Tasks) -> None:
+        leader, told = self.state.new_leader(), self._callbacks.new_leader
+        if leader is not None and told is not None:
+            tasks.start(_told(told, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
         """One round: take or renew the lease; what goes wrong fails the round."""
         try:
-            led = await (self._follow() if self._coordinated else self._take())
+            return await (self._follow() if self._coordinated else self._take())
         except ANSWERS as error:
             log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
-            led = False
-        leader = self.state.new_leader()
-        if leader is not None and self._callbacks.new_leader is not None:
-            self._callbacks.new_leader(leader)
-        return led
+            return False
 
     async def _take(self) -> bool:
-        state, wall = self.state, _wall(self._clock.now())
-        if state.is_leader() and state.is_valid(self._clock.monotonic()):
+        state, now, wall = self.state, self._clock.monotonic(), _wall(self._clock.now())
+        if state.is_leader() and state.is_valid(now):
             try:
                 return await self._write(state.claim(wall))
             except ANSWERS as error:
@@ -234,49 +305,90 @@ class LeaderElector:
                 raise
             first = state.first(wall)
             await self._lock.create(first)
-            state.see(first, self._clock.monotonic())
+            state.wrote(first, self._clock.monotonic())
             return True
-        state.see(record, self._clock.monotonic())
-        if not state.may_take(self._clock.monotonic()):
+        state.read(record, self._clock.monotonic())
+        if not state.may_take(now):
             return False
+        if state.is_leader():
+            self._metrics.slow_path()
         return await self._write(state.claim(wall))
 
     async def _follow(self) -> bool:
         """Coordinated: only renew what was given to us, and step back when another one is preferred."""
-        state = self.state
-        state.see(await self._lock.get(), self._clock.monotonic())
-        if not state.is_leader() or not state.is_valid(self._clock.monotonic()) or state.record.preferred_holder:
+        state, now, wall = self.state, self._clock.monotonic(), _wall(self._clock.now())
+        state.read(await self._lock.get(), self._clock.monotonic())
+        record = state.coordinated(now, wall)
+        if record is None:
             return False
-        return await self._write(state.claim(_wall(self._clock.now())))
+        self._metrics.slow_path()
+        return await self._write(record)
 
     async def _write(self, record: LeaseRecord) -> bool:
         await self._lock.update(record)
-        self.state.see(record, self._clock.monotonic())
+        self.state.wrote(record, self._clock.monotonic())
         return True
 
     async def _give_up(self) -> None:
         """Leave the lease to the next one; conflicts are tried again within the renew deadline."""
+        pause = 0.0
         try:
             async with Deadline(self._clock, self._clock.monotonic() + self._renew_deadline):
                 while not await self._give_up_once():
-                    await sleep(self._clock, self._retry)
+                    await sleep(self._clock, pause)
+                    pause = _RELEASE_PAUSE
         except (*ANSWERS, TimeoutError) as error:
             log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
 
     async def _give_up_once(self) -> bool:
         state = self.state
-        state.see(await self._lock.get(), self._clock.monotonic())
+        state.read(await self._lock.get(), self._clock.monotonic())
         if not state.is_leader():
             return True
-        record = state.released(_wall(self._clock.now()))
         try:
-            await self._lock.update(record)
+            return await self._write(state.released(_wall(self._clock.now())))
         except ANSWERS as error:
             if is_conflict(error):
                 return False
             raise
-        state.see(record, self._clock.monotonic())
-        return True
+
+
+class _Metrics:
+    """Whether we lead, and how often renewing needed a second look (upstream never registers that second one)."""
+
+    def __init__(self, registry: Registry, name: str) -> None:
+        self._name = name
+        self._leader = registry.family(
+            "leader_election_master_status",
+            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
+            "'name' is the string used to identify the lease. Please make sure to group by name.",
+            "gauge",
+            ("name",),
+        )
+        self._slow = registry.family(
+            "leader_election_slowpath_total",
+            "Total number of slow path exercised in renewing leader leases. "
+            "'name' is the string used to identify the lease. Please make sure to group by name.",
+            "counter",
+            ("name",),
+        )
+        self.leading(False)
+
+    def leading(self, leading: bool) -> None:
+        self._leader.set(float(leading), self._name)
+
+    def slow_path(self) -> None:
+        self._slow.add(self._name)
+
+
+async def _finished(leading: Awaitable[None]) -> None:
+    await leading
+
+
+async def _told(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
+    answer = callback(leader)
+    if inspect.isawaitable(answer):
+        await answer
 
 
 def _wall(moment: datetime) -> str:
@@ -286,10 +398,13 @@ def _wall(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionOptions:
-    """What a manager needs to elect a leader. Durations in seconds.
+    """What a manager needs to elect a leader (controller-runtime: manager.Options.LeaderElection*). In seconds.
 
-    `namespace` "": that of the pod, from its service account (ValueError outside a cluster). `identity` "": host name
-    and a random part. `lock`: another place than a Lease.
+    `name`: of the Lease (LeaderElectionID). `namespace` "": that of the pod, from its service account (ValueError
+    outside a cluster). `identity` "": host name and a random part. `lock`: another place than a Lease. The durations
+    and `release_on_cancel` are LeaderElector's; requests time out after half the renew deadline, at least a second.
+    `resource_lock`: "leases" is the only kind left. `watch_dog`: a health check to tell of the elector.
+    `new_leader` is told whom the lease names.
     """
 
     name: str
@@ -301,12 +416,19 @@ class LeaderElectionOptions:
     release_on_cancel: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     lock: Lock | None = None
+    resource_lock: str = "leases"
+    watch_dog: LeaderHealthz | None = None
+    new_leader: Callable[[str], Awaitable[None] | None] | None = None
 
 
 class Election(Protocol):
     """Waits for leadership, keeps it, and returns when it is lost."""
 
-    async def run(self, manager: Any, lead: Callable[[], Awaitable[None]]) -> None:
+    def prepare(self, manager: Any) -> None:
+        """Called once, before the manager starts anything; raises ValueError when it cannot work."""
+        ...
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Call `lead` once elected; return when leadership is lost. Cancelled, give it up if so configured."""
         ...
 
@@ -315,40 +437,56 @@ class LeaderElection:
     """A manager's election, by a Lease."""
 
     def __init__(self, options: LeaderElectionOptions) -> None:
-        """ValueError without a name."""
+        """ValueError without a name, or for another kind of lock than leases."""
         if not options.name:
             raise ValueError("LeaderElectionID must be configured")
         self._options = options
+        self._lead: Callable[[], Awaitable[None]] | None = None
+        #: there once the manager started
         self.elector: LeaderElector | None = None
 
-    async def run(self, manager: Any, lead: Callable[[], Awaitable[None]]) -> None:
+    def prepare(self, manager: Any) -> None:
         """See Election."""
         options = self._options
         identity = options.identity or _identity(manager.chance, options.name)
-        lock = options.lock or LeaseLock(
-            manager.api_reader, options.name, options.namespace or _own_namespace(), labels=options.labels
-        )
-        gauge = manager.registry.family(
-            "leader_election_master_status", "Whether this process leads, by lease", "gauge", ("name",)
-        )
         self.elector = LeaderElector(
-            lock,
+            options.lock or self._lease(manager, identity),
             identity,
-            LeaderCallbacks(started=lead, stopped=lambda: None),
+            LeaderCallbacks(started=self._started, stopped=lambda: None, new_leader=options.new_leader),
             lease_duration=options.lease_duration,
             renew_deadline=options.renew_deadline,
             retry_period=options.retry_period,
             release_on_cancel=options.release_on_cancel,
             name=options.name,
+            watch_dog=options.watch_dog,
             clock=manager.clock,
             chance=manager.chance,
-            on_leading=lambda leading: gauge.set(float(leading), options.name),
+            registry=manager.registry,
         )
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """See Election; RuntimeError without `prepare`."""
+        if self.elector is None:
+            raise RuntimeError("the election was not prepared")
+        self._lead = lead
         await self.elector.run()
 
+    async def _started(self) -> None:
+        assert self._lead is not None
+        await self._lead()
 
-async def _finished(leading: Awaitable[None]) -> None:
-    await leading
+    def _lease(self, manager: Any, identity: str) -> LeaseLock:
+        options = self._options
+        return new_lock(
+            options.resource_lock,
+            manager.api_reader.having(user_agent=f"{manager.user_agent}/leader-election"),
+            options.name,
+            options.namespace or _own_namespace(),
+            labels=options.labels,
+            recorder=manager.event_recorder_for(identity),
+            timeout=max(1.0, options.renew_deadline / 2),
+            clock=manager.clock,
+        )
 
 
 def _identity(chance: Chance, name: str) -> str:

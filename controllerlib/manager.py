@@ -14,12 +14,14 @@ from controllerlib.core.routing import GROUPS, GroupName, route
 from controllerlib.informer import InformerOptions
 from controllerlib.metrics import Registry
 from controllerlib.observer import SILENT, Observer
+from controllerlib.recorder import Provider
 from controllerlib.runnables import Run, RunnableGroup, Stopping
 from controllerlib.tasks import Event, ended
 from controllerlib.transport import Transport
 from controllerlib.workqueue import Gate
 
 if TYPE_CHECKING:
+    from controllerlib import events, record
     from controllerlib.builder import Builder
     from controllerlib.election import Election
 
@@ -103,6 +105,7 @@ class Manager:
         self.group_kind_concurrency = dict(group_kind_concurrency or {})
         self.graceful_shutdown_timeout = graceful_shutdown_timeout
         self._election = election
+        self._events = Provider(self.api_reader, self.clock, self.chance)
         #: controllers by name
         self.controllers: dict[str, Controller] = {}
         #: names in use
@@ -160,8 +163,16 @@ class Manager:
         """The checks of "healthz" or "readyz"."""
         return dict(self._checks[kind])
 
+    def event_recorder(self, name: str) -> "events.EventRecorder":
+        """Records events.k8s.io/v1 Events, reported by `name` (GetEventRecorder)."""
+        return self._events.recorder(name)
+
+    def event_recorder_for(self, name: str) -> "record.EventRecorder":
+        """Records core/v1 Events from the component `name` (GetEventRecorderFor, deprecated upstream)."""
+        return self._events.core_recorder(name)
+
     def at_end(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` after everything else ended (event broadcasters)."""
+        """Do `work` after everything else ended, but for the events."""
         self._at_end.append(work)
 
     # --- running
@@ -175,6 +186,9 @@ class Manager:
         if self._was_started:
             raise RuntimeError("manager already started")
         self._was_started = True
+        if self._election is not None:
+            self._election.prepare(self)
+        self._events.begin()
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
         starting = loop.create_task(self._start_groups(), name="manager start")
@@ -206,7 +220,7 @@ class Manager:
             await self._lead()
         else:
             self._leading = asyncio.get_running_loop().create_task(
-                self._election.run(self, self._lead), name="leader election"
+                self._election.run(self._lead), name="leader election"
             )
             self._leading.add_done_callback(self._leading_ended)
 
@@ -253,7 +267,7 @@ class Manager:
                 await group.kill()
             stopping.cancel()
             await ended(stopping)
-        await self._end(grace)
+        await self._end(-1.0 if deadline is None else max(0.0, deadline - self.clock.monotonic()))
         return problem
 
     async def _stop_groups(self) -> None:
@@ -267,11 +281,13 @@ class Manager:
             warmup.cancel()
 
     async def _end(self, grace: float) -> None:
+        """Give up leadership, then let the events be written, for `grace` seconds (negative: for ever)."""
         if self._leading is not None and not self._leading.done():
             self._leading.cancel()
             await ended(self._leading)
         for work in self._at_end:
             await work()
+        await self._events.stop(grace)
 
     async def _cache_ready(self) -> None:
         await self.cache.informers.started.wait()

@@ -9,10 +9,16 @@ from typing import Any
 
 from controllerlib.core.names import Object
 
+#: How much longer than the retry period a candidate may wait (client-go: JitterFactor).
+JITTER = 1.2
+
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What a Lease says: who leads, since when, renewed when (RFC 3339), and how often that changed."""
+    """What a Lease says: who leads, since when, renewed when (RFC 3339), and how often that changed.
+
+    `duration` is in whole seconds. `preferred_holder` and `strategy` are those of coordinated election.
+    """
 
     holder: str = ""
     duration: int = 0
@@ -20,6 +26,7 @@ class LeaseRecord:
     renewed: str = ""
     transitions: int = 0
     preferred_holder: str = ""
+    strategy: str = ""
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> "LeaseRecord":
@@ -32,38 +39,46 @@ class LeaseRecord:
             spec.get("renewTime") or "",
             spec.get("leaseTransitions") or 0,
             spec.get("preferredHolder") or "",
+            spec.get("strategy") or "",
         )
 
     def spec(self) -> Object:
         """The spec of the Lease object."""
+        coordinated = {"preferredHolder": self.preferred_holder, "strategy": self.strategy}
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,
             "acquireTime": self.acquired,
             "renewTime": self.renewed,
             "leaseTransitions": self.transitions,
+            **{name: value for name, value in coordinated.items() if value},
         }
 
 
 def check_durations(lease: float, renew: float, retry: float) -> None:
     """Raise ValueError unless lease > renew > 1.2 * retry, all positive (seconds)."""
-    if min(lease, renew, retry) <= 0:
-        raise ValueError("leaseDuration, renewDeadline and retryPeriod must be greater than zero")
     if lease <= renew:
         raise ValueError("leaseDuration must be greater than renewDeadline")
-    if renew <= 1.2 * retry:
+    if renew <= JITTER * retry:
         raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+    for name, seconds in (("leaseDuration", lease), ("renewDeadline", renew), ("retryPeriod", retry)):
+        if seconds < 1e-9:
+            raise ValueError(f"{name} must be greater than zero")
 
 
 @dataclass(slots=True)
 class LeaseState:
-    """What one candidate has seen. Times are monotonic seconds, `wall` is what to write."""
+    """What one candidate has seen of a lease. Times are monotonic seconds, `wall` is the text to write.
+
+    `observed` is when `record` was last seen to change here, be it read or written; None before.
+    """
 
     identity: str
     duration: float
     record: LeaseRecord = field(default_factory=LeaseRecord)
     observed: float | None = None
     reported: str = ""
+    _read: LeaseRecord | None = None
 
     def is_leader(self) -> bool:
         """Whether the last record seen names us."""
@@ -73,10 +88,15 @@ class LeaseState:
         """Whether the lease seen last has not run out, by its own duration counted from when it was seen."""
         return self.observed is not None and self.observed + self.record.duration > now
 
-    def see(self, record: LeaseRecord, now: float) -> None:
-        """Take note of a record read or written; only a change begins a new period."""
-        if self.observed is None or record != self.record:
-            self.record, self.observed = record, now
+    def read(self, record: LeaseRecord, now: float) -> None:
+        """Take note of a record that was read; only one that differs from the last one read begins a new period."""
+        if record != self._read:
+            self._read = record
+            self.wrote(record, now)
+
+    def wrote(self, record: LeaseRecord, now: float) -> None:
+        """Take note of a record that we wrote."""
+        self.record, self.observed = record, now
 
     def may_take(self, now: float) -> bool:
         """Whether the lease is ours, nobody's, or has run out."""
@@ -84,10 +104,19 @@ class LeaseState:
 
     def claim(self, wall: str) -> LeaseRecord:
         """The record to write: renewed if it is ours, else taken over (one transition more)."""
-        seconds = int(self.duration)
+        seconds, seen = int(self.duration), self.record
         if self.is_leader():
-            return replace(self.record, duration=seconds, renewed=wall)
-        return LeaseRecord(self.identity, seconds, wall, wall, self.record.transitions + 1)
+            return LeaseRecord(self.identity, seconds, seen.acquired, wall, seen.transitions)
+        return LeaseRecord(self.identity, seconds, wall, wall, seen.transitions + 1)
+
+    def coordinated(self, now: float, wall: str) -> LeaseRecord | None:
+        """The record to write when somebody else decides who leads: None unless the lease was given to us for now."""
+        seen = self.record
+        if self.observed is None or self.observed + seen.duration < now:
+            return None
+        if not self.is_leader() or seen.preferred_holder:
+            return None
+        return replace(self.claim(wall), strategy=seen.strategy)
 
     def first(self, wall: str) -> LeaseRecord:
         """The record of a lease that does not exist yet."""
