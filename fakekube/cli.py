@@ -37,6 +37,7 @@ class Options:
     kubeconfig: Path | None
     manifests: tuple[Path, ...]
     tls: bool
+    history_window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,9 @@ async def _running(options: Options) -> AsyncIterator[Running]:
             "--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything"
         )
     clock, chance = SystemClock(), SystemChance()
-    core = bootstrap.api_server(clock.now(), chance, authorization_mode=options.authorization_mode)
+    core = bootstrap.api_server(
+        clock.now(), chance, authorization_mode=options.authorization_mode, history_window=options.history_window
+    )
     plane = ControlPlane(core, clock, chance, authenticator=TokenAuthenticator(tokens))
     loaded = 0
     try:
@@ -145,6 +148,13 @@ def _server_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="File or directory of manifests to load at start; may be given several times.",
             ),
             click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority of the server's own."),
+            click.option(
+                "--history-window",
+                default=20_000,
+                show_default=True,
+                type=click.IntRange(1),
+                help="How many changes watches can read back; older ones answer 410 Gone.",
+            ),
         )
     ):
         command = option(command)
@@ -173,9 +183,12 @@ def serve(
     authorization_mode: str,
     manifests: tuple[Path, ...],
     tls: bool,
+    history_window: int,
 ) -> None:
     """Serve the Kubernetes API until interrupted."""
-    options = Options(port, bind_address, token_auth_file, authorization_mode, kubeconfig, manifests, tls)
+    options = Options(
+        port, bind_address, token_auth_file, authorization_mode, kubeconfig, manifests, tls, history_window
+    )
     asyncio.run(_serve(options))
 
 
@@ -219,13 +232,14 @@ def run(
     authorization_mode: str,
     manifests: tuple[Path, ...],
     tls: bool,
+    history_window: int,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND against a fresh server, with KUBECONFIG set, and return its status.
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    options = Options(0, bind_address, token_auth_file, authorization_mode, None, manifests, tls)
+    options = Options(0, bind_address, token_auth_file, authorization_mode, None, manifests, tls, history_window)
     sys.exit(asyncio.run(_run(options, command)))
 
 
