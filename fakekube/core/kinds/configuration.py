@@ -7,30 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.core.strategy import Fields, Strategy
+from fakekube.core.validation.configmaps import (
+    validate_configmap,
+    validate_configmap_update,
+    validate_secret,
+    validate_secret_update,
+)
 
 Object = dict[str, Any]
 
 
-def prepare_secret(obj: Object) -> Object:
+def default_secret(obj: Object) -> None:
     """stringData goes into data, encoded, and is not kept; the type is Opaque where none is given."""
-    obj = _string_data(obj)
-    return obj if obj.get("type") else {**obj, "type": "Opaque"}
-
-
-def prepare_secret_update(new: Object, old: Object) -> Object:
-    new = _string_data(new)
-    return new if new.get("type") else {**new, "type": old.get("type", "Opaque")}
-
-
-def _string_data(obj: Object) -> Object:
-    text = obj.get("stringData")
-    if "stringData" not in obj:
-        return obj
-    kept = {key: value for key, value in obj.items() if key != "stringData"}
+    text = obj.pop("stringData", None)
     if text:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
-        kept["data"] = {**(kept.get("data") or {}), **encoded}
-    return kept
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+    if not obj.get("type"):
+        obj["type"] = "Opaque"
 
 
 def _at(*path: str) -> Callable[[Object], str]:
@@ -66,11 +60,13 @@ def default_claim(obj: Object) -> None:
 EVENT = Strategy(create_on_update=True, fields=EVENT_FIELDS, fields_message="label")
 
 STRATEGIES = {
+    "configmaps": Strategy(validate=validate_configmap, validate_update=validate_configmap_update),
     "secrets": Strategy(
         fields={"type": _at("type")},
         fields_message="label",
-        prepare_create=prepare_secret,
-        prepare_update=prepare_secret_update,
+        default=default_secret,
+        validate=validate_secret,
+        validate_update=validate_secret_update,
     ),
     "events": EVENT,
     "events.events.k8s.io": EVENT,
