@@ -20,6 +20,7 @@ from controllerlib.core.predicate import (
     resource_version_changed,
 )
 from tests.controllerlib.objects import pod
+from tests.controllerlib.rig import BACKUP, Operator, acting
 
 OTHERS: list[Event] = [CreateEvent(pod("a")), DeleteEvent(pod("a")), GenericEvent(pod("a"))]
 
@@ -109,3 +110,22 @@ def test_functions_for_some_events() -> None:
     assert all(Funcs()(event) for event in [*OTHERS, update({}, {})])
     assert not passes(OTHERS[0], [yes, no])
     assert not of_object(lambda obj: True)(CreateEvent(None))
+
+
+@pytest.mark.parametrize(
+    ("predicates", "causes", "priorities"),
+    [
+        pytest.param([generation_changed], ["added"], [-100], id="PR-08-generation-changed"),
+        pytest.param([], ["added", "resync"], [-100, -100], id="PR-08-no-predicates"),
+    ],
+)
+async def test_a_resync_changes_no_generation(
+    predicates: list[Predicate], causes: list[str], priorities: list[int]
+) -> None:
+    operator = Operator(sync_period=100.0)
+    operator.api.put(*BACKUP, "nightly")
+    operator.controller().for_(*BACKUP, predicates=predicates).complete(acting())
+    await operator.run(150)
+    assert operator.notes.causes() == causes
+    assert operator.notes.priorities() == priorities
+    assert [event.kind for event in operator.notes.informers if event.kind == "resync"] == ["resync"]

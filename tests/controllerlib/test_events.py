@@ -1,0 +1,861 @@
+"""Event recorders and broadcasters of both APIs: what is written, how often, and when."""
+
+import asyncio
+import logging
+import queue
+import re
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllerlib import events, record
+from controllerlib.broadcaster import Broadcaster, Stamps
+from controllerlib.client import Client
+from controllerlib.clock import Clock, FixedChance
+from controllerlib.core.correlator import Correlator, CorrelatorOptions
+from controllerlib.core.eventrecord import core_event, event_name, micro_time_text, reference
+from controllerlib.core.eventseries import SeriesCache
+from controllerlib.core.lru import LRU
+from controllerlib.core.names import Object
+from controllerlib.errors import ApiError
+from controllerlib.eventsink import ClientSink, RequestConstructionError, UnexpectedObjectError
+from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
+from tests.controllerlib.objects import node, pod
+from tests.controllerlib.rig import BACKUP, Operator
+from tests.controllerlib.telling import advance
+
+T0 = 1_767_225_600_000_000_000  # 2026-01-01, in nanoseconds
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def clock() -> Clock:
+    found: Clock = asyncio.get_running_loop().clock  # type: ignore[attr-defined]
+    return found
+
+
+# --- core/v1: the correlator
+
+
+class Teller:
+    """One source that tells a correlator of events, and writes down what a sink would do."""
+
+    def __init__(self, **options: Any) -> None:
+        self.correlator = Correlator(CorrelatorOptions(**options))
+        self.written: list[str] = []
+        self.events: list[Object] = []
+        self.patches: list[Any] = []
+        self.skipped = 0
+
+    def tell(
+        self, at: float, message: str = "m", *, reason: str = "R", name: str = "a", field_path: str = "",
+        event_type: str = "Normal",
+    ) -> None:  # fmt: skip
+        nanos = T0 + int(at * 1e9)
+        about = reference(pod(name, uid=f"uid-{name}"), field_path)
+        event = core_event(
+            about, event_type, reason, message, name=event_name(name, nanos, str), nanos=nanos, component="test"
+        )
+        found = self.correlator.correlate(event, at, nanos)
+        if found is None:
+            self.skipped += 1
+            return
+        self.events.append(found.event)
+        self.patches.append(found.patch)
+        self.written.append(f"{'patch' if found.patch else 'create'} {found.event['count']} {found.event['message']}")
+        self.correlator.update({**found.event, "metadata": {**found.event["metadata"], "resourceVersion": "7"}})
+
+
+def test_ev_02_the_same_again_is_counted() -> None:
+    teller = Teller()
+    teller.tell(0)
+    teller.tell(10)
+    assert teller.written == ["create 1 m", "patch 2 m"]
+    first, second = teller.events
+    assert second["metadata"]["name"] == first["metadata"]["name"]
+    assert [second["firstTimestamp"], second["lastTimestamp"]] == ["2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"]
+    assert teller.patches[1] == {"count": 2, "lastTimestamp": "2026-01-01T00:00:10Z", "message": "m"}
+
+
+def test_ev_03_eleven_times_the_same_is_never_combined() -> None:
+    teller = Teller()
+    for number in range(11):
+        teller.tell(30.0 * number)
+    assert [event["count"] for event in teller.events] == list(range(1, 12))
+    assert {event["message"] for event in teller.events} == {"m"}
+
+
+def test_ev_04_twenty_five_at_once_are_enough() -> None:
+    teller = Teller()
+    for number in range(27):
+        teller.tell(float(number))
+    assert [event["count"] for event in teller.events] == list(range(1, 26))
+    assert teller.skipped == 2
+
+
+def test_ev_05_one_more_after_five_minutes() -> None:
+    teller = Teller()
+    for number in range(27):
+        teller.tell(float(number))
+    teller.tell(26 + 300.0)
+    teller.tell(26 + 301.0)
+    assert teller.written[-1] == "patch 28 m"
+    assert [len(teller.written), teller.skipped] == [26, 3]
+
+
+def test_ev_06_the_tenth_similar_one_is_combined() -> None:
+    teller = Teller()
+    for number in range(11):
+        teller.tell(float(number), f"m{number}")
+    assert teller.written == [
+        *(f"create 1 m{number}" for number in range(9)),
+        "create 1 (combined from similar events): m9",
+        "patch 2 (combined from similar events): m10",
+    ]
+    ninth, tenth, eleventh = teller.events[-3:]
+    assert tenth["metadata"]["name"] == eleventh["metadata"]["name"] != ninth["metadata"]["name"]
+    assert tenth["firstTimestamp"] == eleventh["firstTimestamp"] == "2026-01-01T00:00:09Z"
+
+
+@pytest.mark.parametrize(
+    ("silence", "last"),
+    [
+        pytest.param(600.0, "(combined from similar events): x", id="EV-07-ten-minutes"),
+        pytest.param(600.1, "x", id="EV-07-longer"),
+    ],
+)
+def test_similar_ones_after_a_silence(silence: float, last: str) -> None:
+    teller = Teller()
+    for number in range(9):
+        teller.tell(float(number), f"m{number}")
+    teller.tell(8 + silence, "x")
+    assert teller.written[-1] == f"create 1 {last}"
+
+
+@pytest.mark.parametrize(
+    ("names", "passed"),
+    [
+        pytest.param(["a"] * 30, 25, id="EV-08-one-object"),
+        pytest.param([f"a{number}" for number in range(30)], 30, id="EV-08-thirty-objects"),
+    ],
+)
+def test_what_shares_an_allowance(names: Sequence[str], passed: int) -> None:
+    teller = Teller()
+    for number, name in enumerate(names):
+        teller.tell(0.01 * number, reason=f"R{number}", name=name)
+    assert [len(teller.written), teller.skipped] == [passed, 30 - passed]
+    assert [event["reason"] for event in teller.events] == [f"R{number}" for number in range(passed)]
+
+
+def test_ev_08_warnings_have_an_allowance_of_their_own() -> None:
+    teller = Teller()
+    for number in range(26):
+        teller.tell(0.0, reason=f"R{number}")
+    teller.tell(0.0, event_type="Warning")
+    assert [len(teller.written), teller.skipped] == [26, 1]
+
+
+def test_ev_09_other_fields_are_counted_apart() -> None:
+    teller = Teller()
+    for path in ("spec.containers{a}", "spec.containers{b}", "spec.containers{a}"):
+        teller.tell(0.0, field_path=path)
+    assert [event["count"] for event in teller.events] == [1, 1, 2]
+
+
+def test_ev_21_an_allowance_of_its_own_for_each_reason() -> None:
+    teller = Teller(burst=1, spam_key=lambda event: event["reason"])
+    for reason in ("A", "A", "B"):
+        teller.tell(0.0, reason=reason)
+    assert [event["reason"] for event in teller.events] == ["A", "B"]
+    together = Teller(burst=1)
+    for reason in ("A", "B"):
+        together.tell(0.0, reason=reason)
+    assert [event["reason"] for event in together.events] == ["A"]
+
+
+def test_other_rules_of_what_is_similar() -> None:
+    teller = Teller(
+        max_events=2, aggregate_key=lambda event: (event["type"], event["reason"]), message=lambda event: "many"
+    )
+    teller.tell(0.0, reason="A")
+    teller.tell(0.0, reason="B")
+    assert teller.written == ["create 1 m", "create 1 many"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.floats(0, 400)), max_size=60))
+def test_every_event_is_either_written_or_left_out(told: list[tuple[str, str, float]]) -> None:
+    teller, at = Teller(), 0.0
+    for name, message, later in told:
+        at += later
+        teller.tell(at, message, name=name)
+    assert len(teller.written) + teller.skipped == len(told)
+    for name, message in {entry[:2] for entry in told}:
+        counts = [e["count"] for e in teller.events if (e["involvedObject"]["name"], e["message"]) == (name, message)]
+        assert counts == sorted(set(counts)), "counts of one event only grow"
+        assert max(counts, default=0) <= sum(entry[:2] == (name, message) for entry in told)
+
+
+# --- core/v1: recorders and sinks
+
+
+class Sink:
+    """Does as it is told, and notes what it was asked for."""
+
+    def __init__(self, *acts: Any, work: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._acts, self._work = list(acts), work
+        self.log: list[tuple[float, str]] = []
+        self.events: list[Object] = []
+        self.patches: list[Object] = []
+
+    async def create(self, event: Object) -> Object:
+        return await self._do("create", event)
+
+    async def patch(self, event: Object, patch: Object) -> Object:
+        self.patches.append(patch)
+        return await self._do("patch", event)
+
+    async def _do(self, verb: str, event: Object) -> Object:
+        self.log.append((round(now(), 6), verb))
+        self.events.append(event)
+        if self._work is not None:
+            await self._work()
+        act = (self._acts.pop(0) if len(self._acts) > 1 else self._acts[0]) if self._acts else None
+        if isinstance(act, BaseException):
+            raise act
+        return {**event, "metadata": {**event["metadata"], "resourceVersion": str(len(self.log))}}
+
+    @property
+    def verbs(self) -> list[str]:
+        return [verb for _, verb in self.log]
+
+    @property
+    def at(self) -> list[float]:
+        return [at for at, _ in self.log]
+
+
+def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> record.EventBroadcaster:
+    broadcaster = record.EventBroadcaster(clock=clock(), chance=FixedChance(fraction), **options)
+    for sink in sinks:
+        broadcaster.start_recording_to_sink(sink)
+    return broadcaster
+
+
+@pytest.mark.parametrize(
+    ("obj", "namespace", "name"),
+    [
+        pytest.param(pod("web", namespace="shop", uid="u1"), "shop", "web", id="EV-01-namespaced"),
+        pytest.param(node("n1", uid="u2"), "default", "n1", id="EV-01-cluster-scoped"),
+    ],
+)
+async def test_what_a_first_event_looks_like(obj: Object, namespace: str, name: str) -> None:
+    sink = Sink()
+    recorder = core(sink).new_recorder("test", host="here")
+    recorder.annotated_eventf(obj, {"a": "b"}, "Normal", "Started", "hello %d", 1)
+    await advance()
+    assert sink.verbs == ["create"]
+    event = sink.events[0]
+    assert re.fullmatch(rf"{name}\.[0-9a-f]+", event["metadata"]["name"])
+    assert event == {
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": f"{name}.{T0:x}", "namespace": namespace, "annotations": {"a": "b"}},
+        "involvedObject": reference(obj), "reason": "Started", "message": "hello 1", "type": "Normal", "count": 1,
+        "source": {"component": "test", "host": "here"}, "reportingComponent": "test", "reportingInstance": "here",
+        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    meta = obj["metadata"]
+    assert event["involvedObject"] == {
+        "apiVersion": "v1", "kind": obj["kind"], "name": name, "uid": meta["uid"], "resourceVersion": "1",
+        **({"namespace": meta["namespace"]} if "namespace" in meta else {}),
+    }  # fmt: skip
+
+
+async def test_ev_02_create_then_patch() -> None:
+    sink = Sink()
+    recorder = core(sink).new_recorder("test")
+    for _ in range(2):
+        recorder.event(pod("a"), "Normal", "R", "m")
+        await advance(10)
+    assert sink.verbs == ["create", "patch"]
+    assert sink.patches == [{"count": 2, "lastTimestamp": "2026-01-01T00:00:10Z", "message": "m"}]
+    assert sink.events[0]["metadata"]["name"] == sink.events[1]["metadata"]["name"]
+
+
+REFUSED = ApiError(403, "Forbidden", "no")
+
+
+@pytest.mark.parametrize(
+    ("acts", "attempts"),
+    [
+        pytest.param([RequestConstructionError("no URL")], 1, id="EV-10-construction"),
+        pytest.param([REFUSED], 1, id="EV-10-status"),
+        pytest.param([UnexpectedObjectError("html")], 12, id="EV-10-unexpected"),
+        pytest.param([ConnectionResetError("gone")], 12, id="EV-10-generic"),
+        pytest.param([ConnectionResetError("gone"), None], 2, id="EV-10-generic-once"),
+    ],
+)
+async def test_how_often_an_event_is_tried(acts: list[Any], attempts: int) -> None:
+    sink = Sink(*acts)
+    core(sink).new_recorder("test").event(pod("a"), "Normal", "R", "m")
+    await advance(1000)
+    assert sink.verbs == ["create"] * attempts
+
+
+async def test_ev_11_when_an_event_is_tried() -> None:
+    sink = Sink(OSError("down"))
+    core(sink, fraction=0.5).new_recorder("test").event(pod("a"), "Normal", "R", "m")
+    await advance(1000)
+    assert sink.at == [0.0, *(5.0 + 10 * number for number in range(11))]
+    assert [len(sink.at), sink.at[-1]] == [12, 105.0]
+
+
+async def test_ev_12_what_is_gone_is_created_again() -> None:
+    sink = Sink(None, ApiError(404, "NotFound", "gone"), None)
+    recorder = core(sink).new_recorder("test")
+    for _ in range(2):
+        recorder.event(pod("a"), "Normal", "R", "m")
+        await advance(1)
+    assert sink.verbs == ["create", "patch", "create"]
+    assert sink.events[1]["metadata"]["resourceVersion"] == "1"
+    again = sink.events[2]
+    assert "resourceVersion" not in again["metadata"]
+    assert [again["count"], again["metadata"]["name"]] == [2, sink.events[0]["metadata"]["name"]]
+
+
+BAD = [
+    pytest.param(pod("a"), "Foo", "unsupported event type", id="EV-13-type"),
+    pytest.param({"metadata": {"name": "a"}}, "Normal", "could not construct reference", id="EV-13-no-kind"),
+    pytest.param(None, "Normal", "could not construct reference", id="EV-13-nothing"),
+]
+
+
+@pytest.mark.parametrize(("obj", "event_type", "message"), BAD)
+async def test_what_cannot_be_recorded(
+    obj: Any, event_type: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink, series = Sink(), Sink()
+    core(sink).new_recorder("test").event(obj, event_type, "R", "m")
+    broadcaster = started(series)
+    broadcaster.new_recorder("test").eventf(obj, None, event_type, "R", "A", "m")
+    await advance(100)
+    assert sink.log == series.log == []
+    assert [record.message.partition(",")[0] for record in caplog.records] == [message, message]
+
+
+async def test_ev_14_the_shutdown_ends_the_waiting() -> None:
+    sink = Sink(OSError("down"))
+    broadcaster = core(sink, fraction=0.5)
+    broadcaster.new_recorder("test").event(pod("a"), "Normal", "R", "m")
+    await advance(7)
+    assert sink.at == [0.0, 5.0]
+    await broadcaster.shutdown()
+    assert now() == 7.0
+    await advance(1000)
+    assert sink.at == [0.0, 5.0]
+
+
+async def test_the_shutdown_tries_what_is_queued_once() -> None:
+    sink = Sink(OSError("down"))
+    broadcaster = core(sink)
+    recorder = broadcaster.new_recorder("test")
+    for name in ("a", "b", "c"):
+        recorder.event(pod(name), "Normal", "R", "m")
+    await broadcaster.shutdown()
+    assert [event["involvedObject"]["name"] for event in sink.events] == ["a", "b", "c"]
+    recorder.event(pod("late"), "Normal", "R", "m")
+    broadcaster.start_event_watcher(lambda event: None)()
+    await advance(100)
+    assert len(sink.log) == 3
+
+
+async def test_ev_15_each_sink_counts_for_itself() -> None:
+    first, second = Sink(), Sink()
+    broadcaster = core(first)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(pod("a"), "Normal", "R", "m")
+    await advance(1)
+    broadcaster.start_recording_to_sink(second)
+    recorder.event(pod("a"), "Normal", "R", "m")
+    await advance(1)
+    assert [first.verbs, second.verbs] == [["create", "patch"], ["create"]]
+    assert [second.events[0]["count"], first.events[1]["count"]] == [1, 2]
+
+
+async def stuck() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def test_ev_16_nobody_waits_for_a_slow_sink(caplog: pytest.LogCaptureFixture) -> None:
+    sink, heard = Sink(work=stuck), list[Object]()
+    broadcaster = core(sink)
+    broadcaster.start_event_watcher(heard.append)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(pod("first"), "Normal", "R", "m")
+    await advance()
+    for number in range(1001):
+        recorder.event(pod(f"p{number}"), "Normal", "R", "m")
+    dropped = [entry for entry in caplog.records if entry.message == "too many queued events, dropped event"]
+    assert len(dropped) == 2, "one for each listener: neither had a turn"
+    await advance()
+    assert [len(sink.log), len(heard)] == [1, 1001]
+
+
+async def test_ev_16_the_same_of_series(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Sink(work=stuck)
+    broadcaster = started(sink)
+    recorder = broadcaster.new_recorder("test")
+    for number in range(8):
+        recorder.eventf(pod(f"w{number}"), None, "Normal", "R", "A", "m")
+    await advance()
+    for number in range(500):
+        recorder.eventf(pod(f"p{number}"), None, "Normal", "R", "A", "m")
+    await advance()
+    for number in range(500, 1001):
+        recorder.eventf(pod(f"p{number}"), None, "Normal", "R", "A", "m")
+    await advance()
+    assert len(sink.log) == 8, "as many as are written at a time"
+    assert [entry.message for entry in caplog.records] == [
+        "unable to record event: too many queued events, dropped event"
+    ]
+
+
+# --- events.k8s.io/v1
+
+
+def started(sink: Sink, fraction: float = 0.0, **options: Any) -> events.EventBroadcaster:
+    broadcaster = events.EventBroadcaster(
+        sink, clock=clock(), chance=FixedChance(fraction), **{"host": "here", **options}
+    )
+    broadcaster.start_recording_to_sink()
+    return broadcaster
+
+
+def tell(recorder: events.EventRecorder, note: str = "n", *, action: str = "Act", related: Any = None) -> None:
+    recorder.eventf(pod("a"), related, "Normal", "R", action, note)
+
+
+async def test_ev_17_three_equal_events_and_then_silence() -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("test")
+    await advance(6)
+    for _ in range(3):
+        tell(recorder)
+        await advance()
+    assert sink.log == [(6.0, "create"), (6.0, "patch")]
+    series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:06.000000Z"}
+    assert sink.patches == [{"series": series}]
+    await advance(359)
+    assert now() == 365.0
+    assert len(sink.log) == 2, "at 6 minutes it was not old enough"
+    await advance(1000)
+    assert sink.log[2:] == [(720.0, "patch")]
+    assert sink.patches[1] == {"series": {**series, "count": 3}}
+
+
+async def test_ev_17_one_event_every_minute() -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("test")
+    await advance(6)
+    for _ in range(65):
+        tell(recorder)
+        await advance(60)
+    assert sink.log == [(6.0, "create"), (66.0, "patch"), (1800.0, "patch"), (3600.0, "patch")]
+    assert [patch["series"]["count"] for patch in sink.patches] == [2, 30, 60]
+    assert sink.patches[1]["series"]["lastObservedTime"] == "2026-01-01T00:29:06.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("changed", "verbs"),
+    [
+        pytest.param({"action": "Other"}, ["create", "create"], id="EV-18-action"),
+        pytest.param({"note": "other"}, ["create", "patch"], id="EV-18-note"),
+        pytest.param({"related": node("n")}, ["create", "create"], id="EV-18-related"),
+    ],
+)
+async def test_what_makes_events_equal(changed: dict[str, Any], verbs: list[str]) -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("test")
+    tell(recorder)
+    await advance(1)
+    tell(recorder, **changed)
+    await advance(1)
+    assert sink.verbs == verbs
+
+
+async def test_ev_19_a_series_that_ended() -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("test")
+    for _ in range(2):
+        tell(recorder)
+        await advance()
+    await advance(719)
+    assert sink.verbs == ["create", "patch"]
+    await advance(1)
+    assert sink.log[2:] == [(720.0, "patch")]
+    await advance(3600)
+    assert len(sink.log) == 3, "it was forgotten"
+    tell(recorder)
+    await advance()
+    assert sink.verbs == ["create", "patch", "patch", "create"]
+
+
+async def test_ev_19_a_single_event_is_kept_for_six_minutes() -> None:
+    sink = Sink()
+    broadcaster = started(sink)
+    recorder = broadcaster.new_recorder("test")
+    await advance(60)
+    tell(recorder)
+    await advance(300)
+    assert now() == 360.0
+    tell(recorder)
+    await advance()
+    assert sink.verbs == ["create", "patch"], "five minutes old, when the finished ones were looked for"
+
+
+async def test_ev_19_a_single_event_is_forgotten_without_a_word() -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("test")
+    await advance(1)
+    tell(recorder)
+    await advance(720)
+    assert sink.verbs == ["create"]
+    tell(recorder)
+    await advance()
+    assert sink.verbs == ["create", "create"]
+
+
+async def test_ev_20_a_series_whose_event_is_not_there_yet() -> None:
+    sink = Sink(None, ApiError(404, "NotFound", "gone"), ApiError(409, "AlreadyExists", "there"), None)
+    recorder = started(sink, fraction=0.5).new_recorder("test")
+    for _ in range(2):
+        tell(recorder)
+        await advance()
+    await advance(100)
+    assert sink.log == [(0.0, "create"), (0.0, "patch"), (0.0, "create"), (11.25, "patch")]
+
+
+async def test_ev_20_a_single_event_that_exists_is_given_up() -> None:
+    sink = Sink(ApiError(409, "AlreadyExists", "there"))
+    tell(started(sink).new_recorder("test"))
+    await advance(1000)
+    assert sink.verbs == ["create"]
+
+
+async def test_ev_10_the_same_of_series() -> None:
+    sink = Sink(OSError("down"))
+    tell(started(sink, fraction=0.4).new_recorder("test"))
+    await advance(1000)
+    assert sink.at == [11.0 * number for number in range(12)]
+
+
+async def test_a_finished_series_that_cannot_be_written_is_kept() -> None:
+    sink = Sink(None, None, OSError("down"), None)
+    recorder = started(sink).new_recorder("test")
+    for _ in range(2):
+        tell(recorder)
+        await advance()
+    await advance(2000)
+    assert sink.log[2:] == [(720.0, "patch"), (1080.0, "patch")]
+
+
+def test_what_happened_meanwhile_is_not_lost() -> None:
+    cache, event = SeriesCache(), core_event({}, "Normal", "R", "m", name="a", nanos=T0, component="test")
+    for at in (0.0, 1.0):
+        cache.observe(event, at, micro_time_text(T0))
+    (entry,) = cache.series()
+    cache.observe(event, 2.0, micro_time_text(T0))
+    cache.recorded(entry, {**entry.event, "stored": True})
+    cache.forget(entry)
+    (left,) = cache.series()
+    assert left.event["series"]["count"] == 3
+    cache.recorded(left, {**left.event, "stored": True})
+    assert cache.series()[0].event["stored"]
+    cache.forget(cache.series()[0])
+    assert len(cache) == 0
+
+
+async def test_recording_twice_is_refused() -> None:
+    broadcaster = started(Sink())
+    with pytest.raises(RuntimeError, match="broadcaster is already recording to a sink"):
+        broadcaster.start_recording_to_sink()
+
+
+async def test_an_event_of_the_new_api() -> None:
+    sink = Sink()
+    recorder = started(sink).new_recorder("backup")
+    recorder.annotated_eventf(pod("a"), node("n"), {"x": "y"}, "Warning", "Failed", "Copying", "%s of %d", "one", 2)
+    await advance()
+    assert sink.events == [{
+        "apiVersion": "events.k8s.io/v1", "kind": "Event",
+        "metadata": {"name": f"a.{T0:x}", "namespace": "default", "annotations": {"x": "y"}},
+        "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "backup",
+        "reportingInstance": "backup-here", "action": "Copying", "reason": "Failed", "note": "one of 2",
+        "type": "Warning", "regarding": reference(pod("a")), "related": reference(node("n")),
+    }]  # fmt: skip
+
+
+async def test_what_is_no_object_cannot_be_related() -> None:
+    sink = Sink()
+    tell(started(sink).new_recorder("test"), related={"metadata": {}})
+    await advance()
+    assert "related" not in sink.events[0]
+
+
+# --- names, references, logs
+
+
+@pytest.mark.parametrize(
+    ("about", "plain"),
+    [
+        pytest.param("web-1.example", True, id="EV-22-a-name"),
+        pytest.param("system:node", False, id="EV-22-a-colon"),
+        pytest.param("Web", False, id="EV-22-capitals"),
+        pytest.param("x" * 250, False, id="EV-22-too-long"),
+        pytest.param("", False, id="EV-22-empty"),
+    ],
+)
+async def test_names_of_events(about: str, plain: bool) -> None:
+    sink, series = Sink(), Sink()
+    core(sink).new_recorder("test").event(pod(about), "Normal", "R", "m")
+    started(series).new_recorder("test").eventf(pod(about), None, "Normal", "R", "A", "m")
+    await advance()
+    pattern = re.escape(about) + r"\.[0-9a-f]{16}" if plain else r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    for name in (sink.events[0]["metadata"]["name"], series.events[0]["metadata"]["name"]):
+        assert re.fullmatch(pattern, name)
+
+
+async def test_two_events_at_one_instant_have_two_names() -> None:
+    sink, stamps = Sink(), Stamps(clock())
+    recorder = core(sink, stamps=stamps).new_recorder("test")
+    other = core(sink, stamps=stamps).new_recorder("other")
+    for message in ("one", "two"):
+        recorder.event(pod("a"), "Normal", "R", message)
+        other.event(pod("a"), "Normal", "R", message)
+    await advance()
+    assert len({event["metadata"]["name"] for event in sink.events}) == 4
+
+
+def test_references() -> None:
+    ready = {"kind": "Pod", "namespace": "a", "name": "b", "fieldPath": "spec"}
+    assert reference(ready) == ready
+    assert reference(pod("a"), "spec.containers{x}")["fieldPath"] == "spec.containers{x}"
+    from kubernetes import client
+
+    meta = client.V1ObjectMeta(name="a", namespace="b", uid="c")
+    model = client.V1Pod(api_version="v1", kind="Pod", metadata=meta)
+    assert reference(model) == {"apiVersion": "v1", "kind": "Pod", "name": "a", "namespace": "b", "uid": "c"}
+    with pytest.raises(ValueError, match="does not say its apiVersion and kind"):
+        reference(client.V1Pod(metadata=meta))
+    with pytest.raises(TypeError):
+        reference(7)
+
+
+async def test_logs_and_listeners(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "test.events")
+    log, heard = logging.getLogger("test.events"), list[str]()
+    first, second = core(), started(Sink())
+    first.start_logging(log.info)
+    second.start_logging(log.info)
+
+    async def hear(event: Object) -> None:
+        heard.append(event["reason"])
+        if event["reason"] == "Bad":
+            raise ValueError("a listener's bug")
+
+    stop = first.start_event_watcher(hear)
+    recorder = first.new_recorder("test")
+    for reason in ("Bad", "Good"):
+        recorder.event(pod("a"), "Normal", reason, "hello")
+    tell(second.new_recorder("test"), "there")
+    await advance()
+    stop()
+    stop()
+    recorder.event(pod("a"), "Normal", "Unheard", "hello")
+    await advance()
+    assert heard == ["Bad", "Good"]
+    said = [entry.getMessage() for entry in caplog.records if entry.name == "test.events"]
+    assert [line.partition("}): ")[2] for line in said] == [
+        "type: 'Normal' reason: 'Bad' hello", "type: 'Normal' reason: 'Good' hello",
+        "type: 'Normal' reason: 'R' action: 'Act' there", "type: 'Normal' reason: 'Unheard' hello",
+    ]  # fmt: skip
+
+
+async def test_the_adapter_loses_the_action() -> None:
+    sink = Sink()
+    recorder = events.EventRecorderAdapter(core(sink).new_recorder("test"))
+    recorder.eventf(pod("a"), node("n"), "Normal", "R", "A", "hello %s", "you")
+    recorder.annotated_eventf(pod("b"), None, {"x": "y"}, "Normal", "R", "A", "hello")
+    await advance()
+    assert [event["message"] for event in sink.events] == ["hello you", "hello"]
+    assert sink.events[1]["metadata"]["annotations"] == {"x": "y"}
+
+
+# --- fakes
+
+
+def test_ev_23_what_a_fake_recorder_writes() -> None:
+    fake = record.FakeRecorder(10)
+    fake.eventf(pod("a"), "Normal", "Started", "hello %d", 1)
+    fake.event(pod("a"), "Warning", "Failed", "100%")
+    fake.annotated_eventf(pod("a"), {"b": "2", "a": "1"}, "Normal", "Started", "hello")
+    assert fake.events.drain() == ["Normal Started hello 1", "Warning Failed 100%", "Normal Started hello map[a:1 b:2]"]
+    telling = record.FakeRecorder(include_object=True)
+    telling.event(pod("a"), "Normal", "Started", "hello")
+    assert telling.events.get() == "Normal Started hello involvedObject{kind=Pod,apiVersion=v1}"
+
+
+def test_ev_23_the_same_of_the_new_api() -> None:
+    fake = events.FakeRecorder(10)
+    fake.eventf(pod("a"), None, "Normal", "Started", "Starting", "hello %d", 1)
+    assert fake.events.drain() == ["Normal Started hello 1"]
+    telling = events.FakeRecorder(verbose=True)
+    telling.annotated_eventf(pod("a"), node("n"), {"a": "1"}, "Normal", "Started", "Starting", "hello %d", 1)
+    assert telling.events.get() == (
+        "Normal Started Starting hello 1 {kind=Pod,apiVersion=v1} {kind=Node,apiVersion=v1} map[a:1]"
+    )
+
+
+async def test_a_full_fake_recorder_does_not_stop_the_loop() -> None:
+    fake = record.FakeRecorder(1)
+    fake.event(pod("a"), "Normal", "R", "one")
+    with pytest.raises(queue.Full):
+        fake.event(pod("a"), "Normal", "R", "two")
+
+
+def test_a_full_fake_recorder_blocks_a_thread() -> None:
+    fake = record.FakeRecorder(1)
+    fake.event(pod("a"), "Normal", "R", "one")
+    thread = threading.Thread(target=fake.event, args=(pod("a"), "Normal", "R", "two"))
+    thread.start()
+    assert fake.events.get() == "Normal R one"
+    thread.join(10)
+    assert fake.events.get() == "Normal R two"
+
+
+def test_what_is_used_least_is_forgotten() -> None:
+    cache: LRU[str, int] = LRU(2)
+    for name in ("a", "b"):
+        cache.add(name, 1)
+    cache.get("a")
+    cache.add("c", 1)
+    assert [cache.get(name) for name in "abc"] == [1, None, 1]
+    assert len(cache) == 2
+
+
+# --- over a client, and in a manager
+
+
+async def test_events_at_a_server() -> None:
+    api = FakeApi()
+    sink = ClientSink(Client(api))
+    broadcaster = record.EventBroadcaster(clock=clock())
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    for _ in range(2):
+        recorder.event(pod("a"), "Normal", "R", "m")
+        await advance(1)
+    (stored,) = (obj for path, obj in api.objects.items() if "/events/" in path)
+    assert [stored["count"], stored["lastTimestamp"]] == [2, "2026-01-01T00:00:01Z"]
+    assert [asked.verb for asked in api.asked if asked.path.endswith("events") or "/events/" in asked.path] == [
+        "post", "patch",
+    ]  # fmt: skip
+
+
+async def test_a_sink_tells_what_went_wrong() -> None:
+    api = FakeApi()
+    api.faults.append(lambda asked: (200, {}, {"kind": "Page"}) if asked.verb == "post" else None)
+    sink = ClientSink(Client(api))
+    with pytest.raises(UnexpectedObjectError):
+        await sink.create(core_event({}, "Normal", "R", "m", name="a", nanos=T0, component="test"))
+    with pytest.raises(RequestConstructionError):
+        await sink.create(7)  # type: ignore[arg-type]
+
+
+def recorded(api: FakeApi) -> list[Object]:
+    return [obj for path, obj in api.objects.items() if "/events/" in path]
+
+
+async def test_a_managers_recorders() -> None:
+    operator = Operator()
+    recorder, older = operator.manager.event_recorder("backup"), operator.manager.event_recorder_for("backup")
+    recorder.eventf(pod("early"), None, "Normal", "R", "A", "before the start")
+
+    async def reconcile(request: Any) -> None:
+        recorder.eventf(pod("a"), None, "Normal", "Reconciled", "Look", "saw %s", request)
+        older.eventf(pod("a"), "Normal", "Reconciled", "saw %s", request)
+
+    operator.api.put(*BACKUP, "nightly")
+    operator.controller().for_(*BACKUP).complete(reconcile)
+    await operator.run(1)
+    found = sorted((event["apiVersion"], event.get("note") or event["message"]) for event in recorded(operator.api))
+    assert found == [
+        ("events.k8s.io/v1", "before the start"), ("events.k8s.io/v1", "saw default/nightly"),
+        ("v1", "saw default/nightly"),
+    ]  # fmt: skip
+    with pytest.raises(TypeError):
+        recorder.eventf(pod("a"), None, "Normal", "R", "A", "%d", "x")
+    await operator.stop()
+    recorder.eventf(pod("late"), None, "Normal", "R", "A", "after the end")
+    older.event(pod("late"), "Normal", "R", "after the end")
+    await advance(100)
+    assert len(recorded(operator.api)) == 3
+
+
+async def test_a_reconciler_in_a_thread_may_record() -> None:
+    operator = Operator()
+    recorder, older = operator.manager.event_recorder("backup"), operator.manager.event_recorder_for("backup")
+
+    def reconcile(request: Any) -> None:
+        recorder.eventf(pod("a"), None, "Normal", "Reconciled", "Look", "from a thread")
+        older.event(pod("a"), "Normal", "Reconciled", "from a thread")
+
+    operator.api.put(*BACKUP, "nightly")
+    operator.controller().for_(*BACKUP).complete(reconcile)
+    await operator.run(1)
+    assert len(recorded(operator.api)) == 2
+
+
+async def test_a_stopping_manager_waits_for_events_for_its_grace_only() -> None:
+    operator = Operator(graceful_shutdown_timeout=5.0)
+    recorder = operator.manager.event_recorder("backup")
+    hanging = asyncio.get_running_loop().create_future()
+    original = operator.api.request
+
+    async def hang(method: str, path: str, **options: Any) -> Answer:
+        if "/events" in path:
+            await hanging
+        return await original(method, path, **options)
+
+    operator.api.request = hang  # type: ignore[method-assign]
+    await operator.run(1)
+    recorder.eventf(pod("a"), None, "Normal", "R", "A", "m")
+    await advance(1)
+    await operator.stop()
+    assert now() == pytest.approx(7.0)
+
+
+async def test_an_event_refused_does_no_harm() -> None:
+    operator = Operator()
+
+    def fault(asked: Asked) -> Answer | None:
+        return refuse(403, "Forbidden") if "events" in asked.path and asked.verb == "post" else None
+
+    operator.api.faults.append(fault)
+    await operator.run(1)
+    operator.manager.event_recorder("backup").eventf(pod("a"), None, "Normal", "R", "A", "m")
+    await advance(1)
+    await operator.stop()
+    assert recorded(operator.api) == []
+
+
+async def test_broadcasters_say_what_they_are() -> None:
+    assert repr(Broadcaster(clock())) == "<Broadcaster listeners=0>"
+    closed = started(Sink())
+    await closed.shutdown()
+    assert repr(closed) == "<EventBroadcaster events.k8s.io/v1 cached=0 <Broadcaster listeners=0 closed>>"
+    assert repr(core()) == "<EventBroadcaster core/v1 <Broadcaster listeners=0>>"
