@@ -192,7 +192,7 @@ class Client:
         dry_run: bool = False,
     ) -> Object:
         """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count)."""
-        resource, namespace, name = await self._locate(as_object(target))
+        resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
         query = [*_write_query(field_manager, dry_run), *([("force", "true")] if force else [])]
         return await self._send(
             "patch",

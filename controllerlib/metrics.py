@@ -186,20 +186,21 @@ class WorkQueueMetrics:
         self._retries = registry.family("workqueue_retries_total", "Retries handled by workqueue", "counter", pair)
         for family in (self._adds, self._retries, self._unfinished, self._longest):
             family.add(*self._labels, by=0.0)
+        self._depth_labels: dict[int, Labels] = {}
 
     def added(self, item: Any, priority: int, now: float) -> None:
         """An item became ready."""
         self._adds.add(*self._labels)
-        self._depth.add(*self._labels, self._priority(priority))
+        self._move(priority, 1.0)
 
     def raised(self, item: Any, before: int, after: int) -> None:
         """A ready item moved to another priority."""
-        self._depth.add(*self._labels, self._priority(before), by=-1.0)
-        self._depth.add(*self._labels, self._priority(after))
+        self._move(before, -1.0)
+        self._move(after, 1.0)
 
     def got(self, item: Any, priority: int, since: float, now: float) -> None:
         """An item was handed out."""
-        self._depth.add(*self._labels, self._priority(priority), by=-1.0)
+        self._move(priority, -1.0)
         self._latency.observe(now - since, *self._labels)
 
     def done(self, item: Any, since: float, now: float) -> None:
@@ -216,8 +217,13 @@ class WorkQueueMetrics:
         self._unfinished.set(sum(running), *self._labels)
         self._longest.set(max(running, default=0.0), *self._labels)
 
-    def _priority(self, priority: int) -> str:
-        return str(priority) if self._priorities else ""
+    def _move(self, priority: int, by: float) -> None:
+        labels = self._depth_labels.get(priority)
+        if labels is None:
+            shown = str(priority) if self._priorities else ""
+            labels = self._depth_labels[priority] = (*self._labels, shown)
+        values = self._depth.values
+        values[labels] = values.get(labels, 0.0) + by
 
 
 class ControllerMetrics:

@@ -13,9 +13,13 @@ def as_object(value: Any) -> dict[str, Any]:
     return plain
 
 
+#: What JSON has as it is; nearly everything in an object is of these.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def to_json(value: Any) -> Any:
     """JSON from mappings, sequences, dates and models of the official client (by their `attribute_map`)."""
-    if value is None or isinstance(value, str | int | float | bool):
+    if type(value) in _PLAIN or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}

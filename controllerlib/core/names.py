@@ -104,9 +104,9 @@ def split_key(key: str) -> tuple[str, str]:
 
 def resource_version(obj: object) -> str:
     """The object's resourceVersion, an opaque text; "" when it has none."""
-    if isinstance(obj, Mapping):
+    if type(obj) is dict or isinstance(obj, Mapping):
         meta = obj.get("metadata")
-        if isinstance(meta, Mapping):
+        if type(meta) is dict or isinstance(meta, Mapping):
             return meta.get("resourceVersion") or ""
     return ""
 

@@ -90,4 +90,4 @@ def negated(predicate: Predicate) -> Predicate:
 
 def passes(event: Event, predicates: Sequence[Predicate]) -> bool:
     """Whether all let it pass; the first no ends the asking."""
-    return all(predicate(event) for predicate in predicates)
+    return not predicates or all(predicate(event) for predicate in predicates)

@@ -56,6 +56,7 @@ class FaultRule:
     draw: Callable[[str, int], float] | None = None
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
+    _patterns: tuple[tuple[str, str], ...] = field(init=False)
     _tries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
@@ -71,17 +72,15 @@ class FaultRule:
             raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
         if self.error is None and not self.delay and not self.reset:
             raise ValueError("a fault needs an error, a delay or a reset")
+        patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
+        self._patterns = tuple((name, pattern) for name, pattern in patterns if pattern != "*")
 
     def matches(self, info: RequestInfo, user_agent: str) -> bool:
         """This request is to be hit; counts it."""
-        pairs = (
-            (info.verb, self.verb),
-            (info.resource, self.resource),
-            (info.name, self.name),
-            (info.namespace, self.namespace),
-            (user_agent, self.user_agent),
-        )
-        if not all(pattern == "*" or fnmatchcase(value, pattern) for value, pattern in pairs):
+        for field_name, pattern in self._patterns:
+            if not fnmatchcase(getattr(info, field_name), pattern):
+                return False
+        if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False
         if user_agent == self.except_agent and self.user_agent != user_agent:
             return False

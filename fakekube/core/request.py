@@ -91,19 +91,18 @@ class RequestInfo:
 def parse(request: Request) -> RequestInfo:
     """Take a request's path and method apart. It names what was asked, not whether that exists."""
     path = request.path
-    plain = RequestInfo(request.method.lower(), path)
     segments = [part for part in path.split("/") if part]
     if len(segments) >= 3 and segments[0] == "api":
         group, version, parts = "", segments[1], segments[2:]
     elif len(segments) >= 4 and segments[0] == "apis":
         group, version, parts = segments[1], segments[2], segments[3:]
     else:
-        return plain
+        return RequestInfo(request.method.lower(), path)
     watch_path = parts[0] == "watch"
     if watch_path:
         parts = parts[1:]
         if not parts:
-            return plain
+            return RequestInfo(request.method.lower(), path)
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]

@@ -8,6 +8,9 @@ from hashlib import blake2b
 
 Part = str | int
 
+#: One more than the largest number of seven bytes, the most that a float holds exactly.
+_ABOVE = 1 << 56
+
 
 @dataclass(frozen=True, slots=True)
 class Seed:
@@ -30,13 +33,14 @@ class Seed:
 
     def float(self, purpose: str, key: Part = "", attempt: int = 0) -> float:
         """A number in [0, 1)."""
-        return int.from_bytes(self._digest(purpose, key, attempt)[:7], "big") / (1 << 56)
+        return int.from_bytes(self._digest(purpose, key, attempt)[:7], "big") / _ABOVE
 
     def uuid(self, purpose: str, key: Part = "", attempt: int = 0) -> uuid.UUID:
         """A UUID in the form of a random one (version 4)."""
         return uuid.UUID(bytes=self._digest(purpose, key, attempt), version=4)
 
-    def _digest(self, *name: Part) -> bytes:
-        parts = (str(part).encode() for part in (self.value, *name))
+    def _digest(self, purpose: str, key: Part, attempt: int) -> bytes:
+        key = str(key)
         # lengths keep ("a", "bc") and ("ab", "c") apart
-        return blake2b(b"".join(b"%d:%s" % (len(part), part) for part in parts), digest_size=16).digest()
+        name = f"{self.value}:{attempt}:{len(purpose)}:{purpose}:{len(key)}:{key}"
+        return blake2b(name.encode(), digest_size=16).digest()
