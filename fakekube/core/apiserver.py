@@ -19,7 +19,7 @@ from fakekube.core.crd.custom import CustomVersion, compile_versions
 from fakekube.core.discovery import UNSTORED, Catalog
 from fakekube.core.faults import Faults, error_of
 from fakekube.core.kinds import STRATEGIES
-from fakekube.core.negotiation import check_shape_fits, negotiate, refuse_stream
+from fakekube.core.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
 from fakekube.core.response import Document, Response, StoredList, Text
@@ -82,8 +82,8 @@ class ApiServer:
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
-    _customs: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
     _printers: dict[tuple[str, str, str], Printer] = field(default_factory=dict)
+    _customs: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.allocations = ServiceAllocations(self.store)
@@ -93,7 +93,7 @@ class ApiServer:
         try:
             return (yield from self._admitted(request, info, user, stamp))
         except StatusError as error:
-            return refusal(error)
+            return refusal(error, request)
         except PlainAnswer as plain:
             return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8")
 
@@ -299,11 +299,11 @@ class ApiServer:
         for path, entry in list(self.store.collection(collection).scan("", "", None)):
             self.on_commit(self.store.delete(collection, path, entry))
 
-    def openapi(self, path: str, query: Mapping[str, Any]) -> Response | None:
+    def openapi(self, request: Request) -> Response | None:
         """The OpenAPI document of a path, where it has one."""
         from fakekube.core import openapi
 
-        return openapi.answer(self, path, query)
+        return openapi.answer(self, request)
 
 
 def _component_statuses(call: Call) -> Step:
@@ -317,8 +317,15 @@ def _component_statuses(call: Call) -> Step:
     return Response(body=StoredList(call.view, "ComponentStatusList", {}, (), named=False))
 
 
-def refusal(error: StatusError) -> Response:
-    return Response(error.code, Document(error.to_object()), headers=dict(error.headers), warnings=error.warnings)
+def refusal(error: StatusError, request: Request) -> Response:
+    """A Status, in the media type that the client wants its answers in."""
+    return Response(
+        error.code,
+        Document(error.to_object()),
+        content_type=refusal_media_type(request.headers.get("accept")),
+        headers=dict(error.headers),
+        warnings=error.warnings,
+    )
 
 
 #: Method -> verb, on a collection and on an object. What is not there is 405.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 import yaml
 
 from fakekube.core import gojson, protobuf
-from fakekube.core.status import StatusError, bad_request, too_large, unsupported_media_type
+from fakekube.core.status import StatusError, bad_request, go_quote, too_large, unsupported_media_type
 
 Object = dict[str, Any]
 
@@ -95,9 +95,14 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         value = _parse_as_go(body.decode("utf-8", "replace"))
-    if strict and isinstance(value, dict) and len(_KEY.findall(body)) != count_keys(value):
-        return value, duplicate_fields(body)
-    return value, []
+    return value, duplicates(value, body) if strict and isinstance(value, dict) else []
+
+
+def duplicates(value: Any, body: bytes) -> list[str]:
+    """Paths of the fields that stand twice in the text of a value."""
+    if not isinstance(value, dict | list):
+        return []
+    return duplicate_fields(body) if len(_KEY.findall(body)) != count_keys(value) else []
 
 
 def _parse_as_go(text: str) -> Any:
@@ -202,7 +207,7 @@ _YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.const
 
 
 def parse_yaml(body: bytes) -> Any:
-    """One YAML document as a JSON value. Raises SyntaxProblem."""
+    """The first YAML document as a JSON value. Raises SyntaxProblem."""
     try:
         depth = 0
         for event in yaml.parse(body, Loader=_YamlLoader):
@@ -214,12 +219,42 @@ def parse_yaml(body: bytes) -> Any:
                     raise SyntaxProblem("exceeded max depth")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
-        return _jsonable(yaml.load(body, Loader=_YamlLoader))
+            elif isinstance(event, yaml.DocumentEndEvent):
+                break
+        loader = _YamlLoader(body)
+        try:
+            return _jsonable(loader.get_data()) if loader.check_data() else None
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {_yaml_message(error)}") from None
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         # what PyYAML's constructors raise where a tag is on something that it does not fit: `!!bool perhaps`
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {error}") from None
+
+
+def repeated_keys(body: bytes) -> list[str]:
+    """The keys that stand twice in a map of the first document, as Go's YAML library tells it."""
+    loader = _YamlLoader(body)
+    try:
+        root = loader.get_node() if loader.check_node() else None
+    finally:
+        loader.dispose()
+    return list(_repeated(root))
+
+
+def _repeated(node: yaml.Node | None) -> Iterator[str]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    yield f"line {key.start_mark.line + 1}: key {go_quote(key.value)} already set in map"
+                seen.add(key.value)
+            yield from _repeated(value)
 
 
 def _yaml_message(error: yaml.YAMLError) -> str:

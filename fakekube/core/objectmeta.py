@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 from fakekube.core import names
-from fakekube.core.status import FieldError, field_forbidden, field_invalid, field_required, quoted
+from fakekube.core.status import FieldError, field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
 
@@ -49,10 +51,7 @@ def validate(
     generation = meta.get("generation") or 0
     if generation < 0:
         errors.append(field_invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    errors += label_errors(meta.get("labels"), f"{path}.labels")
-    errors += annotation_errors(meta.get("annotations"), f"{path}.annotations")
-    errors += owner_errors(meta.get("ownerReferences"), f"{path}.ownerReferences")
-    errors += finalizer_errors(meta.get("finalizers"), f"{path}.finalizers")
+    errors += content_errors(meta, path)
     return errors
 
 
@@ -77,44 +76,79 @@ def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]
 
 
 def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
-    """Each complete, and at most one of them the controller."""
+    """Each complete, and at most one of them the controller; the paths do not say which one it is."""
     errors: list[FieldError] = []
-    controllers: list[str] = []
-    for i, owner in enumerate(owners or ()):
-        here = f"{path}[{i}]"
-        api_version = owner.get("apiVersion") or ""
+    controller = ""
+    for owner in owners or ():
+        api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
         group, _, version = api_version.rpartition("/")
         if not version:
-            errors.append(field_invalid(f"{here}.apiVersion", api_version, "version must not be empty"))
-        kind = owner.get("kind") or ""
+            errors.append(field_invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
         missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
-        errors += [field_invalid(f"{here}.{field}", "", "must not be empty") for field in missing]
-        if (group, kind) == ("", "Event"):
-            shown = f"/{version}, Kind=Event is disallowed from being an owner"
-            errors.append(field_invalid(here, owner, shown))
+        errors += [field_invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
+        if (group, version, kind) == ("", "v1", "Event"):
+            why = "/v1, Kind=Event is disallowed from being an owner"
+            errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {_shown(_ordered(owner))}: {why}"))
         if owner.get("controller"):
-            controllers.append(f"{kind}/{owner.get('name') or ''}")
-    if len(controllers) > 1:
-        first, second = controllers[:2]
-        why = f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
-        errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {quoted(owners)}: {why}"))
+            name = f"{kind}/{owner.get('name') or ''}"
+            if controller:
+                shown = _shown([_ordered(one) for one in owners or ()])
+                why = "Only one reference can have Controller set to true. "
+                why += f'Found "true" in references for {controller} and {name}'
+                errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: {why}"))
+            else:
+                controller = name
     return errors
+
+
+def _ordered(owner: Object) -> Object:
+    """The fields of an owner reference in the order of Go's struct."""
+    always = {key: owner.get(key) or "" for key in ("apiVersion", "kind", "name", "uid")}
+    return {**always, **{key: owner[key] for key in ("controller", "blockOwnerDeletion") if key in owner}}
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """`ValidateFinalizers`."""
     errors: list[FieldError] = []
-    present = set(finalizers or ())
-    for i, finalizer in enumerate(finalizers or ()):
-        here = f"{path}[{i}]"
-        problems = names.qualified_name_problems(finalizer)
-        errors += [field_invalid(path, finalizer, problem) for problem in problems]
-        if not problems and "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
-            why = "name is neither a standard finalizer name nor is it fully qualified"
-            errors.append(field_invalid(here, finalizer, why))
-    if {"orphan", "foregroundDeletion"} <= present:
+    for finalizer in finalizers or ():
+        errors += [field_invalid(path, finalizer, problem) for problem in names.qualified_name_problems(finalizer)]
+    if {"orphan", "foregroundDeletion"} <= set(finalizers or ()):
         why = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(field_invalid(path, list(finalizers or ()), why))
     return errors
+
+
+def undomained_finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """What kinds that are built in say beside: a name without a domain is one of Kubernetes' own
+    (`validateKubeFinalizerName`)."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        field_invalid(f"{path}[{i}]", finalizer, why)
+        for i, finalizer in enumerate(finalizers or ())
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
+    ]
+
+
+def content_errors(meta: Object, path: str = "metadata") -> list[FieldError]:
+    """Labels, annotations, owners, finalizers: what can be wrong at any time."""
+    errors: list[FieldError] = []
+    for field, check in _CONTENT:
+        value = meta.get(field)
+        if value:
+            errors += check(value, f"{path}.{field}")
+    return errors
+
+
+_CONTENT: tuple[tuple[str, Callable[[Any, str], list[FieldError]]], ...] = (
+    ("labels", label_errors),
+    ("annotations", annotation_errors),
+    ("ownerReferences", owner_errors),
+    ("finalizers", finalizer_errors),
+)
 
 
 def validate_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
@@ -126,14 +160,13 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
             shown = "[]string{" + ", ".join(f'"{one}"' for one in added) + "}"
             why = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
             errors.append(field_forbidden(f"{path}.finalizers", why))
-    changed = [field for field in _IMMUTABLE if new.get(field) != old.get(field)]
-    errors += [field_invalid(f"{path}.{field}", new.get(field), "field is immutable") for field in changed]
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(field_invalid(f"{path}.generation", new.get("generation"), "must not be decremented"))
-    errors += label_errors(new.get("labels"), f"{path}.labels")
-    errors += annotation_errors(new.get("annotations"), f"{path}.annotations")
-    errors += owner_errors(new.get("ownerReferences"), f"{path}.ownerReferences")
-    errors += finalizer_errors(new.get("finalizers"), f"{path}.finalizers")
+    changed = [field for field in _IMMUTABLE if new.get(field) != old.get(field)]
+    errors += [field_invalid(f"{path}.{field}", new.get(field), "field is immutable") for field in changed]
+    for field, check in _CONTENT[:3]:
+        if new.get(field):
+            errors += check(new[field], f"{path}.{field}")
     return errors
 
 
@@ -141,7 +174,6 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Ob
     """The metadata of an object at its creation: what the client may not set is gone, what the server sets is there."""
     kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
     kept.pop("resourceVersion", None)
-    kept.pop("managedFields", None)
     kept["name"] = name
     if namespace:
         kept["namespace"] = namespace
@@ -166,9 +198,19 @@ def kept_on_update(new: Object, old: Object) -> Object:
             meta[field] = old[field]
         else:
             meta.pop(field, None)
-    if "managedFields" in old:
-        meta.setdefault("managedFields", old["managedFields"])
     return tidy(meta)
+
+
+def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
+    """The owner references without those that repeat one before them, and the uids of these."""
+    kept: list[Object] = []
+    repeated: dict[str, None] = {}
+    for owner in owners:
+        if owner in kept:
+            repeated[owner.get("uid") or ""] = None
+        else:
+            kept.append(owner)
+    return kept, list(repeated)
 
 
 def tidy(meta: Object) -> Object:

@@ -16,6 +16,7 @@ from fakekube.core.status import (
     field_forbidden,
     field_invalid,
     field_not_supported,
+    field_required,
     field_too_long,
     go_quote,
     invalid,
@@ -154,12 +155,18 @@ class WriteOptions:
     force: bool
 
 
-def parse_write_options(request: Request, kind: str) -> WriteOptions:
+def parse_write_options(request: Request, kind: str, *, applying: bool = False) -> WriteOptions:
     """`kind`: CreateOptions, UpdateOptions or PatchOptions. Raises 422 on values that they do not have."""
     query = request.query
-    errors = _dry_run_errors(query.get("dryRun", ()))
     manager = _first(query, "fieldManager") or ""
+    force = parse_bool(query, "force")
+    errors: list[FieldError] = []
+    if applying and not manager:
+        errors.append(field_required("fieldManager", "is required for apply patch"))
+    if kind == "PatchOptions" and not applying and force is not None:
+        errors.append(field_forbidden("force", "may not be specified for non-apply patch"))
     errors += field_manager_errors(manager)
+    errors += _dry_run_errors(query.get("dryRun", ()))
     validation = _first(query, "fieldValidation") or ""
     if validation not in FIELD_VALIDATIONS:
         errors.append(field_not_supported("fieldValidation", validation, FIELD_VALIDATIONS))
@@ -169,7 +176,7 @@ def parse_write_options(request: Request, kind: str) -> WriteOptions:
         dry_run=bool(query.get("dryRun")),
         field_manager=manager,
         field_validation=validation or "Warn",
-        force=parse_bool(query, "force") or False,
+        force=force or False,
     )
 
 
@@ -183,9 +190,13 @@ def field_manager_errors(manager: str, field: str = "fieldManager") -> list[Fiel
     """At most 128 bytes, and printable characters only (`ValidateFieldManager`)."""
     if len(manager.encode(errors="replace")) > 128:
         return [field_too_long(field, 128)]
-    if not all(map(str.isprintable, manager)):
-        return [field_invalid(field, manager, "should only contain printable characters")]
-    return []
+    if manager.isprintable():
+        return []
+    return [
+        field_invalid(field, manager, f"invalid character U+{ord(char):04X} (at position {len(manager[:i].encode())})")
+        for i, char in enumerate(manager)
+        if not char.isprintable()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,9 @@ def _replicas(obj: Object) -> str:
 
 
 STRATEGIES = {
-    "deployments.apps": _counted(default=default_deployment, annotations_count=True),
+    "deployments.apps": _counted(
+        default=default_deployment, annotations_count=True, status_keeps=("generation", "labels")
+    ),
     "replicasets.apps": _counted(
         default=default_replica_set, fields={"status.replicas": _replicas}, fields_message="label"
     ),

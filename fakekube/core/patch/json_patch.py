@@ -45,6 +45,15 @@ def check(patch: Any) -> list[dict[str, Any]]:
     return [operation or {} for operation in patch]
 
 
+#: What an operation may have.
+MEMBERS = frozenset({"op", "path", "from", "value"})
+
+
+def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
+    """What operations have beside that, as a strict decoder tells it."""
+    return [f'unknown field "[{i}].{key}"' for i, one in enumerate(operations) for key in one if key not in MEMBERS]
+
+
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
     """The document after all operations. Raises 422 where one does not apply; then nothing of it counts."""
     copied = 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.core import goprint
 from fakekube.core.schema.model import Schema
 
 Object = dict[str, Any]
@@ -21,7 +22,31 @@ DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
 
 
 class BadPatch(Exception):
-    """A patch that cannot be applied; the message is the real library's."""
+    """A patch that cannot be applied; the message is the real library's.
+
+    `code` is the HTTP status: 400 and 422 for what the server knows as the client's mistake, 500 for the rest.
+    """
+
+    def __init__(self, message: str, code: int = 500) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _bad_format(directive: str) -> BadPatch:
+    return BadPatch(f"invalid patch format of {directive}", 400)
+
+
+def _no_merge_key(item: Object, merge_key: str) -> BadPatch:
+    return BadPatch(f"map: {goprint.plain(item)} does not contain declared merge key: {merge_key}")
+
+
+def _unknown_directive(item: Object) -> BadPatch:
+    return BadPatch(f"unknown patch type: {goprint.plain(item[PATCH])} in map: {goprint.plain(item)}")
+
+
+def _check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise BadPatch(f"expected a []interface {{}}, but received a {goprint.type_of(value)}")
 
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
@@ -95,7 +120,7 @@ def _directive_of_map(patch: Object) -> Object:
         return {key: value for key, value in patch.items() if key != PATCH}
     if directive == "delete":
         return {}
-    raise BadPatch(f"unknown patch type found: {directive}")
+    raise _unknown_directive(patch)
 
 
 def _retain_keys(original: Object, patch: Object) -> None:
@@ -104,12 +129,12 @@ def _retain_keys(original: Object, patch: Object) -> None:
         return
     wanted = patch.pop(RETAIN_KEYS)
     if not isinstance(wanted, list):
-        raise BadPatch("invalid patch format of retainKeys")
+        raise _bad_format("retainKeys")
     for key, value in patch.items():
         if key.startswith((DELETE_FROM, SET_ORDER)) or value is None:
             continue
         if key not in wanted:
-            raise BadPatch("invalid patch format of retainKeys")
+            raise _bad_format("retainKeys")
     for key in [key for key in original if key not in wanted]:
         del original[key]
 
@@ -118,8 +143,7 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
     """Lists whose order the patch gives with `$setElementOrder`."""
     for key in [key for key in patch if key.startswith(SET_ORDER)]:
         order = patch.pop(key)
-        if not isinstance(order, list):
-            raise BadPatch("invalid patch format of setElementOrder list")
+        _check_list(order)
         name = key.removeprefix(SET_ORDER)
         field = _field(schema, name, None)
         items = patch.pop(name, None)
@@ -151,8 +175,8 @@ def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) 
         position = keys.index(key) if key in keys else -1
         if position < last or position < 0:
             raise BadPatch(
-                f"The order in patch list:\n{go_value(items)}\n"
-                f" doesn't match $setElementOrder list:\n{go_value(order)}\n"
+                f"The order in patch list:\n{goprint.plain(items)}\n"
+                f" doesn't match $setElementOrder list:\n{goprint.plain(order)}\n"
             )
         last = position
 
@@ -160,10 +184,7 @@ def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) 
 def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting: bool) -> list[Any]:
     if not original and not patch:
         return original
-    kinds = {_kind(item) for item in (*original, *patch)}
-    if len(kinds) > 1:
-        raise BadPatch("list element types are not identical: " + ", ".join(sorted(kinds)))
-    if kinds == {"scalar"}:
+    if _item_type(original, patch) is not dict:
         if deleting:
             return [item for item in original if item not in patch]
         merged = list(dict.fromkeys([*original, *patch]))
@@ -175,13 +196,27 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting:
     original, patch = _special_items(original, patch, merge_key)
     for item in patch:
         if merge_key not in item:
-            raise BadPatch(f"map: {go_value(item)} does not contain declared merge key: {merge_key}")
+            raise _no_merge_key(item, merge_key)
         position = _find(original, item[merge_key], merge_key)
         if position is None:
             original.append(without_directives(without_nulls(item)))
         else:
             original[position] = _merge_map(original[position], item, schema.items)
     return _in_order(original, patch, before, merge_key)
+
+
+def _item_type(original: list[Any], patch: list[Any]) -> type:
+    """The type that all items have (`sliceElementType`). Raises BadPatch where they differ, or are lists."""
+    found: type | None = None
+    for item in (*original, *patch):
+        if found is None:
+            found = type(item)
+            if found is list:
+                raise BadPatch("lists of lists are not supported", 422)
+        elif type(item) is not found:
+            raise BadPatch(f"list element types are not identical: {goprint.plain([original, patch])}")
+    assert found is not None, "one of them has items"
+    return found
 
 
 def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
@@ -195,14 +230,14 @@ def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tup
             plain.append(item)
         elif directive == "delete":
             if merge_key not in item:
-                raise BadPatch(f"map: {go_value(item)} does not contain declared merge key: {merge_key}")
+                raise _no_merge_key(item, merge_key)
             kept = [one for one in kept if one.get(merge_key) != item[merge_key]]
         elif directive == "replace":
             replace = True
         elif directive == "merge":
             raise BadPatch("merging lists cannot yet be specified in the patch")
         else:
-            raise BadPatch(f"unknown patch type found: {directive}")
+            raise _unknown_directive(item)
     return ([], plain) if replace else (kept, plain)
 
 
@@ -255,14 +290,3 @@ def without_directives(value: Any) -> Any:
         kept = [item for item in value if not (isinstance(item, dict) and item.get(PATCH) == "delete")]
         return [without_directives(item) for item in kept if not (isinstance(item, dict) and set(item) == {PATCH})]
     return value
-
-
-def go_value(value: Any) -> str:
-    """A JSON value as Go's %v prints it: `map[a:1 b:[x y]]`."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{go_value(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(go_value(item) for item in value) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "<nil>" if value is None else str(value)

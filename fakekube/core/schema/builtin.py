@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,13 @@ class BuiltinSchemas:
         """The schema of a kind; None where this Kubernetes version does not have it."""
         name = self._kinds.get(f"{group}/{version}/{kind}")
         return self.type(name) if name and self._row(name) else None
+
+    def kinds(self) -> Iterator[tuple[str, str, str, str]]:
+        """Group, version, kind and type name of every kind in this version."""
+        for gvk, name in self._kinds.items():
+            if self._row(name):
+                group, version, kind = gvk.split("/")
+                yield group, version, kind, name
 
     def type(self, name: str) -> Schema:
         """The schema of a named type. Raises KeyError where this version has no such type."""

@@ -5,11 +5,12 @@ Follows `encoding/json` with the strictness of `sigs.k8s.io/json`, then the mars
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fakekube.core import gojson
 from fakekube.core.quantity import InvalidQuantity, canonical
-from fakekube.core.schema.goshape import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS
+from fakekube.core.schema.goshape import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
 from fakekube.core.schema.model import Schema
 from fakekube.core.schema.times import InvalidTime, microtime_text, time_text
 
@@ -19,7 +20,14 @@ INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 
 
 class WrongType(Exception):
-    """A value of another type than its field's; the text is Go's."""
+    """A value of another type than its field's; the text is that of Go's JSON decoder.
+
+    `unstructured` is what Go says where it converts a map instead of decoding text (`DefaultUnstructuredConverter`).
+    """
+
+    def __init__(self, text: str, unstructured: str = "") -> None:
+        super().__init__(text)
+        self.unstructured = unstructured or text
 
 
 def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
@@ -52,18 +60,28 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
 
 def complete(schema: Schema, found: Object) -> None:
     """Add what shows even where it is nothing: required fields, structs that are no pointers."""
-    for key in schema.required:
+    if schema.shown is None:
+        schema.shown = tuple(_shown(schema))
+    for key, field, constant in schema.shown:
         if key not in found:
-            found[key] = _zero(schema.fields[key])
+            found[key] = constant if field is None else _zero(field)
+
+
+def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
+    """The fields that show even where they are nothing: each with its schema, or with what it then is."""
     name = schema.name
+    for key in schema.required:
+        yield key, schema.fields[key], None
     for key, field in schema.fields.items():
-        if key in found:
-            continue
         where = f"{name}.{key}"
+        if key in schema.required:
+            continue
         if where in ALWAYS:
-            found[key] = ALWAYS[where]
-        elif field.type == "object" and (where in EMBEDDED or (key in ("spec", "status") and is_kind(schema))):
-            found[key] = _zero(field)
+            yield key, None, ALWAYS[where]
+        elif (field.type in ("time", "microtime") and has_plain_times(name)) or (
+            field.type == "object" and (where in EMBEDDED or (key in ("spec", "status") and is_kind(schema)))
+        ):
+            yield key, field, None
 
 
 def is_kind(schema: Schema) -> bool:
@@ -241,7 +259,26 @@ SPECIAL = {
 
 def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
     what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
-    return WrongType(f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type or schema.go_type}")
+    text = f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type or schema.go_type}"
+    return WrongType(text, _not_restored(value, schema))
+
+
+#: JSON type -> what Go's reflection calls the kind of its value.
+KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
+
+
+def _not_restored(value: Any, schema: Schema) -> str:
+    kind = KINDS.get(type(value), "invalid")
+    if schema.type == "object":
+        return f"cannot restore struct from: {kind}"
+    if schema.type == "map":
+        return f"cannot restore map from {kind}"
+    if schema.type == "list":
+        return f"cannot restore slice from {kind}"
+    return f"unrecognized type: {schema.go_type}" if schema.type in PLAIN_KINDS else ""
+
+
+PLAIN_KINDS = frozenset({"string", "boolean", "int32", "int64", "integer", "double"})
 
 
 def _place(struct: str, shown: str) -> str:

@@ -153,24 +153,34 @@ EMBEDDED = _fields(
     }
 )
 
+#: Types besides conditions whose times are no pointers: a time that is not set shows as null.
+PLAIN_TIMES = frozenset(
+    {"ContainerStateRunning", "ContainerStateTerminated", "Event", "EventSeries", "VolumeError", "TokenRequestStatus"}
+)
+
+
+def has_plain_times(type: str) -> bool:
+    """Whether the times of a type are no pointers."""
+    struct = type.rpartition(".")[2]
+    return struct.endswith("Condition") or struct in PLAIN_TIMES
+
+
+#: Key fields of lists that have a default: server-side apply takes it where an item does not say
+#: (`+default` in the types). Others that are required have their type's zero.
+KEY_DEFAULTS = {
+    "core.v1.ContainerPort.protocol": "TCP",
+    "core.v1.ServicePort.protocol": "TCP",
+    "core.v1.LocalObjectReference.name": "",
+}
+
+
 #: Fields that are optional and yet have no omitempty: their zero shows (null, where a pointer or a list is nil).
 ALWAYS: dict[str, object] = {
     "apps.v1.StatefulSetStatus.availableReplicas": 0,
-    "core.v1.Event.eventTime": None,
-    "core.v1.Event.firstTimestamp": None,
-    "core.v1.Event.lastTimestamp": None,
     "core.v1.Event.reportingComponent": "",
     "core.v1.Event.reportingInstance": "",
-    "core.v1.PodCondition.lastProbeTime": None,
-    "core.v1.PodCondition.lastTransitionTime": None,
-    "core.v1.NodeCondition.lastHeartbeatTime": None,
-    "core.v1.NodeCondition.lastTransitionTime": None,
     "apiextensions.v1.CustomResourceDefinitionStatus.conditions": None,
     "apiextensions.v1.CustomResourceDefinitionStatus.storedVersions": None,
     "rbac.v1.Role.rules": None,
     "rbac.v1.ClusterRole.rules": None,
-    "events.v1.Event.deprecatedFirstTimestamp": None,
-    "events.v1.Event.deprecatedLastTimestamp": None,
-    "batch.v1.JobCondition.lastProbeTime": None,
-    "batch.v1.JobCondition.lastTransitionTime": None,
 }

@@ -31,6 +31,7 @@ class Schema:
         "_make_fields",
         "default",
         "enum",
+        "item_keys",
         "items",
         "keys",
         "list_type",
@@ -39,6 +40,7 @@ class Schema:
         "name",
         "patch_strategy",
         "required",
+        "shown",
         "type",
         "values",
     )
@@ -67,6 +69,22 @@ class Schema:
         self.list_type, self.keys, self.map_type = list_type, keys, map_type
         self.patch_strategy, self.merge_key = patch_strategy, merge_key
         self.enum, self.default = enum, default
+        self.item_keys = self._item_keys()
+        self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
+        """What shows even where it is nothing; the decoder's own note."""
+
+    def _item_keys(self) -> tuple[str, ...] | None:
+        """What tells the items of an associative list apart (none: their values); None: the list is one whole.
+
+        Lists that do not say so are associative where strategic merge patch merges them.
+        """
+        if self.list_type == "map":
+            return self.keys
+        if self.list_type == "set":
+            return ()
+        if self.list_type or "merge" not in self.patch_strategy:
+            return None
+        return (self.merge_key,) if self.merge_key else ()
 
     @property
     def fields(self) -> Mapping[str, Schema]:

@@ -9,9 +9,10 @@ from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
-from fakekube.core.status import StatusError, already_exists, invalid
+from fakekube.core.status import StatusError, already_exists, generate_name_conflict, invalid
 from fakekube.core.store import Entry, path_of
 from fakekube.core.strategy import no_allocation
+from fakekube.core.verbs import ownership
 
 Object = dict[str, Any]
 
@@ -23,7 +24,7 @@ def create(call: Call) -> Step:
     options = parse_write_options(call.request, "CreateOptions")
     obj = decode_object(call, field_validation=options.field_validation)
     obj = check_place(call, obj, naming=False)
-    return (yield from store_new(call, obj, options))
+    return (yield from store_new(call, ownership.created(call, obj, options), options))
 
 
 def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
@@ -44,7 +45,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
         if existing is None:
             break
         if name or not generate_name or attempt == NAME_ATTEMPTS - 1:
-            raise _taken(call, named, existing)
+            raise _taken(call, named, existing, generated=bool(generate_name))
     call.warnings += call.strategy.warnings(complete)
     if options.dry_run:
         entry = Entry(0, call.as_stored(complete))
@@ -59,10 +60,13 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _taken(call: Call, name: str, existing: Entry) -> StatusError:
+def _taken(call: Call, name: str, existing: Entry, *, generated: bool) -> StatusError:
     error = already_exists(call.resource.qualified, name)
+    if generated:
+        error = generate_name_conflict(call.resource.qualified, name)
     if existing.object["metadata"].get("deletionTimestamp"):
-        return StatusError(409, "AlreadyExists", f"object is being deleted: {error.message}", error.details)
+        message = f"object is being deleted: {error.message}"
+        return StatusError(409, "AlreadyExists", message, error.details, headers=error.headers)
     return error
 
 
@@ -118,6 +122,8 @@ def check_new(call: Call, obj: Object) -> None:
         namespace=call.namespace,
         name_check=call.strategy.name_check,
     )
+    if meta.get("finalizers") and not call.resource.custom:
+        errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     errors += call.strategy.validate(obj)
     if errors:
         raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)

@@ -1,10 +1,10 @@
-"""PATCH of an object (`endpoints/handlers.PatchResource`)."""
+"""PATCH of an object (`endpoints/handlers/patch.go`); an apply has a module of its own."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import codec, gojson
+from fakekube.core import codec, gojson, goprint
 from fakekube.core.body import check_place, typed
 from fakekube.core.call import Call, Step
 from fakekube.core.codec import SyntaxProblem
@@ -17,10 +17,11 @@ from fakekube.core.status import (
     bad_request,
     invalid_patch,
     not_found,
-    not_implemented,
     patch_rejected,
     unsupported_media_type,
 )
+from fakekube.core.verbs import ownership
+from fakekube.core.verbs.apply import apply
 from fakekube.core.verbs.update import check_version, store_changed
 
 Object = dict[str, Any]
@@ -34,20 +35,21 @@ APPLY_CBOR = "application/apply-patch+cbor"
 
 def patch(call: Call) -> Step:
     kind = _patch_type(call)
-    options = parse_write_options(call.request, "PatchOptions")
+    options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
-        raise not_implemented(f"patches of type {kind} yet; use {MERGE_PATCH} or {JSON_PATCH}")
+        return (yield from apply(call, options))
     while True:
         existing = call.stored()
         if existing is None:
             raise not_found(call.resource.qualified, call.info.name)
-        current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **call.shown(existing)}
-        patched = _apply(call, kind, current)
-        obj = _as_object(call, patched, options)
+        warnings: list[str] = []
+        obj = patched(call, kind, existing.object, options, warnings)
         version = obj["metadata"].get("resourceVersion")
         if version and version != existing.object["metadata"]["resourceVersion"]:
             check_version(call, obj, existing, unconditional=True)
-        response: Response | None = yield from store_changed(call, obj, existing, options)
+        call.warnings += warnings
+        owned = ownership.changed(call, obj, existing.object, options)
+        response: Response | None = yield from store_changed(call, owned, existing, options)
         if response is not None:
             return response
 
@@ -70,31 +72,76 @@ def _patch_type(call: Call) -> str:
     raise unsupported_media_type("415: Unsupported Media Type", {})
 
 
-def _apply(call: Call, kind: str, current: Object) -> Any:
-    body = call.request.body
-    if isinstance(body, bytes):
-        codec.check_size(body)
-        try:
-            value, _ = codec.parse(body, codec.JSON)
-        except SyntaxProblem as problem:
-            raise bad_request(f"error decoding patch: {problem}") from None
+def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnings: list[str]) -> Object:
+    """The stored object with the patch, as an object of its kind; what a client is to be warned of goes to `warnings`.
+
+    Raises StatusError: 400 and 422 in the real server's words, which differ by the kind of patch.
+    """
+    current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **stored}
+    strict = options.field_validation != "Ignore"
+    if kind == STRATEGIC_MERGE_PATCH:
+        value, repeated = _parsed(call, "", strict=strict)
+        result, shown = _merged_strategically(call, value, current), goprint.plain(value)
+        obj, problems = _as_object(call, result, shown, converted=True)
     else:
-        value = body
-    if kind == JSON_PATCH:
-        return json_patch.apply(current, json_patch.check(value))
-    if not isinstance(value, dict):
+        value, repeated = _parsed(call, "error decoding patch: ", strict=strict)
+        if kind == JSON_PATCH:
+            operations = json_patch.check(value)
+            repeated = [f"json patch {one}" for one in repeated]
+            repeated += [f"json patch {one}" for one in json_patch.unknown_members(operations)] if strict else []
+            result = json_patch.apply(current, operations)
+        else:
+            result = _merged(current, value, strict=strict)
+        try:
+            shown = codec.encode(result).decode()
+        except TypeError:  # nested beyond what can be encoded
+            raise patch_rejected() from None
+        obj, problems = _as_object(call, result, shown, converted=False)
+    problems = repeated + problems
+    if problems and options.field_validation == "Strict":
+        raise invalid_patch(shown, f"strict decoding error: {', '.join(problems)}")
+    if strict:
+        warnings += problems
+    return check_place(call, obj, naming=True)
+
+
+def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
+    """The body's JSON, and what stands in it twice. Raises 400."""
+    body = call.request.body
+    if not isinstance(body, bytes):
+        return body, []
+    codec.check_size(body)
+    try:
+        value, _ = codec.parse(body, codec.JSON)
+    except SyntaxProblem as problem:
+        raise bad_request(f"{prefix}{problem}") from None
+    return value, [f'duplicate field "{path}"' for path in codec.duplicates(value, body)] if strict else []
+
+
+def _check_map(value: Any, prefix: str) -> None:
+    if value is not None and not isinstance(value, dict):
         what = gojson.type_name(value)
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
-        )
-    if kind == MERGE_PATCH:
-        return merge_patch.apply(current, value)
+        raise bad_request(f"{prefix}json: cannot unmarshal {what} into Go value of type map[string]interface {{}}")
+
+
+def _merged(current: Object, value: Any, *, strict: bool) -> Any:
+    if strict:
+        _check_map(value, "error decoding patch: ")
+    if not isinstance(value, dict):
+        raise bad_request("Invalid JSON Patch")
+    return merge_patch.apply(current, value)
+
+
+def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
+    _check_map(value, "")
     schema = call.server.schema(call.resource)
     assert schema is not None, "only built-in kinds take strategic merge patches"
     try:
-        return strategic.apply(current, without_kind(value), schema)
+        return strategic.apply(current, without_kind(value or {}), schema)
     except strategic.BadPatch as problem:
-        raise invalid_patch(strategic.go_value(value), str(problem)) from None
+        if problem.code == 422:
+            raise patch_rejected() from None
+        raise StatusError(problem.code, "BadRequest" if problem.code == 400 else "", str(problem)) from None
 
 
 def without_kind(patch: Object) -> Object:
@@ -102,27 +149,21 @@ def without_kind(patch: Object) -> Object:
     return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
-def _as_object(call: Call, patched: Any, options: WriteOptions) -> Object:
-    """The result as an object of the kind. Raises 422 where it is none, 400 where it would be another object."""
-    try:
-        shown = codec.encode(patched).decode()
-    except TypeError:  # nested beyond what can be encoded
-        raise patch_rejected() from None
-    if not isinstance(patched, dict):
-        raise invalid_patch(shown, f"json: cannot unmarshal {gojson.type_name(patched)} into Go value")
-    api_version, kind = patched.get("apiVersion"), patched.get("kind")
+def _as_object(call: Call, result: Any, shown: str, *, converted: bool) -> tuple[Object, list[str]]:
+    """The result as an object of the kind, and the fields that the kind does not have. Raises 422 where it is none.
+
+    `converted`: the real server converts the result instead of decoding its text.
+    """
+    if not isinstance(result, dict):
+        raise invalid_patch(shown, f"json: cannot unmarshal {gojson.type_name(result)} into Go value")
+    api_version, kind = result.get("apiVersion"), result.get("kind")
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
         raise invalid_patch(shown, f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
     try:
-        obj = typed(call, patched, unknown)
+        obj = typed(call, result, unknown)
     except WrongType as problem:
-        raise invalid_patch(shown, str(problem)) from None
+        raise invalid_patch(shown, problem.unstructured if converted else str(problem)) from None
     except StatusError as error:
         raise invalid_patch(shown, error.message.partition(": ")[2]) from None
-    if unknown and options.field_validation == "Strict":
-        problems = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise invalid_patch(shown, f"strict decoding error: {problems}")
-    if options.field_validation == "Warn":
-        call.warnings += [f'unknown field "{path}"' for path in unknown]
-    return check_place(call, obj, naming=True)
+    return obj, [f'unknown field "{path}"' for path in unknown]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.core import admission, integers, objectmeta
+from fakekube.core.apply import managedfields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -12,6 +13,7 @@ from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
 from fakekube.core.store import Entry
 from fakekube.core.strategy import next_generation, no_allocation
+from fakekube.core.verbs import ownership
 from fakekube.core.verbs.create import initial_status, store_new
 
 Object = dict[str, Any]
@@ -29,7 +31,8 @@ def update(call: Call) -> Step:
             call, obj, existing, unconditional=call.strategy.unconditional_update and not call.resource.custom
         )
         check_uid(call, obj, existing)
-        response: Response | None = yield from store_changed(call, obj, existing, options)
+        owned = ownership.changed(call, obj, existing.object, options)
+        response: Response | None = yield from store_changed(call, owned, existing, options)
         if response is not None:
             return response
 
@@ -41,7 +44,7 @@ def _create_on_update(call: Call, obj: Object, options: WriteOptions) -> Step:
     if uid:
         raise conflict(call.resource.qualified, call.info.name, _storage_error(call, uid, ""))
     meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
-    return (yield from store_new(call, {**obj, "metadata": meta}, options))
+    return (yield from store_new(call, ownership.created(call, {**obj, "metadata": meta}, options), options))
 
 
 def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bool) -> None:
@@ -107,6 +110,7 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
     yield from admission.validate(call, obj, old)
     if call.stored() is not existing:
         return None
+    obj = managedfields.keep_times(obj, old)
     if is_finished(obj) and not obj["metadata"].get("finalizers") and old["metadata"].get("deletionTimestamp"):
         entry = Entry(existing.revision, call.as_stored(obj))
         if not options.dry_run:
@@ -178,7 +182,10 @@ def status_written(call: Call, obj: Object, old: Object) -> Object:
         if status is not None:
             merged["status"] = status
     if call.resource.custom:
-        return merged
+        meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+        if "managedFields" in obj["metadata"]:
+            meta["managedFields"] = obj["metadata"]["managedFields"]
+        return {**merged, "metadata": meta}
     meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
     for field in call.strategy.status_keeps:
         if field in old["metadata"]:
@@ -191,9 +198,13 @@ def status_written(call: Call, obj: Object, old: Object) -> Object:
 def check_changed(call: Call, obj: Object, old: Object) -> None:
     """Raises 422 with every cause."""
     meta = obj["metadata"]
-    errors = objectmeta.validate_update(meta, old["metadata"])
-    if call.strategy.repeats_metadata and not call.resource.custom:
-        errors += errors
+    errors = objectmeta.content_errors(meta)
+    unchanging = objectmeta.validate_update(meta, old["metadata"])
+    errors += unchanging
+    if call.strategy.repeats_metadata:
+        errors += unchanging
+        if meta.get("finalizers") and not call.resource.custom:
+            errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     if call.info.subresource == "status":
         errors += call.strategy.validate_status_update(obj, old)
     else:
