@@ -73,7 +73,7 @@ class Standalone:
 
     def expire(self) -> None:
         path = "/api/v1/namespaces/default"
-        for _ in range(HISTORY_WINDOW + 1):
+        for _ in range(2 * HISTORY_WINDOW):
             self.call("PATCH", path, {"metadata": {"annotations": {"write": str(next(self._writes))}}})
 
     def make_namespace(self, name: str) -> None:

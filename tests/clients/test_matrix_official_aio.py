@@ -1,0 +1,177 @@
+"""The official client's asyncio edition (`kubernetes.aio`)."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+from kubernetes.aio import client, watch
+from kubernetes.aio.client import ApiException
+from kubernetes.aio.dynamic import DynamicClient
+
+GADGETS = ("example.com", "v1")
+
+
+@asynccontextmanager
+async def connected(server):
+    async with client.ApiClient(client.Configuration(host=server.url)) as made:
+        yield made
+
+
+def on(test):
+    """A test as a coroutine that gets an ApiClient; it runs on the cluster's loop, or on an ordinary one."""
+
+    def run(server, namespace):
+        async def main():
+            async with connected(server) as api_client:
+                await test(api_client, namespace, server)
+
+        server.run(main())
+
+    return run
+
+
+def config_map(name, labels=None, **data):
+    return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels=labels), data=data or None)
+
+
+def gadget(name, **spec):
+    return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": name}, "spec": spec}
+
+
+@on
+async def test_discovery(api_client, namespace, server):
+    assert (await client.VersionApi(api_client).get_code()).git_version.startswith("v1.36.2")
+    groups = await client.ApisApi(api_client).get_api_versions()
+    assert "example.com" in [group.name for group in groups.groups]
+    resources = {found.name: found for found in (await client.CoreV1Api(api_client).get_api_resources()).resources}
+    assert resources["configmaps"].kind == "ConfigMap"
+
+
+@on
+async def test_a_built_in_kind(api_client, namespace, server):
+    core = client.CoreV1Api(api_client)
+    created = await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+    assert created.data == {"x": "1"}
+    found = await core.read_namespaced_config_map("a", namespace)
+    assert found == created
+    found.data["y"] = "2"
+    assert (await core.replace_namespaced_config_map("a", namespace, found)).data == {"x": "1", "y": "2"}
+    with pytest.raises(ApiException) as stale:
+        await core.replace_namespaced_config_map("a", namespace, found)
+    assert stale.value.status == 409
+    await core.delete_namespaced_config_map("a", namespace)
+    with pytest.raises(ApiException) as gone:
+        await core.read_namespaced_config_map("a", namespace)
+    assert gone.value.status == 404
+
+
+@on
+async def test_a_custom_kind(api_client, namespace, server):
+    custom, where = client.CustomObjectsApi(api_client), (*GADGETS, namespace, "gadgets")
+    created = await custom.create_namespaced_custom_object(*where, gadget("g", size=1))
+    await custom.replace_namespaced_custom_object(*where, "g", {**created, "spec": {"size": 2}})
+    await custom.patch_namespaced_custom_object_status(
+        *where, "g", {"status": {"seen": 1}}, _content_type="application/merge-patch+json"
+    )
+    (found,) = (await custom.list_namespaced_custom_object(*where))["items"]
+    assert (found["spec"], found["status"]) == ({"size": 2}, {"seen": 1})
+    await custom.delete_namespaced_custom_object(*where, "g")
+    assert (await custom.list_namespaced_custom_object(*where))["items"] == []
+
+
+@on
+async def test_patches(api_client, namespace, server):
+    core = client.CoreV1Api(api_client)
+    await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+    for kind, patch, data in (
+        ("application/merge-patch+json", {"data": {"x": None, "y": "2"}}, {"y": "2"}),
+        ("application/json-patch+json", [{"op": "add", "path": "/data/z", "value": "3"}], {"y": "2", "z": "3"}),
+        ("application/strategic-merge-patch+json", {"data": {"y": "4"}}, {"y": "4", "z": "3"}),
+    ):
+        patched = await core.patch_namespaced_config_map("a", namespace, patch, _content_type=kind)
+        assert patched.data == data
+
+
+@on
+async def test_selectors_and_pages(api_client, namespace, server):
+    core = client.CoreV1Api(api_client)
+    for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
+        await core.create_namespaced_config_map(namespace, config_map(name, {"app": app}))
+
+    async def names(**options):
+        found = await core.list_namespaced_config_map(namespace, **options)
+        return [item.metadata.name for item in found.items], found.metadata._continue
+
+    assert (await names(label_selector="app=web"))[0] == ["a", "c"]
+    assert (await names(label_selector="app=web", field_selector="metadata.name=c"))[0] == ["c"]
+    page, token = await names(limit=2)
+    assert (page, (await names(limit=2, _continue=token))[0]) == (["a", "b"], ["c"])
+    await core.delete_namespaced_config_map("a", namespace)
+    server.expire()
+    with pytest.raises(ApiException) as expired:
+        await names(limit=2, _continue=token)
+    assert expired.value.status == 410
+
+
+@on
+async def test_a_watch_goes_on_where_it_was(api_client, namespace, server):
+    core = client.CoreV1Api(api_client)
+    version = (await core.list_namespaced_config_map(namespace)).metadata.resource_version
+    await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+    await core.delete_namespaced_config_map("a", namespace)
+    seen = []
+    for _ in range(2):
+        async with watch.Watch().stream(
+            core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
+        ) as events:
+            async for event in events:
+                seen.append(event["type"])
+                version = event["object"].metadata.resource_version
+                break
+    assert seen == ["ADDED", "DELETED"]
+
+
+@on
+async def test_a_watch_hears_what_happens(api_client, namespace, server):
+    custom, where = client.CustomObjectsApi(api_client), (*GADGETS, namespace, "gadgets")
+    version = (await custom.list_namespaced_custom_object(*where))["metadata"]["resourceVersion"]
+    seen = []
+    async with watch.Watch().stream(
+        custom.list_namespaced_custom_object, *where, resource_version=version, timeout_seconds=30
+    ) as events:
+        await custom.create_namespaced_custom_object(*where, gadget("g", size=1))
+        async for event in events:
+            seen.append((event["type"], event["object"]["spec"]))
+            if event["type"] == "DELETED":
+                break
+            await custom.delete_namespaced_custom_object(*where, "g")
+    assert seen == [("ADDED", {"size": 1}), ("DELETED", {"size": 1})]
+
+
+@on
+async def test_a_watch_from_a_version_that_is_gone(api_client, namespace, server):
+    core = client.CoreV1Api(api_client)
+    version = (await core.list_namespaced_config_map(namespace)).metadata.resource_version
+    await core.create_namespaced_config_map(namespace, config_map("a"))
+    server.expire()
+    with pytest.raises(ApiException) as expired:
+        async with watch.Watch().stream(
+            core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
+        ) as events:
+            async for event in events:
+                raise AssertionError(event)
+    assert expired.value.status == 410
+
+
+@on
+async def test_the_dynamic_client(api_client, namespace, server):
+    dynamic = await DynamicClient(api_client)
+    for api_version, kind in (("v1", "ConfigMap"), ("example.com/v1", "Gadget")):
+        resource = await dynamic.resources.get(api_version=api_version, kind=kind)
+        body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "labels": {"app": "web"}}}
+        created = await resource.create(body=body, namespace=namespace)
+        labels = {"metadata": {"labels": {"app": "db"}}}
+        await resource.patch(body=labels, name="a", namespace=namespace, content_type="application/merge-patch+json")
+        found = await resource.get(namespace=namespace, label_selector="app=db")
+        assert [item.metadata.uid for item in found.items] == [created.metadata.uid]
+        await resource.delete(name="a", namespace=namespace)
+        assert (await resource.get(namespace=namespace)).items == []
