@@ -128,7 +128,7 @@ class ControlPlane:
 
     def refuse(self, request: Request, error: StatusError) -> Response:
         """The answer to a request that is turned down before anybody looks at it."""
-        return self._logged(request, parse(request), refusal(error))
+        return self._logged(request, parse(request), refusal(error, request))
 
     def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
         body = response.body.to_object() if response.status >= 400 and response.body else None
@@ -243,7 +243,7 @@ class ControlPlane:
 def _failed(request: Request, error: Exception) -> Response:
     """500, as the real server answers when it panics; the traceback goes to the log."""
     log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
-    return refusal(internal_error(f"{type(error).__name__}: {error}"))
+    return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 
 
 def _wake(waiting: list[asyncio.Future[None]]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -31,6 +32,9 @@ KEEPALIVE_TIMEOUT = 3600.0
 #: Bytes of a request line, and of one header (Go's `http.DefaultMaxHeaderBytes`); how many headers there may be.
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
+
+#: Answers longer than this, in bytes, are compressed where the client takes it (`defaultGzipThresholdBytes`).
+COMPRESSED_FROM = 128 * 1024
 
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -203,11 +207,15 @@ async def _body(http: web.BaseRequest) -> bytes:
 
 
 def _plain(request: Request, response: Response) -> web.StreamResponse:
-    answer = web.Response(
-        body=_encoded(request, response),
-        status=response.status,
-        headers={**_HEADERS, "Content-Type": response.content_type, **response.headers},
-    )
+    headers = {**_HEADERS, **response.headers}
+    if response.content_type:
+        headers[hdrs.CONTENT_TYPE] = response.content_type
+    body = _encoded(request, response)
+    if len(body) > COMPRESSED_FROM and _takes_gzip(request):
+        body = zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+        headers[hdrs.CONTENT_ENCODING] = "gzip"
+        headers[hdrs.VARY] = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
+    answer = web.Response(body=body, status=response.status, headers=headers)
     for value in warning.header_values(response.warnings):
         answer.headers.add("Warning", value)
     if response.status == 413:
@@ -221,11 +229,16 @@ def _encoded(request: Request, response: Response) -> bytes:
         return b""
     if response.content_type == codec.YAML:
         return codec.encode_yaml(body.to_object())
-    if not response.content_type.startswith(codec.JSON) or isinstance(body, Cached):
+    if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
         return body.encode()
     if is_pretty(request):
         return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
     return body.encode() + b"\n"
+
+
+def _takes_gzip(request: Request) -> bool:
+    accepted = request.headers.get("accept-encoding", "")
+    return "gzip" in [part.partition(";")[0].strip() for part in accepted.split(",")]
 
 
 def _bad_url() -> web.StreamResponse:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from fakekube.core.resource import Resource, Subresource
 
@@ -33,6 +36,14 @@ UNSTORED = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as JSON, and its hash: what an ETag says."""
+
+    json: bytes
+    hash: str
+
+
 class Catalog:
     """The resources that are served now.
 
@@ -42,7 +53,7 @@ class Catalog:
     def __init__(self) -> None:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._groups: dict[str, list[str]] = {}
-        self._documents: dict[Any, Any] = {}
+        self._documents: dict[Hashable, Document] = {}
 
     def add(self, resource: Resource) -> None:
         """Serve `resource` from now on (replacing one of the same group, version and plural)."""
@@ -105,7 +116,7 @@ class Catalog:
 
     def api_group_list(self) -> Object:
         """`/apis`: every named group."""
-        groups = [self._group(name) for name in self._groups if name]
+        groups = [self._group(name) for name in self.group_names()]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def api_group(self, group: str) -> Object | None:
@@ -139,7 +150,17 @@ class Catalog:
         return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
 
     def group_names(self) -> list[str]:
-        return [name for name in self._groups if name]
+        """The named groups: the built-in ones in the real server's order, then the custom ones by name."""
+        custom = sorted(name for name in self._groups if self.is_custom_group(name))
+        return [name for name in self._groups if name and name not in custom] + custom
+
+    def document(self, key: Hashable, build: Callable[[], Any]) -> Document:
+        """What `build` makes; kept, as text and with its hash, until another resource is served."""
+        found = self._documents.get(key)
+        if found is None:
+            json = orjson.dumps(build())
+            found = self._documents[key] = Document(json, hashlib.sha512(json).hexdigest().upper())
+        return found
 
     def _aggregated_group(self, group: str) -> Object:
         versions = []
@@ -147,9 +168,7 @@ class Catalog:
             found = [r for r in self._resources.values() if (r.group, r.version) == (group, version)]
             rows = [_aggregated_row(resource) for resource in sorted(found, key=lambda r: r.plural)]
             versions.append({"version": version, "resources": rows, "freshness": "Current"})
-        metadata: Object = {"name": group} if group else {}
-        metadata["creationTimestamp"] = None
-        return {"metadata": metadata, "versions": versions}
+        return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
 def _resource_row(resource: Resource) -> Object:
@@ -158,7 +177,7 @@ def _resource_row(resource: Resource) -> Object:
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": sorted(resource.verbs),
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         row["shortNames"] = list(resource.short_names)
@@ -176,13 +195,30 @@ def _subresource_row(resource: Resource, sub: Subresource) -> Object:
     return row | {"kind": sub.kind, "verbs": sorted(sub.verbs)}
 
 
+#: The verbs of a custom resource, in the order in which its server part lists them.
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+def _verbs(resource: Resource) -> list[str]:
+    if resource.custom:
+        return [verb for verb in _CUSTOM_VERBS if verb in resource.verbs]
+    return sorted(resource.verbs)
+
+
+def _response_kind(resource: Resource, kind: str, group: str = "", version: str = "") -> Object:
+    """A built-in kind of the list's own group and version names neither."""
+    if resource.custom and not version:
+        group, version = resource.group, resource.version
+    return {"group": group, "version": version, "kind": kind}
+
+
 def _aggregated_row(resource: Resource) -> Object:
     row: Object = {
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "responseKind": _response_kind(resource, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": sorted(resource.verbs),
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         row["shortNames"] = list(resource.short_names)
@@ -192,11 +228,7 @@ def _aggregated_row(resource: Resource) -> Object:
         row["subresources"] = [
             {
                 "subresource": sub.name,
-                "responseKind": {
-                    "group": sub.group if sub.version else resource.group,
-                    "version": sub.version or resource.version,
-                    "kind": sub.kind,
-                },
+                "responseKind": _response_kind(resource, sub.kind, sub.group, sub.version),
                 "verbs": sorted(sub.verbs),
             }
             for sub in resource.subresources.values()

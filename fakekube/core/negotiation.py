@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fakekube.core.codec import JSON, PROTOBUF, YAML
@@ -21,7 +22,6 @@ class Representation:
     media_type: str = JSON
     shape: str = ""
     shape_version: str = ""
-    pretty: bool = False
 
 
 PLAIN = Representation()
@@ -29,21 +29,49 @@ PLAIN = Representation()
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
+    """One part of an Accept header. `media_type` may have wildcards."""
+
     media_type: str
     parameters: dict[str, str]
 
+    @property
+    def shape(self) -> tuple[str, str, str] | None:
+        """What the object is to be turned into (group, version, kind); None where nothing of it is asked."""
+        values = self.parameters
+        if not values.keys() & {"g", "v", "as"}:
+            return None
+        return values.get("g", ""), values.get("v", ""), values.get("as", "")
+
+    @property
+    def taken(self) -> Sequence[str]:
+        """The media types that we write and the clause takes, in the server's order."""
+        kind, _, subtype = self.media_type.partition("/")
+        if subtype == "*":
+            return (JSON, YAML) if kind in ("*", "application") else ()
+        return (self.media_type,) if self.media_type in (JSON, YAML) else ()
+
+    def fits(self, media: str) -> bool:
+        """Its other parameters can be had in this media type: only JSON has a stream, of the one schema `watch`."""
+        stream = self.parameters.get("stream", "")
+        return (not stream or (stream == "watch" and media == JSON)) and not self.parameters.get("sv")
+
 
 def _clauses(accept: str) -> list[_Clause]:
-    found: list[tuple[float, int, _Clause]] = []
+    """The clauses of an Accept header, the most wanted first; wildcards come behind the equally wanted."""
+    found: list[tuple[tuple[float, bool, bool, int], _Clause]] = []
     for i, part in enumerate(accept.split(",")):
         media, *parameters = (piece.strip() for piece in part.split(";"))
-        values = dict(p.split("=", 1) for p in parameters if "=" in p)
+        media = "*/*" if media == "*" else media.lower()
+        kind, slash, subtype = media.partition("/")
+        if not slash:
+            continue
+        values = {key.strip(): value.strip() for key, _, value in (one.partition("=") for one in parameters) if value}
         try:
             quality = float(values.pop("q", "1"))
         except ValueError:
             quality = 0.0
-        found.append((-quality, i, _Clause(media.lower(), values)))
-    return [clause for *_, clause in sorted(found, key=lambda row: row[:2])]
+        found.append(((-quality, kind == "*", subtype == "*", i), _Clause(media, values)))
+    return [clause for _, clause in sorted(found, key=lambda row: row[0])]
 
 
 def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozenset[str]) -> Representation:
@@ -58,18 +86,46 @@ def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozen
     if not custom and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in clauses):
         raise refuse_all(listing)
     for clause in clauses:
-        media = JSON if clause.media_type in ("*/*", "application/*") else clause.media_type
-        if media not in (JSON, YAML):
-            continue
-        shape = clause.parameters.get("as", "")
-        if shape:
-            known = clause.parameters.get("g") == "meta.k8s.io" and clause.parameters.get("v") in ("v1", "v1beta1")
-            if shape not in shapes or not known:
-                continue
-        elif clause.parameters.get("stream") not in (None, "watch"):
-            continue
-        return Representation(media, shape, clause.parameters.get("v", ""), False)
+        for media in clause.taken:
+            found = _representation(clause, media, shapes)
+            if found is not None:
+                return found
     raise refuse_known()
+
+
+def _representation(clause: _Clause, media: str, shapes: frozenset[str]) -> Representation | None:
+    if not clause.fits(media):
+        return None
+    shape = clause.shape
+    if shape is None:
+        return Representation(media)
+    group, version, kind = shape
+    if kind not in shapes or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    return Representation(media, kind, version)
+
+
+def refusal_media_type(accept: str | None) -> str:
+    """In which media type a Status is written: as the answer would have been, and JSON where that cannot be."""
+    if not accept or "yaml" not in accept:
+        return JSON
+    for clause in _clauses(accept):
+        for media in clause.taken:
+            if clause.fits(media):
+                return media
+    return JSON
+
+
+def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
+    """Which version of aggregated discovery a client wants of those `served`; "" where it wants none."""
+    if not accept or "APIGroupDiscoveryList" not in accept:
+        return ""
+    for clause in _clauses(accept):
+        group, version, kind = clause.shape or ("", "", "")
+        wanted = group == "apidiscovery.k8s.io" and kind == "APIGroupDiscoveryList" and version in served
+        if wanted and JSON in clause.taken and clause.fits(JSON):
+            return version
+    return ""
 
 
 #: Programs that a person sits in front of (`negotiation.isPrettyPrint`).
@@ -100,6 +156,8 @@ def refuse_stream() -> StatusError:
 def check_shape_fits(representation: Representation, info: RequestInfo, resource: Resource) -> None:
     """A list cannot be shown as one object's metadata, nor the other way round. Raises 406."""
     shape = representation.shape
+    if not shape:
+        return
     listing = info.verb in ("list", "deletecollection")
     go_type = (
         "unstructured.Unstructured"

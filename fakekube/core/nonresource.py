@@ -1,11 +1,16 @@
-"""Paths that are no resources: discovery, version, health, OpenAPI."""
+"""Paths that are no resources: discovery, version, health, metrics, OpenAPI."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fakekube.core import health, metrics
+from fakekube.core.codec import JSON, YAML
+from fakekube.core.discovery import Document
+from fakekube.core.negotiation import aggregated_version, negotiate
 from fakekube.core.request import Request
-from fakekube.core.response import Document, Response, Text
+from fakekube.core.response import Cached, Response
+from fakekube.core.schema.builtin import number
 from fakekube.core.status import PlainAnswer, method_not_allowed, no_such_resource
 
 if TYPE_CHECKING:
@@ -13,55 +18,69 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-HEALTH_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
-AGGREGATED = "as=APIGroupDiscoveryList"
+#: Version of aggregated discovery -> the Kubernetes minors that serve it, the first and the last.
+AGGREGATED = {"v2": ((1, 30), (9, 9)), "v2beta1": ((1, 27), (1, 32))}
 
 
 def answer(server: ApiServer, request: Request) -> Response:
     """Raises 404 as plain text for what is not there."""
     path = request.path.rstrip("/") or "/"
-    if path.strip("/").split("/")[0] in ("healthz", "livez", "readyz"):
-        return _health(path)
+    if health.answers(path):
+        return health.answer(request)
+    document = server.openapi(request)
+    if document is not None:
+        return document
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
     if path == "/version":
-        return Response(body=Document(server.version))
+        return Response(body=Cached(server.catalog.document("version", lambda: server.version).json, raw=False))
+    if path == "/metrics":
+        return metrics.answer(server)
     if path == "/":
-        return Response(body=Document({"paths": paths(server)}))
+        return Response(body=Cached(server.catalog.document("/", lambda: {"paths": paths(server)}).json, raw=False))
     if path in ("/api", "/apis"):
         return _groups(server, request, path)
     if path.startswith(("/api/", "/apis/")):
-        return _group(server, path)
-    document = server.openapi(path, request.query)
-    if document is not None:
-        return document
+        return _group(server, request, path)
     raise PlainAnswer(404, "404 page not found\n")
 
 
-def _health(path: str) -> Response:
-    return Response(body=Text("ok"), content_type="text/plain; charset=utf-8")
-
-
 def _groups(server: ApiServer, request: Request, path: str) -> Response:
-    accept = request.headers.get("accept", "")
-    for clause in accept.split(","):
-        if AGGREGATED in clause and "v=v2" in clause:
-            api_version = "apidiscovery.k8s.io/v2" if "v=v2beta1" not in clause else "apidiscovery.k8s.io/v2beta1"
-            groups = [""] if path == "/api" else server.catalog.group_names()
-            media = (
-                f"application/json;g=apidiscovery.k8s.io;v={api_version.rpartition('/')[2]};as=APIGroupDiscoveryList"
-            )
-            return Response(
-                body=Document(server.catalog.aggregated(groups, api_version)),
-                content_type=media,
-                headers={"Vary": "Accept"},
-            )
+    catalog = server.catalog
+    version = aggregated_version(request.headers.get("accept"), _aggregated_versions(server))
+    if version:
+        groups = [""] if path == "/api" else catalog.group_names()
+        api_version = f"apidiscovery.k8s.io/{version}"
+        found = catalog.document((path, version), lambda: catalog.aggregated(groups, api_version))
+        return _aggregated(request, version, found)
     if path == "/api":
-        return Response(body=Document(server.catalog.api_versions(server.address)))
-    return Response(body=Document(server.catalog.api_group_list()))
+        address = server.address
+        return _document(request, catalog.document((path, address), lambda: catalog.api_versions(address)))
+    return _document(request, catalog.document(path, catalog.api_group_list))
 
 
-def _group(server: ApiServer, path: str) -> Response:
+def _aggregated_versions(server: ApiServer) -> list[str]:
+    minor = number(server.schemas.version)
+    return [version for version, (first, last) in AGGREGATED.items() if first <= minor <= last]
+
+
+def _aggregated(request: Request, version: str, document: Document) -> Response:
+    """With an ETag; 304 for a client that has the document already."""
+    tag = f'"{document.hash}"'
+    headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(304, headers=headers)
+    media_type = f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    return Response(body=Cached(document.json, raw=False), content_type=media_type, headers=headers)
+
+
+def _document(request: Request, document: Document) -> Response:
+    """A document of legacy discovery, as JSON or YAML. Raises 406."""
+    media_type = negotiate(request.headers.get("accept"), custom=False, listing=False, shapes=frozenset()).media_type
+    return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
+
+
+def _group(server: ApiServer, request: Request, path: str) -> Response:
     parts = path.strip("/").split("/")
     if parts[0] == "api":
         group, version = "", parts[1] if len(parts) == 2 else ""
@@ -72,15 +91,16 @@ def _group(server: ApiServer, path: str) -> Response:
     else:
         found = server.catalog.api_resource_list(group, version)
     if found is not None:
-        return Response(body=Document(found))
+        return _document(request, server.catalog.document(path, lambda: found))
     if server.catalog.serves_group(group) and not server.catalog.is_custom_group(group):
         raise no_such_resource()
     raise PlainAnswer(404, "404 page not found\n")
 
 
 def paths(server: ApiServer) -> list[str]:
-    found = {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/version", *HEALTH_PATHS, "/openapi/v2",
-             "/openapi/v3", "/openapi/v3/"}  # fmt: skip
+    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+    for path, checks in health.CHECKS.items():
+        found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}
     for resource in server.catalog.resources():
         root = f"/apis/{resource.group}" if resource.group else "/api"
         found |= {root, f"{root}/{resource.version}"}

@@ -37,9 +37,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A document that was encoded before."""
+    """A document that was encoded before. `raw`: byte for byte, whatever layout the client likes."""
 
     json: bytes
+    raw: bool = True
 
     def to_object(self) -> Any:
         return orjson.loads(self.json)

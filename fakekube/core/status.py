@@ -198,6 +198,14 @@ def already_exists(qualified: str, name: str) -> StatusError:
     return StatusError(409, "AlreadyExists", f'{qualified} "{name}" already exists', _of(qualified, name))
 
 
+def generate_name_conflict(qualified: str, name: str, retry_after: int = 1) -> StatusError:
+    """409: the name is taken, and the client had asked for one that is generated."""
+    error = already_exists(qualified, name)
+    message = f"{error.message}, the server was not able to generate a unique name for the object"
+    details = {**(error.details or {}), "retryAfterSeconds": retry_after}
+    return StatusError(409, "AlreadyExists", message, details, headers={"Retry-After": str(retry_after)})
+
+
 def conflict(qualified: str, name: str, why: str = "") -> StatusError:
     why = why or ("the object has been modified; please apply your changes to the latest version and try again")
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -205,6 +213,9 @@ def conflict(qualified: str, name: str, why: str = "") -> StatusError:
 
 
 def forbidden(qualified: str, name: str, why: str) -> StatusError:
+    """`qualified` is empty where the path is no resource's."""
+    if not qualified:
+        return StatusError(403, "Forbidden", f"forbidden: {why}", {})
     subject = f'{qualified} "{name}" is forbidden' if name else f"{qualified} is forbidden"
     return StatusError(403, "Forbidden", f"{subject}: {why}", _of(qualified, name))
 

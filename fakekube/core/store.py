@@ -143,6 +143,10 @@ class Store:
     def size(self) -> int:
         return sum(len(c.live) for c in self._collections.values())
 
+    def sizes(self) -> dict[str, int]:
+        """How many objects each collection has."""
+        return {name: len(collection.live) for name, collection in self._collections.items()}
+
     def readable(self, revision: int) -> bool:
         """The state at `revision` can still be told."""
         return revision >= self.compacted

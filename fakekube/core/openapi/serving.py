@@ -1,0 +1,85 @@
+"""`/openapi/v3` and `/openapi/v2`: documents as files that can be kept (kube-openapi `handler3`, `handler`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakekube.core.discovery import Document
+from fakekube.core.openapi import documents
+from fakekube.core.request import Request
+from fakekube.core.response import Cached, Response
+
+if TYPE_CHECKING:
+    from fakekube.core.apiserver import ApiServer
+
+V2, V3 = "/openapi/v2", "/openapi/v3"
+
+_JSON = "application/json"
+
+
+def answer(server: ApiServer, request: Request) -> Response | None:
+    """The document of a path; None where the path is no document's."""
+    path = request.path
+    if path == V3:
+        return _file(request, _index(server), content_type="text/plain; charset=utf-8")
+    if path.startswith(f"{V3}/"):
+        return _group_version(server, request, path.removeprefix(f"{V3}/"))
+    if path == V2:
+        if not _takes_json(request):
+            return _nothing(406)
+        document = server.catalog.document(V2, lambda: documents.version_2(server))
+        return _file(request, document, vary="Accept")
+    return None
+
+
+def _index(server: ApiServer) -> Document:
+    """Where the document of each group and version is; the address names its content, so that it can be kept."""
+
+    def build() -> object:
+        found = {
+            root: {"serverRelativeURL": _address(root, _document(server, root))} for root in documents.roots(server)
+        }
+        return {"paths": found}
+
+    return server.catalog.document(V3, build)
+
+
+def _document(server: ApiServer, root: str) -> Document:
+    return server.catalog.document((V3, root), lambda: documents.version_3(server, root))
+
+
+def _address(root: str, document: Document) -> str:
+    return f"{V3}/{root}?hash={document.hash}"
+
+
+def _group_version(server: ApiServer, request: Request, root: str) -> Response:
+    if root not in documents.roots(server):
+        return _nothing(404)
+    if not _takes_json(request):
+        return _nothing(406)
+    document = _document(server, root)
+    asked = request.option("hash") or ""
+    if asked and asked != document.hash:
+        return Response(301, content_type="", headers={"Location": _address(root, document)})
+    response = _file(request, document, vary="Accept")
+    if asked:
+        response.headers["Cache-Control"] = "public, immutable"
+    return response
+
+
+def _takes_json(request: Request) -> bool:
+    accept = request.headers.get("accept") or "*/*"
+    return any(part.partition(";")[0].strip() in ("*", "*/*", "application/*", _JSON) for part in accept.split(","))
+
+
+def _file(request: Request, document: Document, *, content_type: str = _JSON, vary: str = "") -> Response:
+    tag = f'"{document.hash}"'
+    headers = {"ETag": tag, **({"Vary": vary} if vary else {})}
+    if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
+        return Response(304, content_type="", headers=headers)
+    return Response(body=Cached(document.json), content_type=content_type, headers=headers)
+
+
+def _nothing(code: int) -> Response:
+    """An answer without a body, and so without a type."""
+    return Response(code, content_type="")
