@@ -144,6 +144,20 @@ def test_yaml_as_json(text, value):
     assert codec.decode(text.encode(), YAML, kind="Pod").object == value
 
 
+def test_the_first_document_of_yaml_counts():
+    assert codec.parse_yaml(b"---\na: 1\n---\nb: 2") == {"a": 1}
+    assert codec.parse_yaml(b"a: 1\n---\n[") == {"a": 1}
+    assert codec.parse_yaml(b"# nothing\n") is None
+
+
+def test_keys_that_stand_twice_in_yaml_are_told_with_their_lines():
+    text = b"a: 1\nb:\n- c: 1\n  c: 2\na: 3\n---\nb: 1\nb: 2\n"
+    assert codec.repeated_keys(text) == [
+        'line 4: key "c" already set in map',
+        'line 5: key "a" already set in map',
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -159,7 +173,6 @@ def test_yaml_as_json(text, value):
         "a: " + "9" * 5000,
         "a: .inf",
         "a: .nan",
-        "---\na: 1\n---\nb: 2",
         "- " * 300 + "x",
         "{" * 300,
         "\x00",

@@ -36,28 +36,21 @@ def problems(meta, **how):
         ),
         pytest.param(
             {"ownerReferences": [{**OWNER, "apiVersion": ""}]},
-            ['metadata.ownerReferences[0].apiVersion: Invalid value: "": version must not be empty'],
+            ['metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty'],
             id="owner-without-a-version",
         ),
         pytest.param(
             {"ownerReferences": [{"apiVersion": "v1"}]},
             [
-                'metadata.ownerReferences[0].kind: Invalid value: "": must not be empty',
-                'metadata.ownerReferences[0].name: Invalid value: "": must not be empty',
-                'metadata.ownerReferences[0].uid: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.kind: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.name: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
             ],
             id="incomplete-owner",
         ),
         pytest.param({"ownerReferences": [{**OWNER, "controller": True}, OWNER]}, [], id="one-controller"),
         pytest.param({"finalizers": ["kubernetes", "example.com/x"]}, [], id="finalizers"),
-        pytest.param(
-            {"finalizers": ["x"]},
-            [
-                'metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully '
-                "qualified"
-            ],
-            id="finalizer-without-a-domain",
-        ),
+        pytest.param({"finalizers": ["x"]}, [], id="finalizer-without-a-domain-is-the-kinds-affair"),
         pytest.param(
             {"finalizers": ["orphan", "foregroundDeletion"]},
             [
@@ -82,7 +75,7 @@ def test_what_is_wrong_with_metadata(meta, expected):
         pytest.param({"annotations": {"-": ""}}, "metadata.annotations", id="annotation-key"),
         pytest.param({"finalizers": ["-"]}, "metadata.finalizers", id="finalizer"),
         pytest.param(
-            {"ownerReferences": [{**OWNER, "kind": "Event"}]}, "metadata.ownerReferences[0]", id="owned-by-an-event"
+            {"ownerReferences": [{**OWNER, "kind": "Event"}]}, "metadata.ownerReferences", id="owned-by-an-event"
         ),
         pytest.param(
             {"ownerReferences": [{**OWNER, "controller": True}] * 2}, "metadata.ownerReferences", id="two-controllers"
@@ -91,6 +84,15 @@ def test_what_is_wrong_with_metadata(meta, expected):
 )
 def test_the_field_that_is_named(meta, field):
     assert {problem.partition(": ")[0] for problem in problems(meta)} == {field}
+
+
+def test_a_finalizer_of_a_built_in_kind_has_a_domain_or_is_kubernetes_own():
+    errors = objectmeta.undomained_finalizer_errors(["orphan", "x", "a.b/x", "x y"], "metadata.finalizers")
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    assert [str(e) for e in errors] == [
+        f'metadata.finalizers[1]: Invalid value: "x": {why}',
+        f'metadata.finalizers[3]: Invalid value: "x y": {why}',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_the_metadata_of_a_new_object():
         "resourceVersion": "7",
         "selfLink": "/x",
         "deletionTimestamp": "t",
-        "managedFields": [{}],
+        "managedFields": [],
         "finalizers": [],
     }
     filled = objectmeta.filled(given, name="x", namespace="", uid="u", now="t")
@@ -167,7 +169,6 @@ def test_the_metadata_of_an_update_keeps_what_the_server_owns():
         "resourceVersion": "5",
         "deletionTimestamp": "t",
         "deletionGracePeriodSeconds": 0,
-        "managedFields": 1,
     }
     new = {"name": "a", "labels": {"a": "b"}, "selfLink": "x", "generation": 9, "deletionTimestamp": "never"}
     assert objectmeta.kept_on_update(new, old) == {**old, "labels": {"a": "b"}}

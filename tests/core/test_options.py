@@ -159,7 +159,7 @@ def test_text_that_is_no_resource_version(text, problem):
 
 
 def test_write_options_and_their_defaults():
-    options = parse_write_options(asked("dryRun=All&fieldManager=me&fieldValidation=Strict&force=1"), "PatchOptions")
+    options = parse_write_options(asked("dryRun=All&fieldManager=me&fieldValidation=Strict&force=1"), "PatchOptions", applying=True)
     assert (options.dry_run, options.field_manager, options.field_validation, options.force) == (
         True,
         "me",
@@ -185,7 +185,7 @@ def test_write_options_and_their_defaults():
             'fieldValidation: Unsupported value: "strict": supported values: "", "Ignore", "Strict", "Warn"',
         ),
         (f"fieldManager={'x' * 129}", "fieldManager: Too long: may not be more than 128 bytes"),
-        ("fieldManager=a%09b", 'fieldManager: Invalid value: "a\\tb": should only contain printable characters'),
+        ("fieldManager=a%09b", 'fieldManager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)'),
     ],
     ids=["dry-run", "empty-dry-run", "validation", "long-manager", "unprintable-manager"],
 )
