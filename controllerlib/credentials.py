@@ -1,12 +1,17 @@
 """Who we are to an API server: what the official client's configuration says, as plain values (kubeconfig, in-cluster).
 
 The official `kubernetes` package reads the files and runs exec plugins; nothing of it is imported before it is needed.
+Where it stops short of client-go, this goes on: token files and certificates are read again when they change, a program
+is run again when the server did not accept what it gave, and impersonation is honoured.
 """
 
 import asyncio
+import os
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from controllerlib.clock import Clock, SystemClock
@@ -15,18 +20,38 @@ from controllerlib.clock import Clock, SystemClock
 _REFRESH = 60.0
 
 
-class Credentials:
-    """Address, TLS and the Authorization header of one server."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a configuration comes from, beyond what it says itself.
 
-    def __init__(self, configuration: Any, *, clock: Clock | None = None) -> None:
-        """`configuration`: a `kubernetes.client.Configuration`."""
-        self._configuration = configuration
+    `load` makes it anew. `token_file`: holds the token, and may change. `headers` go with every request.
+    """
+
+    load: Callable[[], Any]
+    token_file: str = ""
+    headers: Sequence[tuple[str, str]] = field(default=())
+
+
+class Credentials:
+    """Address, TLS, proxy and the headers that say who we are, for one server (client-go: rest.Config)."""
+
+    def __init__(self, configuration: Any, *, source: Source | None = None, clock: Clock | None = None) -> None:
+        """`configuration`: a `kubernetes.client.Configuration`. ValueError for a proxy that cannot be used."""
+        self._configuration, self._source = configuration, source
         self._clock: Clock = clock or SystemClock()
         self._fresh_until = 0.0
-        self._headers: dict[str, str] = {}
+        self._rejected = False
+        self._headers: Sequence[tuple[str, str]] = ()
+        self._files = _state_of_files(configuration)
         self.url: str = configuration.host.rstrip("/")
-        self.proxy: str | None = configuration.proxy or None
+        self.proxy: str | None = _proxy(configuration)
+        self.proxy_headers: Mapping[str, str] = getattr(configuration, "proxy_headers", None) or {}
         self.tls_server_name: str | None = getattr(configuration, "tls_server_name", None)
+        #: goes up when the certificates changed: connections made before are to be given up
+        self.generation = 0
+
+    def __repr__(self) -> str:
+        return f"<Credentials {self.url}>"
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS settings; None for plain HTTP. Raises OSError when a file is missing."""
@@ -36,65 +61,152 @@ class Credentials:
         data = getattr(configuration, "ca_cert_data", None)
         text = data.decode() if isinstance(data, bytes) else data
         context = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=text)
-        if not configuration.verify_ssl:
+        if not configuration.verify_ssl or configuration.assert_hostname is False:
             context.check_hostname = False
+        if not configuration.verify_ssl:
             context.verify_mode = ssl.CERT_NONE
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
         return context
 
-    async def headers(self) -> Mapping[str, str]:
-        """The Authorization header; a token that can be refreshed is, in a thread (exec plugins run a program)."""
+    async def headers(self) -> Sequence[tuple[str, str]]:
+        """Authorization, and whom to impersonate. What can be refreshed is, in a thread: once a minute, and after
+        `expire`. Raises what a program or file that gives the token raises.
+        """
         now = self._clock.monotonic()
-        if not self._headers or now >= self._fresh_until:
-            hook = self._configuration.refresh_api_key_hook
-            if hook is not None:
-                await asyncio.get_running_loop().run_in_executor(None, hook, self._configuration)
-            self._headers = self._read()
+        if now >= self._fresh_until:
+            await asyncio.get_running_loop().run_in_executor(None, self._refresh)
             self._fresh_until = now + _REFRESH
         return self._headers
 
     def expire(self) -> None:
         """The server did not accept it: ask again before the next request."""
-        self._fresh_until = 0.0
+        self._fresh_until, self._rejected = 0.0, True
 
-    def _read(self) -> dict[str, str]:
+    def _refresh(self) -> None:
+        if self._rejected and self._source is not None:
+            self._configuration = self._source.load()
+        elif self._configuration.refresh_api_key_hook is not None:
+            self._configuration.refresh_api_key_hook(self._configuration)
+        self._rejected = False
+        own = self._source.headers if self._source else ()
+        self._headers = (*self._authorization(), *own)
+        files = _state_of_files(self._configuration)
+        if files != self._files:
+            self._files = files
+            self.generation += 1
+
+    def _authorization(self) -> Sequence[tuple[str, str]]:
         configuration = self._configuration
+        if self._source is not None and self._source.token_file:
+            return [("Authorization", f"Bearer {Path(self._source.token_file).read_text().strip()}")]
         for name in ("BearerToken", "authorization"):
             key = configuration.api_key.get(name)
             if key:
                 prefix = configuration.api_key_prefix.get(name)
                 value = f"{prefix} {key}" if prefix else key
-                return {"Authorization": value if " " in value else f"Bearer {value}"}
+                return [("Authorization", value if " " in value else f"Bearer {value}")]
         if configuration.username:
             pair = f"{configuration.username}:{configuration.password or ''}"
-            return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-        return {}
+            return [("Authorization", f"Basic {b64encode(pair.encode()).decode()}")]
+        return ()
 
 
-def from_kubeconfig(path: str | None = None, context: str | None = None) -> Credentials:
-    """Those of a kubeconfig file (default: KUBECONFIG, then ~/.kube/config) and one of its contexts."""
+def from_kubeconfig(path: str | None = None, context: str | None = None, *, clock: Clock | None = None) -> Credentials:
+    """Those of a kubeconfig file (default: KUBECONFIG, then ~/.kube/config) and one of its contexts.
+
+    Raises kubernetes.config.ConfigException when it cannot be used, also when its exec plugin gives nothing.
+    """
     from kubernetes import client, config
 
-    configuration = client.Configuration()
-    config.load_kube_config(config_file=path, context=context, client_configuration=configuration)
-    return Credentials(configuration)
+    file = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
+
+    def load() -> Any:
+        configuration = client.Configuration()
+        config.load_kube_config(config_file=file, context=context, client_configuration=configuration)
+        if "exec" in user and not configuration.api_key and not configuration.cert_file:
+            raise config.ConfigException(f"exec: {user['exec'].get('command')} gave no credentials")
+        return configuration
+
+    user, folder = _user(file, context)
+    token_file = os.path.join(folder, user["tokenFile"]) if user.get("tokenFile") else ""
+    return Credentials(load(), source=Source(load, token_file, _impersonation(user)), clock=clock)
 
 
-def in_cluster() -> Credentials:
+def in_cluster(*, clock: Clock | None = None) -> Credentials:
     """Those of the pod's service account; raises kubernetes.config.ConfigException outside a cluster."""
     from kubernetes import client, config
 
-    configuration = client.Configuration()
-    config.load_incluster_config(client_configuration=configuration)
-    return Credentials(configuration)
+    def load() -> Any:
+        configuration = client.Configuration()
+        config.load_incluster_config(client_configuration=configuration)
+        return configuration
+
+    return Credentials(load(), source=Source(load), clock=clock)
 
 
 def found() -> Credentials:
-    """Those of the cluster we run in, or else of the kubeconfig file (controller-runtime: GetConfig)."""
+    """Those of a kubeconfig that KUBECONFIG names, of the cluster we run in, or of ~/.kube/config, in this order.
+
+    As controller-runtime's GetConfig looks for them.
+    """
     from kubernetes import config
 
+    if os.environ.get("KUBECONFIG"):
+        return from_kubeconfig()
     try:
         return in_cluster()
     except config.ConfigException:
         return from_kubeconfig()
+
+
+def _user(file: str, context: str | None) -> tuple[Mapping[str, Any], str]:
+    """The user of a context as the (merged) files have it, and the folder of the file it is in."""
+    from kubernetes.config.kube_config import KubeConfigMerger
+
+    merged = KubeConfigMerger(file).config
+    if merged is None:
+        return {}, ""  # load_kube_config has better words for that
+    name = context or merged["current-context"]
+    entry = merged["contexts"].get_with_name(name)["context"]
+    if "users" not in merged or "user" not in entry:
+        return {}, ""
+    found = merged["users"].get_with_name(entry["user"], safe=True)
+    if found is None or not found.value.get("user"):
+        return {}, ""
+    user: Mapping[str, Any] = found.value["user"]
+    return user, os.path.dirname(os.path.abspath(found.path))
+
+
+def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Whom a kubeconfig's user wants to be taken for (client-go: transport.ImpersonationConfig)."""
+    if not user.get("as"):
+        return ()
+    extra = user.get("as-user-extra") or {}
+    return [
+        ("Impersonate-User", user["as"]),
+        *([("Impersonate-Uid", user["as-uid"])] if user.get("as-uid") else []),
+        *(("Impersonate-Group", group) for group in user.get("as-groups") or ()),
+        *((f"Impersonate-Extra-{key}", value) for key, values in extra.items() for value in values),
+    ]
+
+
+def _proxy(configuration: Any) -> str | None:
+    """The proxy to go through, if any."""
+    if not configuration.proxy:
+        return None
+    from kubernetes.client.rest import should_bypass_proxies
+
+    if should_bypass_proxies(configuration.host, getattr(configuration, "no_proxy", None) or ""):
+        return None
+    proxy: str = configuration.proxy
+    if not proxy.startswith(("http://", "https://")):
+        raise ValueError(f"only HTTP and HTTPS proxies can be used, not {proxy}")
+    return proxy
+
+
+def _state_of_files(configuration: Any) -> Sequence[tuple[str, int, int]]:
+    """Name, time and size of the certificates; other ones, or later ones, are other certificates."""
+    names = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    stats = [(name, os.stat(name)) for name in names if name and os.path.exists(name)]
+    return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]

@@ -1,11 +1,14 @@
 """A Transport over HTTP: the one module of this package that knows aiohttp (client-go: rest/request.go)."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
+from multidict import CIMultiDict
 
 from controllerlib import credentials
 from controllerlib.clock import Clock, SystemClock, sleep
@@ -13,13 +16,19 @@ from controllerlib.credentials import Credentials
 
 #: How often a request is repeated when the server asks for it (client-go: 10).
 RETRIES = 10
+#: Seconds before a GET is repeated whose connection broke (client-go: an artificial Retry-After).
+_PAUSE = 1.0
 _JSON = "application/json"
+#: Called with code ("<error>" without an answer), method and host of every attempt.
+OnAnswer = Callable[[str, str, str], None]
 
 
 class HttpTransport:
-    """Requests over HTTP or HTTPS. Answers with Retry-After (429 and 5xx) are waited for and asked again.
+    """Requests over HTTP or HTTPS (client-go: rest.RESTClient).
 
-    What goes wrong on the way is an OSError: ConnectionRefusedError, ConnectionResetError, and so on.
+    Answers with Retry-After (429 and 5xx) are waited for and asked again, at most `retries` times; so are, after a
+    second, reads whose connection broke. What goes wrong on the way is an OSError: ConnectionRefusedError,
+    ConnectionResetError, and so on.
     """
 
     def __init__(
@@ -31,13 +40,17 @@ class HttpTransport:
         clock: Clock | None = None,
         retries: int = RETRIES,
     ) -> None:
-        """`url` may be left out with `credentials`; `headers` go with every request."""
+        """`url` may be left out with `credentials`; `headers` go with every request. ValueError without either."""
         self.url = (url or (credentials.url if credentials else "")).rstrip("/")
         if not self.url:
             raise ValueError("a URL or credentials are needed")
         self._credentials, self._headers, self._retries = credentials, dict(headers or {}), retries
         self._clock: Clock = clock or SystemClock()
         self._session: aiohttp.ClientSession | None = None
+        self._generation = 0
+        self._host = urlsplit(self.url).netloc
+        #: told of every attempt; a manager counts them here
+        self.on_answer: OnAnswer | None = None
 
     @classmethod
     def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> "HttpTransport":
@@ -75,35 +88,42 @@ class HttpTransport:
         body: Any = None,
     ) -> tuple[int, Mapping[str, str], Any]:
         """Send, repeat as the server asks, and return code, headers and JSON body. Raises OSError."""
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in itertools.count(1):
+            last = attempt > self._retries
             try:
                 response = await self._send(method, path, query, headers, body)
                 async with response:
                     raw = await response.read()
             except ConnectionResetError:
-                if method == "GET" and attempt <= self._retries:
-                    continue
-                raise
+                if method != "GET" or last:
+                    raise
+                await sleep(self._clock, _PAUSE)
+                continue
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise _os_error(error) from error
             wait = _retry_after(response)
-            if wait is None or attempt > self._retries:
+            if wait is None or last:
                 return response.status, dict(response.headers), _decode(raw, response.headers)
             await sleep(self._clock, wait)
+        raise AssertionError("not reached")
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
     ) -> tuple[int, Mapping[str, str], Any]:
-        """Open a watch; the stream ends when the server ends it or the connection breaks."""
+        """Open a watch, repeat as the server asks; the stream ends when the server ends it or the connection breaks."""
         if not any(name == "watch" for name, _ in query):
             query = [*query, ("watch", "true")]
-        response = await self._send("GET", path, query, headers, None)
-        if response.status != 200:
+        for attempt in itertools.count(1):
+            response = await self._send("GET", path, query, headers, None)
+            if response.status == 200:
+                return 200, dict(response.headers), HttpStream(response)
             async with response:
-                return response.status, dict(response.headers), _decode(await response.read(), response.headers)
-        return 200, dict(response.headers), HttpStream(response)
+                raw = await response.read()
+            wait = _retry_after(response)
+            if wait is None or attempt > self._retries:
+                return response.status, dict(response.headers), _decode(raw, response.headers)
+            await sleep(self._clock, wait)
+        raise AssertionError("not reached")
 
     async def aclose(self) -> None:
         """Close all connections; open streams end."""
@@ -114,30 +134,45 @@ class HttpTransport:
     async def _send(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
     ) -> aiohttp.ClientResponse:
-        sent = {**self._headers, **headers}
+        sent = CIMultiDict({**self._headers, **headers})
         data = None
         if body is not None:
             data = orjson.dumps(body)
             sent.setdefault("Content-Type", _JSON)
+        known = self._credentials
+        for name, value in await known.headers() if known else ():
+            sent.add(name, value)
+        code = "<error>"
         try:
-            response = await self._session_().request(
+            response = await (await self._connected()).request(
                 method,
                 self.url + path,
                 params=[*query],
-                headers={**(await self._credentials.headers() if self._credentials else {}), **sent},
+                headers=sent,
                 data=data,
-                proxy=self._credentials.proxy if self._credentials else None,
-                server_hostname=self._credentials.tls_server_name if self._credentials else None,
+                proxy=known.proxy if known else None,
+                proxy_headers=known.proxy_headers if known else None,
+                server_hostname=known.tls_server_name if known else None,
             )
+            code = str(response.status)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _os_error(error) from error
-        if response.status == 401 and self._credentials is not None:
-            self._credentials.expire()
+        finally:
+            if self.on_answer is not None:
+                self.on_answer(code, method, self._host)
+        if response.status == 401 and known is not None:
+            known.expire()
         return response
 
-    def _session_(self) -> aiohttp.ClientSession:
+    async def _connected(self) -> aiohttp.ClientSession:
+        """The connections; with new certificates they are made anew, and the old ones given up."""
+        known = self._credentials
+        if self._session is not None and known is not None and known.generation != self._generation:
+            old, self._session = self._session, None
+            await old.close()
         if self._session is None:
-            tls = self._credentials.tls() if self._credentials else None
+            tls = known.tls() if known else None
+            self._generation = known.generation if known else 0
             connector = aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True)
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout)
@@ -145,7 +180,7 @@ class HttpTransport:
 
 
 class HttpStream:
-    """Watch events, one JSON document a line."""
+    """Watch events, one JSON document a line. What cannot be read is an ERROR event, and the end."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -158,12 +193,39 @@ class HttpStream:
                 for line in lines:
                     if line.strip():
                         yield orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            yield {"type": "ERROR", "object": _undecodable(error)}
         except (aiohttp.ClientError, ConnectionError):
             return  # as client-go does: a broken stream has ended, the reflector goes on from where it is
 
     async def aclose(self) -> None:
         """End the watch."""
         self._response.close()
+
+
+def _undecodable(error: Exception) -> dict[str, Any]:
+    """The Status of an event that is no JSON (client-go: rest/watch, ClientWatchDecoding)."""
+    text = f"unable to decode an event from the watch stream: {error}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"an error on the server ({_quoted(text)}) has prevented the request from succeeding",
+        "reason": "InternalError",
+        "details": {
+            "causes": [
+                {"reason": "UnexpectedServerResponse", "message": text},
+                {"reason": "ClientWatchDecoding"},
+            ]
+        },
+        "code": 500,
+    }
+
+
+def _quoted(text: str) -> str:
+    """A text in quotation marks, as Go's %q writes it."""
+    return orjson.dumps(text).decode()
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:

@@ -1,52 +1,14 @@
 """The transport over HTTP, against a small server of the test's own."""
 
-import asyncio
-import ssl
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
-import yaml
 from aiohttp import web
 
 from controllerlib.client import Client
-from controllerlib.credentials import from_kubeconfig
 from controllerlib.errors import ApiError
 from controllerlib.http import HttpTransport
-
-Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class Server:
-    """Serves one handler on a port of its own, on a real loop."""
-
-    def __init__(self, handle: Handle, tls: ssl.SSLContext | None = None) -> None:
-        self._handle, self._tls = handle, tls
-        self.asked: list[web.Request] = []
-        self.url = ""
-
-    async def __aenter__(self) -> "Server":
-        async def note(request: web.Request) -> web.StreamResponse:
-            self.asked.append(request)
-            return await self._handle(request)
-
-        self._runner = web.ServerRunner(web.Server(note), shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        port = self._runner.addresses[0][1]
-        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{port}"
-        return self
-
-    async def __aexit__(self, *_: Any) -> None:
-        await self._runner.cleanup()
-
-
-def real(test: Callable[[], Awaitable[None]]) -> None:
-    """Run on an ordinary loop: sockets are real here."""
-    asyncio.run(test())  # type: ignore[arg-type]
+from tests.controllerlib.httpserver import Instant, Server, real
 
 
 def test_requests_and_answers() -> None:
@@ -74,17 +36,18 @@ def test_requests_and_answers() -> None:
 
 
 def test_retry_after_is_waited_for() -> None:
-    answers = [429, 503, 200]
+    answers, clock = [429, 503, 200], Instant()
 
     async def handle(request: web.Request) -> web.StreamResponse:
         code = answers.pop(0)
-        headers = {"Retry-After": "0"} if code != 200 else {}
+        headers = {"Retry-After": {429: "3", 503: "7"}[code]} if code != 200 else {}
         return web.json_response({"code": code}, status=code, headers=headers)
 
     async def main() -> None:
-        async with Server(handle) as server, HttpTransport(server.url) as transport:
-            assert (await transport.request("GET", "/x"))[0] == 200
+        async with Server(handle) as server, HttpTransport(server.url, clock=clock) as transport:
+            assert (await transport.request("POST", "/x", body={}))[0] == 200
             assert len(server.asked) == 3
+            assert clock.slept == [3.0, 7.0]
 
     real(main)
 
@@ -123,13 +86,16 @@ def test_a_connection_that_breaks() -> None:
         request.transport.abort()
         return web.Response()
 
+    clock = Instant()
+
     async def main() -> None:
-        async with Server(handle) as server, HttpTransport(server.url, retries=2) as transport:
-            with pytest.raises(OSError, match=r"."):
+        async with Server(handle) as server, HttpTransport(server.url, retries=2, clock=clock) as transport:
+            with pytest.raises(ConnectionResetError):
                 await transport.request("POST", "/x", body={})
-            assert len(server.asked) == 1
-            with pytest.raises(OSError, match=r"."):
+            assert [len(server.asked), clock.slept] == [1, []]
+            with pytest.raises(ConnectionResetError):
                 await transport.request("GET", "/x")
+            assert clock.slept == [1.0, 1.0]
 
     real(main)
 
@@ -160,49 +126,90 @@ def test_a_watch_gives_events_and_ends() -> None:
     real(main)
 
 
-@pytest.mark.parametrize("user", ["token", "password", "certificate", "exec"])
-def test_kubeconfig(tmp_path: Path, user: str) -> None:
-    authority = trustme.CA()
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    authority.configure_trust(tls)
-    tls.verify_mode = ssl.CERT_OPTIONAL
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    own = authority.issue_cert("me@example.com", common_name="me")
-    own.cert_chain_pems[0].write_to_path(str(tmp_path / "cert.pem"))
-    own.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
-    credential = (
-        '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"from-exec"}}'
-    )
-    users: dict[str, dict[str, Any]] = {
-        "token": {"token": "secret"},
-        "password": {"username": "me", "password": "pass"},
-        "certificate": {"client-certificate": "cert.pem", "client-key": "key.pem"},
-        "exec": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "echo", "args": [credential],
-                          "interactiveMode": "Never"}},
-    }  # fmt: skip
-    expected = {"token": "Bearer secret", "password": "Basic bWU6cGFzcw==", "certificate": None,
-                "exec": "Bearer from-exec"}  # fmt: skip
-    seen: list[Any] = []
-
+@pytest.mark.parametrize("value", ["soon", "-1", ""])
+def test_a_retry_after_that_is_no_number_of_seconds_is_final(value: str) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        peer = request.transport.get_extra_info("peercert")
-        seen.append((request.headers.get("Authorization"), bool(peer)))
-        return web.json_response({})
+        return web.json_response({}, status=503, headers={"Retry-After": value})
 
     async def main() -> None:
-        async with Server(handle, tls) as server:
-            config = {
-                "apiVersion": "v1", "kind": "Config", "current-context": "c",
-                "clusters": [{"name": "c", "cluster": {"server": server.url, "certificate-authority": "ca.pem"}}],
-                "users": [{"name": "u", "user": users[user]}],
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            }  # fmt: skip
-            path = tmp_path / "config"
-            path.write_text(yaml.safe_dump(config))
-            async with HttpTransport(credentials=from_kubeconfig(str(path))) as transport:
-                assert (await transport.request("GET", "/version"))[0] == 200
+        async with Server(handle) as server, HttpTransport(server.url, clock=Instant()) as transport:
+            assert (await transport.request("GET", "/x"))[0] == 503
+            assert len(server.asked) == 1
 
     real(main)
-    assert seen == [(expected[user], user == "certificate")]
+
+
+@pytest.mark.parametrize("watching", [False, True])
+def test_no_more_than_ten_retries(watching: bool) -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"reason": "TooManyRequests"}, status=429, headers={"Retry-After": "1"})
+
+    async def main() -> None:
+        clock, codes = Instant(), list[tuple[str, str, str]]()
+        async with Server(handle) as server, HttpTransport(server.url, clock=clock) as transport:
+            transport.on_answer = lambda *told: codes.append(told)
+            ask = transport.open_watch("/x") if watching else transport.request("GET", "/x")
+            assert (await ask)[0] == 429
+            assert clock.slept == [1.0] * 10
+            assert codes == [("429", "GET", server.url.removeprefix("http://"))] * 11
+
+    real(main)
+
+
+def test_attempts_without_an_answer_are_told_too() -> None:
+    async def main() -> None:
+        codes = list[str]()
+        async with HttpTransport("http://127.0.0.1:1") as transport:
+            transport.on_answer = lambda code, method, host: codes.append(f"{method} {host} {code}")
+            with pytest.raises(ConnectionRefusedError):
+                await transport.request("DELETE", "/x")
+        assert codes == ["DELETE 127.0.0.1:1 <error>"]
+
+    real(main)
+
+
+def test_an_event_that_is_no_json_ends_the_watch() -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{}}\n<html>\n{"type":"ADDED","object":{}}\n')
+        return response
+
+    async def main() -> None:
+        async with Server(handle) as server, HttpTransport(server.url) as transport:
+            _, _, stream = await transport.open_watch("/x")
+            events = [event async for event in stream]
+            await stream.aclose()
+        assert [event["type"] for event in events] == ["ADDED", "ERROR"]
+        status = events[1]["object"]
+        assert [status["code"], status["reason"]] == [500, "InternalError"]
+        assert "unable to decode an event from the watch stream" in status["message"]
+        assert status["details"]["causes"][-1] == {"reason": "ClientWatchDecoding"}
+
+    real(main)
+
+
+def test_answers_that_are_no_json() -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        bodies: dict[str, Any] = {
+            "/text": web.Response(text="ok"), "/bad": web.Response(text="{", content_type="application/json"),
+            "/none": web.Response(status=204),
+        }  # fmt: skip
+        answer: web.Response = bodies[request.path]
+        return answer
+
+    async def main() -> None:
+        async with Server(handle) as server, HttpTransport(server.url) as transport:
+            assert [(await transport.request("GET", path))[2] for path in ("/text", "/bad", "/none")] == [
+                "ok",
+                "{",
+                None,
+            ]
+
+    real(main)
+
+
+def test_an_address_is_needed() -> None:
+    with pytest.raises(ValueError, match="a URL or credentials are needed"):
+        HttpTransport()
+    assert repr(HttpTransport("http://x/")) == "<HttpTransport http://x>"
