@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from fakekube.core.call import Call, Need
-from fakekube.core.status import StatusError, not_found
+from fakekube.core.status import StatusError, forbidden, not_found
 
 Object = dict[str, Any]
 
@@ -23,6 +23,14 @@ def mutate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, 
 def validate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, None]:
     """Raises what a validating plugin says against the write."""
     yield from ()
+
+
+def definition_lifecycle_create(call: Call, name: str) -> None:
+    """Nothing new of a definition that is going (`forbidCreateAdmission`). Raises 403."""
+    definition = call.server.store.get("customresourcedefinitions.apiextensions.k8s.io", call.resource.collection)
+    if definition is not None and definition.object["metadata"].get("deletionTimestamp"):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(call.resource.qualified, name, why)
 
 
 def namespace_lifecycle_create(call: Call, name: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.core import crd, nonresource, rbac
+from fakekube.core import crd, definitions, nonresource, rbac
 from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import User
@@ -35,15 +35,17 @@ from fakekube.core.status import (
     forbidden,
     method_not_allowed,
     no_such_resource,
+    not_found,
     not_implemented,
 )
-from fakekube.core.store import Change, Entry, Store
+from fakekube.core.store import Change, Store
 from fakekube.core.strategy import DEFAULT, Strategy
 from fakekube.core.table import printers
 from fakekube.core.table.columns import Printer
 from fakekube.core.table.custom import DEFAULT_COLUMNS
 from fakekube.core.table.custom import printer as custom_printer
 from fakekube.core.verbs import VERBS
+from fakekube.core.verbs.customscale import SCALE
 from fakekube.core.verbs.subresources import SUBRESOURCES, unsupported
 from fakekube.core.watch import View
 
@@ -161,6 +163,8 @@ class ApiServer:
             special = SUBRESOURCES.get((resource.collection, info.subresource, info.verb))
             if special is not None:
                 return special
+            if resource.custom and info.subresource == "scale":
+                return SCALE[info.verb]
             if info.subresource != "status":
                 raise unsupported(call)
         if resource.qualified in UNSTORED:
@@ -186,6 +190,8 @@ class ApiServer:
                 definition = self.store.get(crd.COLLECTION, resource.collection)
                 custom = self.custom(resource)
                 found = crd.strategy_of(definition.object, resource.version, custom) if definition else DEFAULT
+            elif resource.collection == crd.COLLECTION:
+                found = crd.definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
             self._strategies[key] = found
         return found
 
@@ -254,9 +260,11 @@ class ApiServer:
         """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
         if change.collection == crd.COLLECTION:
             self.on_commit(change)
-            self._definition_changed(change, stamp)
+            definitions.changed(self, change, stamp)
         else:
             self.on_commit(change)
+            if change.after is None:
+                definitions.object_gone(self, change, stamp)
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:
@@ -265,39 +273,15 @@ class ApiServer:
 
     # --- definitions -----------------------------------------------------------------------------------------------
 
-    def _definition_changed(self, change: Change, stamp: Stamp) -> None:
-        for known in [r for r in self.catalog.resources() if r.custom and r.collection == change.path]:
+    def stop_serving(self, collection: str) -> None:
+        """Forget the resources that a definition made, and what was made for them."""
+        self._customs.pop(collection, None)
+        for known in [r for r in self.catalog.resources() if r.custom and r.collection == collection]:
             self.catalog.remove(known)
-            self._customs.pop(known.collection, None)
             for made in (self._strategies, self._views, self._apply_schemas, self._printers):
                 made.pop((known.group, known.version, known.plural), None)
-        entry = change.after
-        if entry is None:
-            self._remove_objects(change.path)
-            return
-        if entry.object["metadata"].get("deletionTimestamp"):
-            self._clean_up(change.path, entry)
-            return
-        for resource in crd.resources_of(entry.object):
-            self.catalog.add(resource)
-        if change.before is None:
-            update = self.store.update(crd.COLLECTION, change.path, entry, crd.established(entry.object, stamp.now))
-            self.on_commit(update)
-
-    def _clean_up(self, path: str, definition: Entry) -> None:
-        """A definition that goes takes its objects along."""
-        self._remove_objects(path)
-        meta = definition.object["metadata"]
-        finalizers = [f for f in meta.get("finalizers") or () if f != crd.CLEANUP_FINALIZER]
-        if not finalizers:
-            self.on_commit(self.store.delete(crd.COLLECTION, path, definition))
-        elif finalizers != meta["finalizers"]:
-            kept = {**definition.object, "metadata": {**meta, "finalizers": finalizers}}
-            self.on_commit(self.store.update(crd.COLLECTION, path, definition, kept))
-
-    def _remove_objects(self, collection: str) -> None:
-        for path, entry in list(self.store.collection(collection).scan("", "", None)):
-            self.on_commit(self.store.delete(collection, path, entry))
+            for key in [key for key in self.updaters if key[:3] == (known.group, known.version, known.plural)]:
+                del self.updaters[key]
 
     def openapi(self, request: Request) -> Response | None:
         """The OpenAPI document of a path, where it has one."""
@@ -381,7 +365,7 @@ def check_custom_route(request: Request, info: RequestInfo, resource: Resource) 
     if info.rest:
         raise _nothing_here()
     if info.subresource and info.subresource not in resource.subresources:
-        raise _nothing_here()
+        raise not_found(resource.qualified, info.name)
     if request.method == "PUT" and not name:
         raise bad_request("name must be provided")
     verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs

@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.core import codec, gojson
 from fakekube.core.call import Call
 from fakekube.core.schema.decode import WrongType, decode
-from fakekube.core.status import StatusError, bad_request
+from fakekube.core.status import StatusError, bad_request, field_invalid, invalid
 
 Object = dict[str, Any]
 
@@ -93,13 +93,14 @@ def check_kind(call: Call, obj: Object) -> None:
     version = api_version.rpartition("/")[2]
     subject = f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
     if resource.custom:
-        if kind == resource.kind:
+        if api_version != resource.api_version:
             raise bad_request(
                 f"the API version in the data ({api_version}) does not match the expected API version "
                 f"({resource.api_version})"
             )
-        shown = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-        raise bad_request(f"the kind in the data ({kind}) does not match the expected kind ({shown})")
+        name = (obj.get("metadata") or {}).get("name") or ""
+        error = field_invalid("kind", kind, f"must be {resource.kind}")
+        raise invalid(resource.group, kind, name, [error])
     known = call.server.catalog.find_kind(api_version, kind)
     if known is None or known.custom:
         if (

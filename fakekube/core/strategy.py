@@ -89,6 +89,8 @@ class Strategy:
     graceful: bool = False
     delete_finalizers: tuple[str, ...] = ()
     """Finalizers that a delete adds: the server cleans up before the object goes."""
+    mark_deleted: Callable[[Object, str], Object] | None = None
+    """What the first delete makes of the object, given the time; None: as most kinds are marked."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults

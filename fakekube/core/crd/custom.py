@@ -47,8 +47,8 @@ class CustomVersion:
         self.structural = Structural(openapi) if openapi is not None else None
         self.values = Values(openapi) if openapi is not None else None
         self.storage = storage or self
-        #: Whether stored objects may have been written under other schemas than today's.
-        self.changed = (crd["metadata"].get("generation") or 1) > 1
+        #: Whether stored objects may have been written under other schemas than this one.
+        self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None

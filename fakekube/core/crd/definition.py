@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.core import names as checks
+from fakekube.core.crd import lifecycle, validation
 from fakekube.core.crd.custom import CustomVersion
 from fakekube.core.resource import Resource, Subresource
-from fakekube.core.status import FieldError, field_invalid, field_not_supported, field_required
+from fakekube.core.schema.model import Schema
 from fakekube.core.strategy import Strategy
 
 Object = dict[str, Any]
 
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-SCOPES = ("Cluster", "Namespaced")
 
 _ALL_VERBS = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
 
 def resources_of(crd: Object) -> list[Resource]:
-    """One resource for each version that is served."""
+    """One resource for each version that is served, under the names that were accepted."""
     spec = crd["spec"]
-    names = spec["names"]
+    names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
     return [_resource(spec, names, version) for version in spec.get("versions") or () if version.get("served")]
 
 
@@ -74,12 +72,21 @@ def strategy_of(crd: Object, version: str, custom: CustomVersion) -> Strategy:
     return Strategy(
         fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths},
         fields_message="label",
+        deprecation=deprecation(crd, version_of(crd, version)),
         validate=custom.validate,
         validate_update=custom.validate_update,
         validate_status_update=custom.validate_status_update,
         warnings=custom.warnings,
         update_warnings=custom.update_warnings,
     )
+
+
+def deprecation(crd: Object, version: Object) -> str:
+    """What every answer of a deprecated version warns of."""
+    if not version.get("deprecated"):
+        return ""
+    default = f"{crd['spec']['group']}/{version['name']} {crd['spec']['names']['kind']} is deprecated"
+    return version.get("deprecationWarning") or default
 
 
 def _reader(path: list[str]) -> Callable[[Object], str]:
@@ -103,96 +110,34 @@ def prepare(crd: Object) -> Object:
         names["singular"] = names.get("singular") or kind.lower()
         names["listKind"] = names.get("listKind") or kind + "List"
     spec = {"conversion": {"strategy": "None"}, **spec, "names": names}
-    stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")]
+    stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**crd, "spec": spec, "status": status}
 
 
-def validate(crd: Object) -> list[FieldError]:
-    """What it must hold to be served (`apiextensions/validation.ValidateCustomResourceDefinition`)."""
-    spec = crd["spec"]
-    group, plural = spec.get("group") or "", spec["names"].get("plural") or ""
-    errors: list[FieldError] = []
-    if crd["metadata"].get("name") != f"{plural}.{group}":
-        why = 'must be spec.names.plural+"."+spec.group'
-        errors.append(field_invalid("metadata.name", crd["metadata"].get("name") or "", why))
-    if not group:
-        errors.append(field_required("spec.group"))
-    else:
-        errors += [field_invalid("spec.group", group, one) for one in checks.dns_subdomain_problems(group)]
-        if "." not in group:
-            errors.append(field_invalid("spec.group", group, "should be a domain with at least one dot"))
-    scope = spec.get("scope") or ""
-    if not scope:
-        errors.append(field_required("spec.scope"))
-    elif scope not in SCOPES:
-        errors.append(field_not_supported("spec.scope", scope, SCOPES))
-    return errors + _version_errors(spec.get("versions")) + _name_errors(spec["names"])
-
-
-def _version_errors(versions: list[Object] | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for i, version in enumerate(versions or ()):
-        here, name = f"spec.versions[{i}]", version.get("name") or ""
-        errors += [field_invalid(f"{here}.name", name, one) for one in checks.dns1035_label_problems(name)]
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            errors.append(field_required(f"{here}.schema.openAPIV3Schema", "schemas are required"))
-    names = [version.get("name") or "" for version in versions or ()]
-    if len(set(names)) < len(names):
-        errors.append(field_invalid("spec.versions", versions, "must contain unique version names"))
-    if sum(1 for version in versions or () if version.get("storage")) != 1:
-        why = "must have exactly one version marked as storage version"
-        errors.append(field_invalid("spec.versions", versions, why))
-    return errors
-
-
-def _name_errors(names: Object) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for field in ("plural", "singular", "kind", "listKind"):
-        name = names.get(field) or ""
-        if not name:
-            errors.append(field_required(f"spec.names.{field}"))
-        else:
-            problems = checks.dns1035_label_problems(name.lower())
-            errors += [field_invalid(f"spec.names.{field}", name, problem) for problem in problems]
-    if names.get("kind") and names.get("kind") == names.get("listKind"):
-        errors.append(field_invalid("spec.names.listKind", names["kind"], "kind and listKind may not be the same"))
-    return errors
-
-
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Also, what objects may already rely on cannot change."""
-    errors = validate(new)
-    for path, after, before in (
-        ("spec.scope", new["spec"].get("scope"), old["spec"].get("scope")),
-        ("spec.names.kind", new["spec"]["names"].get("kind"), old["spec"]["names"].get("kind")),
-    ):
-        if after and after != before:
-            errors.append(field_invalid(path, after, "field is immutable"))
-    return errors
-
-
 def prepare_update(new: Object, old: Object) -> Object:
-    return {**prepare(new), "status": old.get("status") or {}}
+    """Status is the server's; a new storage version is one that objects may be stored in."""
+    prepared = prepare(new)
+    status = dict(old.get("status") or {})
+    stored = list(status.get("storedVersions") or ())
+    for version in prepared["status"]["storedVersions"]:
+        if version not in stored:
+            stored.append(version)
+    return {**prepared, "status": {**status, "storedVersions": stored}}
 
 
-def established(crd: Object, now: str) -> Object:
-    """As its controllers leave it: names accepted, established."""
-    conditions = [
-        {
-            "type": "NamesAccepted",
-            "status": "True",
-            "lastTransitionTime": now,
-            "reason": "NoConflicts",
-            "message": "no conflicts found",
-        },
-        {
-            "type": "Established",
-            "status": "True",
-            "lastTransitionTime": now,
-            "reason": "InitialNamesAccepted",
-            "message": "the initial names have been accepted",
-        },
-    ]
-    status = {**crd["status"], "conditions": conditions, "acceptedNames": crd["spec"]["names"]}
-    return {**crd, "status": status}
+def definition_strategy(meta: Schema) -> Strategy:
+    """The rules for definitions themselves; `meta` is ObjectMeta's schema."""
+    return Strategy(
+        generation=("spec",),
+        unconditional_update=False,
+        prepare_create=prepare,
+        prepare_update=prepare_update,
+        prepare_status_update=lambda new, old: {**new, "spec": old["spec"]},
+        mark_deleted=lifecycle.marked_deleted,
+        validate=lambda crd: validation.validate(crd, meta),
+        validate_update=lambda new, old: validation.validate_update(new, old, meta),
+        validate_status_update=validation.validate_status_update,
+        warnings=validation.warnings,
+        update_warnings=validation.new_warnings,
+    )

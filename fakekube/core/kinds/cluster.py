@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import crd, names
+from fakekube.core import names
 from fakekube.core.strategy import Strategy, metadata_field
 
 Object = dict[str, Any]
@@ -129,15 +129,6 @@ STRATEGIES = {
     "resourceclaims.resource.k8s.io": Strategy(returns_deleted=True),
     "resourceclaimtemplates.resource.k8s.io": Strategy(returns_deleted=True),
     "resourceslices.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
-    "customresourcedefinitions.apiextensions.k8s.io": Strategy(
-        generation=("spec",),
-        unconditional_update=False,
-        prepare_create=crd.prepare,
-        delete_finalizers=(crd.CLEANUP_FINALIZER,),
-        prepare_update=crd.prepare_update,
-        validate=crd.validate,
-        validate_update=crd.validate_update,
-    ),
     "apiservices.apiregistration.k8s.io": Strategy(unconditional_update=False),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
         default=default_webhooks, generation=("webhooks",), unconditional_update=False

@@ -112,6 +112,9 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
         if marked is None:
             return existing, False
         return _finish_pod(call, path, existing, marked, options)
+    if call.strategy.mark_deleted is not None and not existing.object["metadata"].get("deletionTimestamp"):
+        obj = call.strategy.mark_deleted(existing.object, call.stamp.now)
+        return _store_mark(call, path, existing, obj, options), False
     finalizers = finalizers_for(existing.object, options)
     finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
     if finalizers:
