@@ -127,9 +127,14 @@ def paths(tree: Tree, prefix: Path = ()) -> Iterator[Path]:
 
 def in_order(tree: Tree) -> Tree:
     """The same tree as the real server writes it: elements in order, `.` first."""
-    if len(tree) < 2:
-        return {pe: in_order(node) for pe, node in tree.items()} if tree else tree
-    return {pe: in_order(tree[pe]) for pe in sorted(tree, key=order)}
+    ordered = sorted(tree)
+    if ordered and ordered[-1] > "g":  # more than names, and `.`
+        ordered.sort(key=order)
+    out = {}
+    for pe in ordered:
+        node = tree[pe]
+        out[pe] = in_order(node) if node else node
+    return out
 
 
 _RANKS = {".": 0, "f": 1, "k": 2, "v": 3, "i": 4}

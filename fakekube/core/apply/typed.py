@@ -168,7 +168,7 @@ def _compare_maps(old: Object, new: Object, schema: Schema) -> _Nodes:
     removed: Tree = {}
     for key, value in new.items():
         before = old.get(key, ABSENT)
-        if before is value:
+        if before is value or (type(value) is str and before == value):
             continue
         plus, other, minus = _compare(before, value, _child(schema, key))
         if plus is not None:

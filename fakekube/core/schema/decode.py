@@ -44,6 +44,9 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
     found: Object = {}
     for key, item in value.items():
         field = fields.get(key)
+        if field is not None and field.type == "string" and item and type(item) is str:
+            found[key] = item  # by far the most
+            continue
         here = f"{path}.{key}" if path else key
         if field is None:
             if not (path == "" and key in ("apiVersion", "kind")):
@@ -53,7 +56,7 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             continue
         decoded = _value(field, item, here, f"{shown}.{key}" if shown else key, unknown, schema.struct)
         if _kept(schema, key, field, decoded):
-            found[key] = decoded
+            found[key] = decoded if decoded or field.type not in NULLABLE else None  # the storage knows no empty list
     complete(schema, found)
     return found
 
@@ -104,6 +107,9 @@ def zero(schema: Schema) -> Object:
     return empty
 
 
+#: Types whose empty values are nil once they were stored.
+NULLABLE = frozenset(("list", "map", "bytes"))
+
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
          "int-or-string": 0}  # fmt: skip
 
@@ -142,6 +148,8 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
             raise wrong(value, struct, shown, schema)
         values = schema.values
         assert values is not None
+        if values.type == "string" and all(type(item) is str for item in value.values()):
+            return value
         return {
             key: _zero(values) if item is None else _value(values, item, f"{path}.{key}", shown, unknown, struct)
             for key, item in value.items()

@@ -41,6 +41,7 @@ class Schema:
         "patch_strategy",
         "required",
         "shown",
+        "struct",
         "type",
         "values",
     )
@@ -70,6 +71,8 @@ class Schema:
         self.patch_strategy, self.merge_key = patch_strategy, merge_key
         self.enum, self.default = enum, default
         self.item_keys = self._item_keys()
+        self.struct = name.rpartition(".")[2]
+        """The Go struct's name: `Container`."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
         """What shows even where it is nothing; the decoder's own note."""
 
@@ -92,11 +95,6 @@ class Schema:
         if self._fields is None:
             self._fields = self._make_fields() if self._make_fields else NO_FIELDS
         return self._fields
-
-    @property
-    def struct(self) -> str:
-        """The Go struct's name: `Container`."""
-        return self.name.rpartition(".")[2]
 
     @property
     def go_type(self) -> str:
