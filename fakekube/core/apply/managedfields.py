@@ -126,7 +126,7 @@ def _checked(tree: Any) -> Tree:
         raise Undecodable(f"error decoding set: {problem}") from None
 
 
-def _own(entries: Sequence[Entry]) -> Managed:
+def decode_own(entries: Sequence[Entry]) -> Managed:
     """The managers of entries that this server wrote itself."""
     managers: Managers = {}
     times: dict[Manager, str] = {}
@@ -183,14 +183,14 @@ def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
     stands: Sequence[Entry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
     if subresource or not sent or sent == stands:
-        return _own(stands)
+        return decode_own(stands)
     if list(sent) == [{}]:
         return NOBODY
     try:
         managed = decode(sent)
     except Undecodable:
-        return _own(stands)
-    return managed if managed.managers else _own(stands)
+        return decode_own(stands)
+    return managed if managed.managers else decode_own(stands)
 
 
 # --- writes ----------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def applied(live: Object, config: Object, updater: Updater, writer: Writer, *, f
     `config` says its apiVersion and kind; `live` is what stands, or an empty object of the kind. Raises StatusError:
     409 with every conflict.
     """
-    managed = _own(live["metadata"].get("managedFields") or ())
+    managed = decode_own(live["metadata"].get("managedFields") or ())
     live = without_entries(live)
     try:
         return _applied(live, config, managed, updater, writer, force=force)
