@@ -147,6 +147,8 @@ class ApiServer:
             raise refuse_stream()
         check_shape_fits(representation, info, resource)
         call = Call(self, request, info, user, resource, self.strategy(resource), stamp, representation)
+        if call.strategy.deprecation:
+            call.warnings.append(call.strategy.deprecation)
         try:
             response = yield from self._handler(call)(call)
         except StatusError as error:

@@ -54,10 +54,6 @@ def _no_warnings(obj: Object) -> list[str]:
     return []
 
 
-def _no_update_warnings(new: Object, old: Object) -> list[str]:
-    return []
-
-
 def no_allocation(allocator: Allocator, obj: Object, old: Object | None) -> Object:
     """Most kinds hold nothing of which there is only so much."""
     return obj
@@ -68,7 +64,7 @@ class Strategy:
     """The rules of one kind; the defaults are those of most.
 
     `generation`: the top-level fields whose change moves metadata.generation (none: the kind has no generation);
-    `annotations_count` adds the annotations to them, `constant_generation` sets 1 and leaves it.
+    `annotations_count` and `labels_count` add these to them, `constant_generation` sets 1 and leaves it.
     `create_on_update`: a PUT of what is missing creates it. `unconditional_update`: a PUT may come without a
     resourceVersion. `returns_deleted`: a delete answers with the object. `deletes_collection`: DELETE on the
     collection. `status_on_create`: a create may bring a status. `other_fields_refused`: how an unknown field of a
@@ -78,6 +74,7 @@ class Strategy:
     name_check: names.NameCheck = names.dns_subdomain_problems
     generation: tuple[str, ...] = ()
     annotations_count: bool = False
+    labels_count: bool = False
     constant_generation: bool = False
     create_on_update: bool = False
     unconditional_update: bool = True
@@ -107,8 +104,10 @@ class Strategy:
     so that each of its causes shows twice."""
     warnings: Callable[[Object], list[str]] = _no_warnings
     """Of a create, and of an update that has none of its own."""
-    update_warnings: Callable[[Object, Object], list[str]] = _no_update_warnings
-    """Of an update, beside `warnings`."""
+    update_warnings: Callable[[Object, Object], list[str]] | None = None
+    """Of an update, where they are not those of a create."""
+    deprecation: str = ""
+    """What every answer of the resource warns of."""
     allocate: Allocate = no_allocation
     """Called before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`, `BeginUpdate`)."""
 
@@ -147,6 +146,12 @@ def unknown_field(strategy: Strategy, name: str) -> StatusError:
     return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
+def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str]:
+    if strategy.update_warnings is not None:
+        return strategy.update_warnings(new, old)
+    return strategy.warnings(new)
+
+
 def next_generation(strategy: Strategy, resource: Resource, new: Object, old: Object) -> int | None:
     """The generation of an update: one more where a field that counts differs."""
     if not strategy.generation and not resource.custom:
@@ -154,6 +159,7 @@ def next_generation(strategy: Strategy, resource: Resource, new: Object, old: Ob
         return generation
     current: int = old["metadata"].get("generation") or 0
     changed = any(new.get(part) != old.get(part) for part in strategy.generation)
-    if strategy.annotations_count and not changed:
-        changed = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
+    for counts, key in ((strategy.annotations_count, "annotations"), (strategy.labels_count, "labels")):
+        if counts and not changed:
+            changed = (new["metadata"].get(key) or {}) != (old["metadata"].get(key) or {})
     return current + 1 if changed else current

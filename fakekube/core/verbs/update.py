@@ -12,7 +12,7 @@ from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
 from fakekube.core.store import Entry
-from fakekube.core.strategy import next_generation, no_allocation
+from fakekube.core.strategy import next_generation, no_allocation, warnings_of_update
 from fakekube.core.verbs import ownership
 from fakekube.core.verbs.create import initial_status, store_new
 
@@ -117,7 +117,7 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
             call.commit_delete(call.path, existing)
         return Response(body=StoredObject(entry, call.view))
     if not call.info.subresource:
-        call.warnings += call.strategy.warnings(obj) + call.strategy.update_warnings(obj, old)
+        call.warnings += warnings_of_update(call.strategy, obj, old)
     stored = call.as_stored(obj)
     if stored == existing.object or options.dry_run:
         entry = existing if stored == existing.object else Entry(existing.revision, stored)
