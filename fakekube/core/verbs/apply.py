@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 def apply(call: Call, options: WriteOptions) -> Step:
     """Merge a configuration into the object, or create it."""
-    config, repeated = _configuration(call)
+    config, repeated = configuration(call)
     while True:
         existing = call.stored()
         obj = applied(call, config, existing, options)
@@ -59,7 +59,7 @@ def _warnings(repeated: list[str], options: WriteOptions) -> list[str]:
     return repeated if options.field_validation == "Warn" else []
 
 
-def _configuration(call: Call) -> tuple[Object, list[str]]:
+def configuration(call: Call) -> tuple[Object, list[str]]:
     """The body, which is YAML, and the keys that stand in it twice. Raises 400."""
     body = call.request.body
     if isinstance(body, bytes):

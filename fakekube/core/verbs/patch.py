@@ -34,7 +34,7 @@ APPLY_CBOR = "application/apply-patch+cbor"
 
 
 def patch(call: Call) -> Step:
-    kind = _patch_type(call)
+    kind = patch_type(call)
     options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
         return (yield from apply(call, options))
@@ -54,7 +54,7 @@ def patch(call: Call) -> Step:
             return response
 
 
-def _patch_type(call: Call) -> str:
+def patch_type(call: Call) -> str:
     """Raises 415 for what the resource does not take."""
     kind = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     accepted = (

@@ -12,6 +12,7 @@ from fakekube.core.response import Document, Response, StoredObject
 from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.status import StatusError, bad_request, conflict, not_found, not_implemented
 from fakekube.core.store import Entry
+from fakekube.core.verbs import scale
 from fakekube.core.verbs.update import check_uid, check_version
 
 Object = dict[str, Any]
@@ -97,6 +98,7 @@ def bind_pod(call: Call) -> Step:
 
 #: (collection, subresource, verb) -> what serves it.
 SUBRESOURCES = {
+    **scale.SERVED,
     ("namespaces", "finalize", "update"): finalize_namespace,
     ("pods", "binding", "create"): bind_pod,
 }
