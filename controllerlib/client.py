@@ -71,6 +71,11 @@ class Client:
     def __repr__(self) -> str:
         return f"<Client {self._transport!r} as {self.user_agent!r}>"
 
+    @property
+    def transport(self) -> Transport:
+        """What carries the requests."""
+        return self._transport
+
     def having(
         self, *, user_agent: str | None = None, observer: Observer | None = None, reader: Reader | None = None
     ) -> "Client":
@@ -78,9 +83,9 @@ class Client:
         return Client(
             self._transport,
             user_agent=self.user_agent if user_agent is None else user_agent,
-            observer=observer or self._observer,
+            observer=self._observer if observer is None else observer,
             mapper=self.mapper,
-            reader=reader or self._reader,
+            reader=self._reader if reader is None else reader,
         )
 
     # --- reading

@@ -12,7 +12,7 @@ from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.cacheconfig import CacheOptions, Selection
 from controllerlib.core.routing import GROUPS, GroupName, route
 from controllerlib.informer import InformerOptions
-from controllerlib.metrics import Registry
+from controllerlib.metrics import Registry, count_requests
 from controllerlib.observer import SILENT, Observer
 from controllerlib.recorder import Provider
 from controllerlib.runnables import Run, RunnableGroup, Stopping
@@ -21,9 +21,13 @@ from controllerlib.transport import Transport
 from controllerlib.workqueue import Gate
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Sequence
+
     from controllerlib import events, record
     from controllerlib.builder import Builder
     from controllerlib.election import Election
+    from controllerlib.server import Endpoint, HttpServer
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +51,7 @@ class LeaderElectionLost(Exception):
 
 
 class Manager:
-    """Runs controllers and whatever else is added, in order, until cancelled."""
+    """Runs controllers and whatever else is added, in order, until cancelled (controller-runtime: manager.Manager)."""
 
     def __init__(
         self,
@@ -70,6 +74,11 @@ class Manager:
         election: "Election | None" = None,
         registry: Registry | None = None,
         skip_handler_failures: bool = False,
+        metrics_bind_address: str = "0",
+        metrics_tls: "ssl.SSLContext | None" = None,
+        health_probe_bind_address: str = "0",
+        liveness_endpoint: str = "/healthz",
+        readiness_endpoint: str = "/readyz",
     ) -> None:
         """Times in seconds.
 
@@ -79,6 +88,10 @@ class Manager:
         `handlers_after_sync`: add handlers only after the informer synced and look for that every 100 ms, as upstream
         does; the first resync then comes after two periods instead of one. `graceful_shutdown_timeout`: how long a stop
         waits for what runs (0: not at all, negative: for ever).
+
+        `election`: whoever leads runs what needs that, see controllerlib.election.LeaderElection; None: everybody does.
+        `registry`: of the metrics. `metrics_bind_address`, `health_probe_bind_address`: where /metrics and the checks
+        are served (":8080": every interface), "0" or "": nowhere; `metrics_tls`: over TLS.
         """
         self.clock: Clock = clock or SystemClock()
         self.chance: Chance = chance or SystemChance()
@@ -119,6 +132,11 @@ class Manager:
         self._was_started = self._stopping = False
         #: set when the runnables that need leadership were started
         self.elected = Event()
+        #: the small HTTP servers that this manager runs, by name: "metrics", "health probe"
+        self.servers: dict[str, HttpServer] = {}
+        self._serve_metrics(metrics_bind_address, metrics_tls)
+        self._serve_health(health_probe_bind_address, {liveness_endpoint: "healthz", readiness_endpoint: "readyz"})
+        count_requests(self.registry, live.transport)
 
     def __repr__(self) -> str:
         return f"<Manager {', '.join(self.controllers) or 'without controllers'}>"
@@ -292,6 +310,26 @@ class Manager:
     async def _cache_ready(self) -> None:
         await self.cache.informers.started.wait()
         await self.cache.wait_synced()
+
+    def _serve_metrics(self, address: str, tls: "ssl.SSLContext | None") -> None:
+        if address not in ("", "0"):
+            from controllerlib.prometheus import Metrics
+
+            self._serve("metrics", address, [Metrics(self.registry)], tls)
+
+    def _serve_health(self, address: str, kinds: Mapping[str, str]) -> None:
+        if address not in ("", "0"):
+            from controllerlib.server import Health
+
+            self._serve("health probe", address, [Health(path, self._checks[kind]) for path, kind in kinds.items()])
+
+    def _serve(
+        self, name: str, address: str, endpoints: "Sequence[Endpoint]", tls: "ssl.SSLContext | None" = None
+    ) -> None:
+        from controllerlib.server import HttpServer  # aiohttp is heavy, and most managers in tests serve nothing
+
+        self.servers[name] = HttpServer(name, address, endpoints, tls=tls)
+        self.add(self.servers[name])
 
     def _add_check(self, kind: str, name: str, check: Check) -> None:
         if self._was_started:

@@ -79,17 +79,18 @@ class Family:
         yield f"# HELP {self.name} {self.help}"
         yield f"# TYPE {self.name} {self.kind}"
         for labels, value in self.values.items():
-            yield f"{self.name}{_braces(self.labels, labels)} {_number(value)}"
+            yield f"{self.name}{_braces(self.labels, labels)} {number_text(value)}"
         for labels, histogram in self.histograms.items():
             total = 0
             for bound, count in zip((*histogram.buckets, math.inf), histogram.counts, strict=True):
                 total += count
-                yield f"{self.name}_bucket{_braces((*self.labels, 'le'), (*labels, _number(bound)))} {total}"
-            yield f"{self.name}_sum{_braces(self.labels, labels)} {_number(histogram.sum)}"
+                yield f"{self.name}_bucket{_braces((*self.labels, 'le'), (*labels, number_text(bound)))} {total}"
+            yield f"{self.name}_sum{_braces(self.labels, labels)} {number_text(histogram.sum)}"
             yield f"{self.name}_count{_braces(self.labels, labels)} {histogram.count}"
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """A number as Go's Prometheus client writes it."""
     if math.isinf(value):
         return "+Inf"
     return str(int(value)) if value == int(value) else repr(value)
@@ -303,3 +304,16 @@ class ControllerMetrics:
         ):
             if counts:
                 family.add(self._name)
+
+
+def count_requests(registry: Registry, transport: Any) -> None:
+    """Count the attempts of a transport that tells of them (`on_answer`) (client-go: metrics)."""
+    if getattr(transport, "on_answer", count_requests) is not None:
+        return
+    requests = registry.family(
+        "rest_client_requests_total",
+        "Number of HTTP requests, partitioned by status code, method, and host.",
+        "counter",
+        ("code", "method", "host"),
+    )
+    transport.on_answer = requests.add
