@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
+import orjson
+
 from fakekube.controlplane import ControlPlane
 from fakekube.core.requestlog import RequestRecord
 from fakekube.core.resource import Resource
@@ -50,11 +52,11 @@ class Audit:
         return [r for r in shown if all(_is(getattr(r, name), value) for name, value in wanted.items())]
 
     def versions(self, resource: Resource, name: str, namespace: str) -> Sequence[tuple[datetime, Object | None]]:
-        """When an object changed, and what it then was (None: deleted)."""
+        """When an object changed, and a copy of what it then was (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
         view = self._plane.core.view(resource)
         return [
-            (at, view.to_object(change.after) if change.after else None)
+            (at, orjson.loads(view.encode(change.after)) if change.after else None)
             for at, change in self._changes
             if change.collection == resource.collection and change.path == path
         ]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from controllerlib import Manager
 from fakekube import bootstrap
@@ -24,7 +24,7 @@ from fakekube.core.requestlog import RequestRecord
 from fakekube.endpoint import Endpoint, run_at_once
 from fakekube.ledger import Ledger
 from fakekube.objects import TEST_AGENT, Object, Objects, Source
-from fakekube.operator import Build, Operator, Transport, manager_for
+from fakekube.operator import Build, Operator, Transport, manager_for, over_http
 from fakekube.rest import RestCheck
 from fakekube.timeline import Timeline
 from fakekube.transport import DirectTransport
@@ -32,6 +32,9 @@ from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, Virtua
 from fakekube.virtualtime.durations import Duration
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.turnstile import BubbleThread
+
+if TYPE_CHECKING:
+    from controllerlib.http import HttpTransport
 
 AUTHORIZATION = {False: "AlwaysAllow", True: "RBAC"}
 
@@ -161,14 +164,16 @@ class FakeKube:
     def _telling(self) -> Iterator[None]:
         """What failed in the background is the reason, whatever else came of it; and a hot loop has somebody's name."""
         try:
-            yield
-        except (Deadlock, HotLoop, NotQuiescent) as error:
-            self._background.raise_failure(error)
-            if isinstance(error, HotLoop):
-                for who in self._audit.busiest():
-                    error.add_note(f"writes within this virtual second: {who}")
+            try:
+                yield
+            except (Deadlock, HotLoop, NotQuiescent) as error:
+                self._background.raise_failure(error)
+                raise
+            self._background.raise_failure()
+        except HotLoop as error:
+            for who in self._audit.busiest():
+                error.add_note(f"writes within this virtual second: {who}")
             raise
-        self._background.raise_failure()
 
     def _in_async_test(self) -> bool:
         """Whether the caller is a coroutine on the cluster's loop. RuntimeError in one on another loop."""
@@ -236,12 +241,16 @@ class FakeKube:
         """The same without starting it: it can be asked, and never runs."""
         if isinstance(build, Manager):
             raise TypeError("start() makes the manager itself: give it the function that adds the controllers")
-        way = DirectTransport(self._plane) if self._transport == "direct" else self.url
-        manager = manager_for(self._bubble, way, self.ledger, options)
+        manager = manager_for(self._bubble, self._way_for_operators(), self.ledger, options)
         build(manager)
         operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed)
         self._background.add(operator)
         return operator
+
+    def _way_for_operators(self) -> DirectTransport | HttpTransport:
+        if self._transport == "direct":
+            return DirectTransport(self._plane)
+        return over_http(self.url, self._bubble, self._endpoint.admin)
 
     def stop(self, operator: Operator) -> Awaitable[None]:
         """Stop an operator, as its process would end on SIGTERM: what it is doing it finishes first."""

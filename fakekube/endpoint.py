@@ -31,7 +31,7 @@ class Endpoint:
         tokens: dict[str, User],
         admin: str = "",
     ) -> None:
-        self._plane, self._drive, self._tokens, self._admin = plane, drive, tokens, admin
+        self._plane, self._drive, self._tokens, self.admin = plane, drive, tokens, admin
         self._server: HttpServer | None = None
         self._serving = AsyncExitStack()
         self._leave = ExitStack()
@@ -58,7 +58,7 @@ class Endpoint:
         if self._kubeconfig is None:
             folder = self._leave.enter_context(tempfile.TemporaryDirectory(prefix="fakekube-"))
             path = Path(folder, "kubeconfig")
-            kubeconfig.write(path, self.url, token=self._admin)
+            kubeconfig.write(path, self.url, token=self.admin)
             self._kubeconfig = path
         return self._kubeconfig
 
@@ -66,7 +66,7 @@ class Endpoint:
         """An official `kubernetes.client.ApiClient`; closed with the endpoint. A `user` gets a token of its own."""
         from kubernetes import client
 
-        token = self._admin if user is None else self._token_of(user)
+        token = self.admin if user is None else self._token_of(user)
         configuration = client.Configuration(host=self.url)
         made = self._leave.enter_context(client.ApiClient(configuration))
         if token:
@@ -99,4 +99,4 @@ def run_at_once(work: Coroutine[Any, Any, None]) -> None:
     except StopIteration:
         return
     work.close()
-    raise RuntimeError("the server does not listen yet: `await fakekube.listen()` first")
+    raise RuntimeError("this would wait: a coroutine must await it")

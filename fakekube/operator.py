@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from controllerlib import Cause, Controller, Manager, Request, WorkQueue
 from fakekube.ledger import Ledger, Reconcile
 from fakekube.transport import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
+
+if TYPE_CHECKING:
+    from controllerlib.http import HttpTransport
 
 Build = Callable[[Manager], Any]
 """Adds controllers to a manager; what it returns is not looked at."""
@@ -75,18 +78,20 @@ class ControllerView:
     @property
     def ready(self) -> list[str]:
         """Keys that are due and wait for a worker."""
-        return [str(request) for request in queue.ready()] if (queue := self._queue()) else []
+        queue = self._queue()
+        return [str(request) for request in queue.ready()] if queue is not None else []
 
     @property
     def processing(self) -> list[str]:
         """Keys that workers have in hand."""
-        return [str(request) for request in queue.processing()] if (queue := self._queue()) else []
+        queue = self._queue()
+        return [str(request) for request in queue.processing()] if queue is not None else []
 
     @property
     def waiting(self) -> dict[str, timedelta]:
         """Keys that are due later, soonest first, with how long that is."""
         queue = self._queue()
-        return {str(r): self._until(due) for r, due in queue.waiting().items()} if queue else {}
+        return {str(r): self._until(due) for r, due in queue.waiting().items()} if queue is not None else {}
 
     def next_due(self, key: str) -> timedelta | None:
         """How long until the key is due: zero where it is due already, None where nothing is asked."""
@@ -101,7 +106,7 @@ class ControllerView:
     def failures(self, key: str) -> int:
         """How many failures in a row the rate limiter counts."""
         queue = self._queue()
-        return queue.num_requeues(Request.parse(key)) if queue else 0
+        return queue.num_requeues(Request.parse(key)) if queue is not None else 0
 
     def enqueue(self, *keys: str) -> None:
         """Ask for a reconcile of these keys now, as a generic event would. RuntimeError before the start."""
@@ -185,10 +190,12 @@ class Operator(Mapping[str, ControllerView]):
         await asyncio.wait([self._task])
 
 
-def manager_for(bubble: Bubble, way: DirectTransport | str, ledger: Ledger, options: Mapping[str, Any]) -> Manager:
+def manager_for(
+    bubble: Bubble, way: DirectTransport | HttpTransport, ledger: Ledger, options: Mapping[str, Any]
+) -> Manager:
     """A manager under the bubble's clock, seed and gate, with its eyes on it.
 
-    `way`: to the server, by calls or to a URL. `options` are Manager's; `sync_period` may be a timedelta. The jitter of
+    `way`: to the server. `options` are Manager's; `sync_period` may be a timedelta. The jitter of
     the sync period is off unless an option says otherwise.
     """
     period = options.get("sync_period")
@@ -201,13 +208,14 @@ def manager_for(bubble: Bubble, way: DirectTransport | str, ledger: Ledger, opti
         **options,
         **({"sync_period": period.total_seconds()} if isinstance(period, timedelta) else {}),
     }
-    return Manager(_over_http(way, bubble) if isinstance(way, str) else way, **settings)
+    return Manager(way, **settings)
 
 
-def _over_http(url: str, bubble: Bubble) -> Any:
+def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
+    """A way to the server over HTTP, with a bearer token where there is one."""
     from controllerlib.http import HttpTransport  # aiohttp is heavy, and direct operators do not need it
 
-    return HttpTransport(url, clock=bubble.clock)
+    return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
 
 
 class _Draws:

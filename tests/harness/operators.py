@@ -1,0 +1,63 @@
+"""Small operators, and the objects that they look after."""
+
+from controllerlib import ControllerOptions, Result
+
+
+def config_map(name, namespace="default", labels=None, **data):
+    meta = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def build(reconcile, name="minder", workers=1):
+    """An operator with one controller of ConfigMaps."""
+
+    def add(manager):
+        options = ControllerOptions(max_concurrent_reconciles=workers)
+        manager.controller(name).for_("v1", "ConfigMap").with_options(options).complete(reconcile)
+
+    return add
+
+
+async def nothing(request):
+    return None
+
+
+def every(seconds):
+    """Comes back after so many seconds."""
+
+    async def reconcile(request):
+        return Result(requeue_after=seconds)
+
+    return reconcile
+
+
+def failing(times, error=None):
+    """Raises so many times, then succeeds."""
+    left = iter(range(times))
+
+    async def reconcile(request):
+        if next(left, None) is not None:
+            raise error or RuntimeError("it failed")
+
+    return reconcile
+
+
+def stamping(**data):
+    """Writes these data into each object, whether they are there or not."""
+
+    async def reconcile(request, client):
+        found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
+        await client.update({**found, "data": {**(found.get("data") or {}), **data}})
+
+    return reconcile
+
+
+def counting():
+    """Changes each object, each time: never at rest."""
+
+    async def reconcile(request, client):
+        found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
+        number = int((found.get("data") or {}).get("n", "0")) + 1
+        await client.update({**found, "data": {"n": str(number)}})
+
+    return reconcile

@@ -1,0 +1,211 @@
+"""Every reconcile with its causes, and what is in the queues."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+
+from controllerlib import Request, Result, TerminalError
+from tests.harness.operators import build, config_map, every, failing, nothing, stamping
+
+
+def test_before_anything_happened(fakekube):
+    controller = fakekube.start(build(nothing))["minder"]
+    assert (controller.reconciles(), controller.keys(), controller.history()) == (0, [], [])
+    assert (controller.ready, controller.processing, controller.waiting) == ([], [], {})
+    assert controller.next_due("default/a") is None
+    with pytest.raises(LookupError, match="'minder' has not reconciled default/a yet"):
+        controller.last("default/a")
+
+
+def test_causes_of_all_sorts(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(nothing), sync_period=3600)["minder"]
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
+    fakekube.settle()
+    fakekube.advance(hours=1)
+    controller.enqueue("default/a")
+    fakekube.settle()
+    fakekube.delete("v1", "ConfigMap", "a")
+    fakekube.settle()
+    assert controller.causes("default/a") == ["added", "updated", "resync", "generic", "deleted"]
+
+
+def test_what_comes_together_is_one_reconcile_with_all_causes(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
+    controller.enqueue("default/a")
+    fakekube.settle()
+    last = controller.last()
+    assert last.cause == "generic+updated"
+    assert [cause.kind for cause in last.causes] == ["generic", "updated", "updated"]
+    assert [cause.resource_version for cause in last.causes if cause.kind == "updated"] == ["7", "8"]
+
+
+def test_a_cut_watch_with_nothing_lost_causes_nothing(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.advance(seconds=10)
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
+    fakekube.settle()
+    fakekube.cut_watches()
+    fakekube.advance(minutes=1)
+    assert controller.causes() == ["added", "updated"]
+    assert len(fakekube.requests(verb="watch")) == 2
+
+
+def test_a_watch_that_ends_at_once_causes_a_new_list(fakekube):
+    """As client-go has it: a watch that says nothing for less than a second is no watch to resume."""
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.cut_watches()
+    fakekube.advance(minutes=1)
+    assert controller.causes() == ["added", "relist"]
+
+
+def test_a_compacted_history_causes_a_new_list(fakekube):
+    fakekube.apply(config_map("a"), config_map("b"))
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
+    fakekube.settle()
+    fakekube.cut_watches()
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
+    fakekube.compact()
+    fakekube.advance(minutes=1)
+    assert controller.causes("default/a") == ["added", "updated", "updated"]
+    assert controller.causes("default/b") == ["added"] or controller.causes("default/b") == ["added", "relist"]
+    assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"x": "2"}
+    assert any(entry.actor == "controllerlib" for entry in fakekube.timeline)
+
+
+def test_failures_retries_and_what_they_raised(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(failing(2)))["minder"]
+    assert controller.results() == ["error"]
+    assert controller.failures("default/a") == 1
+    assert controller.next_due("default/a") == timedelta(milliseconds=5)
+    fakekube.advance(1)
+    assert controller.results() == ["error", "error", "success"]
+    assert [str(error) for error in controller.errors()] == ["it failed", "it failed"]
+    assert [reconcile.retries for reconcile in controller.history()] == [0, 1, 2]
+    assert [reconcile.after for reconcile in controller.history()] == [
+        timedelta(milliseconds=5),
+        timedelta(milliseconds=10),
+        None,
+    ]
+    assert controller.failures("default/a") == 0
+
+
+def test_a_terminal_error_is_not_retried(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(failing(9, TerminalError("never"))))["minder"]
+    fakekube.advance(hours=1)
+    assert controller.results() == ["error"]
+    assert controller.next_due("default/a") is None
+
+
+def test_what_waits_and_when_it_is_due(fakekube):
+    fakekube.apply(config_map("a"), config_map("b"))
+    controller = fakekube.start(build(every(60)))["minder"]
+    fakekube.advance(20)
+    assert controller.waiting == {"default/a": timedelta(seconds=40), "default/b": timedelta(seconds=40)}
+    assert controller.next_due("default/a") == timedelta(seconds=40)
+    assert controller.ready == []
+
+
+def test_what_is_ready_and_what_is_in_hand(fakekube):
+    async def long(request):
+        await asyncio.sleep(30)
+
+    fakekube.apply(config_map("a"), config_map("b"))
+    controller = fakekube.start(build(long))["minder"]
+    assert (controller.processing, controller.ready) == (["default/a"], ["default/b"])
+    assert fakekube.ledger.running("minder") == ["default/a"]
+    assert controller.next_due("default/b") == timedelta(0)
+    assert controller.reconciles() == 0
+    fakekube.advance(60)
+    assert [reconcile.duration for reconcile in controller.history()] == [timedelta(seconds=30)] * 2
+    assert [reconcile.waiting for reconcile in controller.history()] == [timedelta(0), timedelta(seconds=30)]
+
+
+def test_a_reconcile_knows_its_writes(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(stamping(seen="yes")))["minder"]
+    (write,) = controller.history()[0].writes
+    assert (write.verb, write.path, write.code) == ("update", "/api/v1/namespaces/default/configmaps/a", 200)
+    assert int(write.after) == int(write.before) + 1
+
+
+def test_the_result_and_the_number_of_each_run(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(every(60)))["minder"]
+    fakekube.advance(60)
+    first, second = controller.history()
+    assert (first.number, second.number) == (1, 2)
+    assert first.result == Result(requeue_after=60)
+    assert second.started - first.started == timedelta(minutes=1)
+    assert str(second) == "minder default/a #2 [requeue_after] requeue_after"
+
+
+def test_several_controllers_and_operators_are_told_apart(fakekube):
+    fakekube.apply(config_map("a"))
+    one = fakekube.start(build(nothing, "one"))
+    two = fakekube.start(build(every(60), "two"))
+    fakekube.advance(60)
+    assert (one["one"].reconciles(), two["two"].reconciles()) == (1, 2)
+    assert list(one) == ["one"]
+    assert len(fakekube.ledger) == 3
+    with pytest.raises(KeyError, match="no controller 'two' here; there is 'one'"):
+        one["two"]
+
+
+def test_an_operator_that_is_not_started_can_be_asked(fakekube):
+    operator = fakekube.operator(build(nothing))
+    assert not operator.is_running
+    assert "not started" in repr(operator)
+    assert operator["minder"].ready == []
+    assert operator["minder"].failures("default/a") == 0
+    with pytest.raises(RuntimeError, match="no queue before it is started"):
+        operator["minder"].enqueue("default/a")
+
+
+def test_a_stopped_operator_does_nothing_more(fakekube):
+    fakekube.apply(config_map("a"))
+    operator = fakekube.start(build(every(60)))
+    fakekube.advance(60)
+    fakekube.stop(operator)
+    fakekube.advance(hours=1)
+    assert operator["minder"].reconciles() == 2
+    assert not operator.is_running
+    assert "stopped" in repr(operator)
+
+
+async def test_stopping_in_an_async_test(fakekube):
+    fakekube.apply(config_map("a"))
+    operator = await fakekube.start(build(every(60)))
+    await fakekube.stop(operator)
+    await fakekube.advance(hours=1)
+    assert operator["minder"].reconciles() == 1
+
+
+def test_an_operator_may_be_started_again_beside_the_old_ones_remains(fakekube):
+    fakekube.apply(config_map("a"))
+    first = fakekube.start(build(nothing))
+    fakekube.stop(first)
+    second = fakekube.start(build(nothing))
+    assert second["minder"].causes()[-1] == "added"
+
+
+def test_a_sync_reconciler_runs_in_a_thread_under_the_clock(fakekube):
+    def reconcile(request: Request):
+        time.sleep(5)
+        return Result(requeue_after=60)
+
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(reconcile))["minder"]
+    fakekube.advance(seconds=70)
+    assert controller.times() == [timedelta(0), timedelta(seconds=65)]
+    assert controller.last().duration == timedelta(seconds=5)

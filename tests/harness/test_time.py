@@ -1,0 +1,136 @@
+"""Time moves when the test says so, the same way in sync and async tests."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.harness.operators import build, config_map, every, nothing
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+#: What moves time by an hour.
+HOUR = {
+    "seconds": lambda kube: kube.advance(3600),
+    "units": lambda kube: kube.advance(minutes=59, seconds=60),
+    "text": lambda kube: kube.advance("1h"),
+    "timedelta": lambda kube: kube.advance(timedelta(hours=1)),
+    "moment": lambda kube: kube.advance_to(START + timedelta(hours=1)),
+    "until": lambda kube: kube.advance_until(lambda: kube.clock.monotonic() >= 3600, timeout="2h"),
+}
+
+
+@pytest.mark.parametrize("how", HOUR)
+def test_an_hour_in_a_sync_test(fakekube, how):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(every(1800)))["minder"]
+    HOUR[how](fakekube)
+    assert fakekube.clock.now() == START + timedelta(hours=1)
+    assert controller.times() == [timedelta(minutes=m) for m in (0, 30, 60)]
+
+
+@pytest.mark.parametrize("how", HOUR)
+async def test_an_hour_in_an_async_test(fakekube, how):
+    fakekube.apply(config_map("a"))
+    controller = (await fakekube.start(build(every(1800))))["minder"]
+    await HOUR[how](fakekube)
+    assert fakekube.clock.now() == START + timedelta(hours=1)
+    assert controller.times() == [timedelta(minutes=m) for m in (0, 30, 60)]
+
+
+async def test_an_await_lets_time_pass(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = (await fakekube.start(build(every(60))))["minder"]
+    await asyncio.sleep(150)
+    assert controller.reconciles() == 3
+
+
+def test_a_sleep_lets_time_pass(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(every(60)))["minder"]
+    time.sleep(150)
+    assert controller.reconciles() == 3
+
+
+def test_the_wall_clock_is_the_clusters(fakekube):
+    assert datetime.now(UTC) == fakekube.clock.now() == START
+    fakekube.advance(hours=1)
+    assert datetime.now(UTC) == START + timedelta(hours=1)
+    assert time.time() == (START + timedelta(hours=1)).timestamp()
+    fakekube.create(config_map("a"))
+    assert fakekube.get("v1", "ConfigMap", "a")["metadata"]["creationTimestamp"] == "2026-01-01T01:00:00Z"
+
+
+@pytest.mark.fakekube(wall_clock=False)
+def test_the_wall_clock_can_be_left_alone(fakekube):
+    fakekube.advance(days=1000)
+    assert abs(datetime.now(UTC) - fakekube.clock.now()) > timedelta(days=30)
+
+
+def test_a_moment_that_has_passed_is_refused(fakekube):
+    fakekube.advance(60)
+    with pytest.raises(ValueError, match="time does not run backwards"):
+        fakekube.advance_to(START)
+    with pytest.raises(ValueError, match="aware"):
+        fakekube.advance_to(datetime(2027, 1, 1))
+
+
+def test_what_does_not_come_in_time_is_a_timeout(fakekube):
+    with pytest.raises(TimeoutError, match="still not so after 1h"):
+        fakekube.advance_until(lambda: False, timeout="1h")
+    assert fakekube.clock.monotonic() == 3600
+
+
+def test_settling_moves_no_time(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(every(60)))["minder"]
+    fakekube.settle()
+    fakekube.settle()
+    assert controller.reconciles() == 1
+    assert fakekube.clock.monotonic() == 0
+
+
+def test_in_a_sync_test_changes_between_two_steps_are_one_reconcile(fakekube):
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.create(config_map("a"))
+    for number in range(10):
+        fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": str(number)}})
+    assert controller.reconciles() == 0
+    fakekube.settle()
+    assert controller.causes() == ["added+updated"]
+
+
+def reconciles_while_a_client_talks(fakekube, api):
+    from kubernetes import client
+
+    controller = fakekube.start(build(nothing))["minder"]
+    core = client.CoreV1Api(api)
+    core.create_namespaced_config_map("default", config_map("a"))
+    for _ in range(10):
+        core.read_namespaced_config_map("a", "default")
+    return controller.reconciles()
+
+
+@pytest.mark.fakekube(stepped=False)
+def test_without_steps_workers_work_while_the_test_talks_to_the_server(fakekube, fakekube_client):
+    assert reconciles_while_a_client_talks(fakekube, fakekube_client) == 1
+
+
+def test_with_steps_they_wait_for_the_next_step(fakekube, fakekube_client):
+    assert reconciles_while_a_client_talks(fakekube, fakekube_client) == 0
+
+
+@pytest.mark.fakekube(wall_clock=False)
+def test_an_event_loop_of_somebody_else_is_refused(fakekube):
+    async def settle():
+        fakekube.settle()
+
+    with pytest.raises(RuntimeError, match=r"not the cluster's.*without @pytest\.mark\.asyncio"):
+        asyncio.run(settle())
+
+
+def test_the_clock_fixture(fakekube, fakekube_clock):
+    assert fakekube_clock is fakekube.clock
+    with fakekube_clock.hold("a probe"):
+        assert fakekube_clock.holds == ("a probe",)

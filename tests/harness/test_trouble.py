@@ -1,0 +1,259 @@
+"""Trouble made to order, and how what goes wrong is told."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from controllerlib import ApiError
+from fakekube import FakeKube
+from fakekube.controlplane import WouldWait
+from fakekube.virtualtime import Deadlock, NotQuiescent
+from tests.harness.operators import build, config_map, every, nothing, stamping
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (403, "Forbidden"),
+        (409, "Conflict"),
+        (429, "TooManyRequests"),
+        (500, "InternalError"),
+        (503, "ServiceUnavailable"),
+        (504, "Timeout"),
+    ],
+)
+def test_an_error(fakekube, code, reason):
+    fakekube.apply(config_map("a"))
+    with fakekube.fault(verb="update", resource="configmaps", error=code, times=1) as rule:
+        controller = fakekube.start(build(stamping(x="1")))["minder"]
+        fakekube.advance(2)
+    assert (rule.seen, rule.hits) == (3, 1)
+    (error,) = controller.errors()
+    assert isinstance(error, ApiError)
+    assert (error.code, error.reason) == (code, reason)
+    assert [r.code for r in fakekube.requests(verb="update")] == [code, 200, 200]
+
+
+def test_a_fault_ends_with_its_block(fakekube):
+    fakekube.apply(config_map("a"))
+    with fakekube.fault(verb="update", error=500):
+        assert "faults=1" in repr(fakekube)
+    assert "faults=0" in repr(fakekube)
+    assert fakekube.start(build(stamping(x="1")))["minder"].errors() == []
+
+
+def test_a_delay_is_virtual_time(fakekube):
+    fakekube.apply(config_map("a"))
+    with fakekube.fault(verb="update", delay=7):
+        controller = fakekube.start(build(stamping(x="1")))["minder"]
+        fakekube.advance(60)
+    assert controller.history()[0].duration.total_seconds() == 7
+
+
+@pytest.mark.parametrize(("reset", "written"), [("before", 1), ("after", 2)])
+def test_a_broken_connection(fakekube, reset, written):
+    fakekube.apply(config_map("a"))
+    with fakekube.fault(verb="update", reset=reset, times=1):
+        controller = fakekube.start(build(stamping(x="1")))["minder"]
+    assert isinstance(controller.errors()[0], ConnectionResetError)
+    assert len(fakekube.versions("v1", "ConfigMap", "a")) == written
+
+
+def test_the_tests_own_requests_are_spared(fakekube):
+    with fakekube.fault(error=500):
+        fakekube.create(config_map("a"))
+    with fakekube.fault(error=500, user_agent="test"), pytest.raises(ApiError, match="injected fault"):
+        fakekube.create(config_map("b"))
+
+
+def test_a_delay_of_the_tests_own_requests_cannot_be(fakekube):
+    with fakekube.fault(delay=1, user_agent="test"), pytest.raises(WouldWait, match="delayed by a fault"):
+        fakekube.create(config_map("a"))
+    assert not fakekube.exists("v1", "ConfigMap", "a")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({}, "an error, a delay or a reset"),
+        ({"error": 404}, "error=404"),
+        ({"delay": -1}, "delay=-1"),
+        ({"reset": "sometimes"}, "reset='sometimes'"),
+        ({"error": 500, "share": 0}, "share=0"),
+        ({"error": 500, "share": 1.5}, "share=1.5"),
+    ],
+)
+def test_a_fault_that_makes_no_sense(fakekube, rule, said):
+    with pytest.raises(ValueError, match=said), fakekube.fault(**rule):
+        pass
+    assert "faults=0" in repr(fakekube)
+
+
+def test_a_fault_with_an_unknown_word(fakekube):
+    with pytest.raises(TypeError, match="colour"), fakekube.fault(colour="red", error=500):
+        pass
+
+
+@pytest.mark.fakekube(history_window=5)
+def test_a_small_history_makes_a_late_watch_list_again(fakekube):
+    fakekube.apply(config_map("a"))
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.advance(10)
+    with fakekube.fault(verb="watch", error=503):
+        fakekube.cut_watches()
+        for number in range(20):
+            fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": str(number)}})
+        fakekube.advance(1)
+    fakekube.advance(minutes=2)
+    assert controller.causes()[0] == "added"
+    assert controller.causes()[-1] == "updated"
+    assert len(controller.causes()) < 20
+
+
+# --- what is told when it cannot go on -------------------------------------------------------------------------------
+
+
+def test_a_deadlock_tells_why(fakekube):
+    async def stuck():
+        await asyncio.Event().wait()
+
+    fakekube.task(stuck(), name="stuck-one")
+
+    async def wait():
+        await asyncio.Event().wait()
+
+    with pytest.raises(Deadlock, match=r"waiting: stuck-one .*stuck") as caught:
+        fakekube.bubble.run(wait())
+    assert "no timer is set" in str(caught.value)
+
+
+def test_a_thread_that_waits_for_a_lock_is_named():
+    with FakeKube(patience=0.2, wall_clock=False) as kube:
+        lock = threading.Lock()
+        lock.acquire()
+        kube.thread(lock.acquire, name="locked-out")
+        with pytest.raises(NotQuiescent, match="thread locked-out neither parked nor ended"):
+            kube.settle()
+        lock.release()
+        kube.settle()
+
+
+def test_what_a_task_raises_the_next_step_raises(fakekube):
+    async def broken():
+        await asyncio.sleep(5)
+        raise LookupError("it broke")
+
+    fakekube.task(broken())
+    fakekube.advance(4)
+    with pytest.raises(LookupError, match="it broke"):
+        fakekube.advance(4)
+    fakekube.advance(4)  # once is enough
+
+
+def test_what_a_thread_raises_the_next_step_raises(fakekube):
+    def broken():
+        time.sleep(5)
+        raise LookupError("it broke")
+
+    fakekube.thread(broken)
+    with pytest.raises(LookupError, match="it broke"):
+        fakekube.advance(10)
+
+
+async def test_in_an_async_test_too(fakekube):
+    async def broken():
+        await asyncio.sleep(5)
+        raise LookupError("it broke")
+
+    fakekube.task(broken())
+    with pytest.raises(LookupError, match="it broke"):
+        await fakekube.advance(10)
+
+
+def test_what_nobody_heard_of_is_raised_at_the_end():
+    async def broken():
+        raise LookupError("it broke")
+
+    kube = FakeKube(wall_clock=False)
+    kube.__enter__()
+    kube.task(broken())
+    kube.bubble.settle()
+    with pytest.raises(LookupError, match="it broke"):
+        kube.__exit__(None, None, None)
+
+
+def test_an_operator_that_cannot_start_says_so(fakekube):
+    def build_unknown(manager):
+        async def fail():
+            raise RuntimeError("cannot start")
+
+        manager.add(fail)
+
+    with pytest.raises(RuntimeError, match="cannot start"):
+        fakekube.start(build_unknown)
+
+
+def test_a_manager_instead_of_a_function_is_refused(fakekube):
+    from controllerlib import Manager
+
+    with pytest.raises(TypeError, match="give it the function that adds the controllers"):
+        fakekube.start(Manager(fakekube.transport()))
+
+
+def test_why(fakekube):
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(every(60)))
+    why = fakekube.why()
+    assert "virtual time: 2026-01-01T00:00:00+00:00" in why
+    assert "controller minder: ready [], processing [], waiting ['default/a']" in why
+    assert "worker minder/0" in why
+
+
+# --- a cluster that makes no sense -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("transport", "pigeon"),
+        ("history_window", 0),
+        ("patience", 0),
+        ("version", "1.2"),
+        ("controllers", ["everything"]),
+    ],
+)
+def test_arguments_that_make_no_sense_are_named(argument, value):
+    with pytest.raises(ValueError, match=f"{argument}="):
+        FakeKube(**{argument: value})
+
+
+def test_two_clusters_at_once_are_refused(fakekube):
+    with pytest.raises(RuntimeError, match="a cluster is open in this process already"), FakeKube():
+        pass
+    fakekube.create(config_map("a"))
+    fakekube.advance(1)
+
+
+def test_one_after_the_other_is_fine():
+    for _ in range(2):
+        with FakeKube(wall_clock=False) as kube:
+            kube.create(config_map("a"))
+
+
+def test_closing_twice_is_closing():
+    kube = FakeKube(wall_clock=False)
+    with kube:
+        kube.close()
+    kube.close()
+
+
+@pytest.mark.parametrize("seed", [7, "a name"])
+def test_the_same_seed_draws_the_same(seed):
+    def uid(seed):
+        with FakeKube(seed=seed, wall_clock=False) as kube:
+            return kube.create(config_map("a"))["metadata"]["uid"]
+
+    assert uid(seed) == uid(seed)
+    assert uid(seed) != uid("another")
