@@ -244,6 +244,8 @@ class ApiServer:
         if found is None:
             custom = self.custom(resource) if resource.custom else None
             convert = None if custom is None or custom.reads_as_stored else custom.read
+            if not resource.custom:
+                convert = self.strategy(resource).read
             found = self._views[key] = View(resource.api_version, resource.kind, convert)
         return found
 

@@ -13,6 +13,7 @@ from fakekube.core.negotiation import PLAIN, Representation
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
 from fakekube.core.response import Body, Response
+from fakekube.core.status import FieldError, StatusError, invalid
 from fakekube.core.store import Change, Entry, path_of
 from fakekube.core.strategy import Strategy
 from fakekube.core.watch import View
@@ -95,13 +96,22 @@ class Call:
 
     def shown(self, entry: Entry) -> Object:
         """A stored object in the version of the request."""
-        custom = self.server.custom(self.resource) if self.resource.custom else None
+        if not self.resource.custom:
+            return self.strategy.read(entry.object) if self.strategy.read is not None else entry.object
+        custom = self.server.custom(self.resource)
         return entry.object if custom is None or custom.reads_as_stored else custom.read(entry.object)
 
     def as_stored(self, obj: Object) -> Object:
         """An object of the request's version in the version that is stored."""
-        custom = self.server.custom(self.resource) if self.resource.custom else None
+        if not self.resource.custom:
+            return self.strategy.write(obj) if self.strategy.write is not None else obj
+        custom = self.server.custom(self.resource)
         return obj if custom is None else custom.write(obj)
+
+    def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
+        """422 of the kind, with one cause for each error."""
+        group = self.strategy.named_group
+        return invalid(self.resource.group if group is None else group, self.resource.kind, name, errors)
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)

@@ -23,6 +23,9 @@ Prepare = Callable[[Object], Object]
 PrepareUpdate = Callable[[Object, Object], Object]
 """The object of an update, given also the stored one."""
 
+Convert = Callable[[Object], Object]
+"""An object in another form."""
+
 Allocate = Callable[[Allocator, Object, Object | None], Object]
 """The object with what the server gives out of its ranges, given also the stored one (None: it is new)."""
 
@@ -106,6 +109,11 @@ class Strategy:
     """Of a create, and of an update that has none of its own."""
     update_warnings: Callable[[Object, Object], list[str]] | None = None
     """Of an update, where they are not those of a create."""
+    read: Convert | None = None
+    write: Convert | None = None
+    """From the stored form to the one of this group, and back (None: they are the same)."""
+    named_group: str | None = None
+    """The group by which a 422 names the kind, where it is not the resource's own."""
     deprecation: str = ""
     """What every answer of the resource warns of."""
     allocate: Allocate = no_allocation

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.core.kinds import cluster, configuration, networking, pods, workloads
+from fakekube.core.kinds import cluster, configuration, events, networking, pods, workloads
 from fakekube.core.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
     **cluster.STRATEGIES,
     **configuration.STRATEGIES,
+    **events.STRATEGIES,
     **networking.STRATEGIES,
     **pods.STRATEGIES,
     **workloads.STRATEGIES,

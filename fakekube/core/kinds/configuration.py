@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.core.strategy import Fields, Strategy
+from fakekube.core.strategy import Strategy
 from fakekube.core.validation.configmaps import (
     validate_configmap,
     validate_configmap_update,
@@ -37,27 +37,9 @@ def _at(*path: str) -> Callable[[Object], str]:
     return read
 
 
-def _event_source(obj: Object) -> str:
-    return _at("source", "component")(obj) or _at("reportingComponent")(obj)
-
-
-EVENT_FIELDS: Fields = {
-    **{
-        f"involvedObject.{key}": _at("involvedObject", key)
-        for key in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    },
-    "reason": _at("reason"),
-    "reportingComponent": _at("reportingComponent"),
-    "source": _event_source,
-    "type": _at("type"),
-}
-
-
 def default_claim(obj: Object) -> None:
     obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
-
-EVENT = Strategy(create_on_update=True, fields=EVENT_FIELDS, fields_message="label")
 
 STRATEGIES = {
     "configmaps": Strategy(validate=validate_configmap, validate_update=validate_configmap_update),
@@ -68,8 +50,6 @@ STRATEGIES = {
         validate=validate_secret,
         validate_update=validate_secret_update,
     ),
-    "events": EVENT,
-    "events.events.k8s.io": EVENT,
     "serviceaccounts": Strategy(returns_deleted=True),
     "resourcequotas": Strategy(returns_deleted=True),
     "limitranges": Strategy(create_on_update=True),

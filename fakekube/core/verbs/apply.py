@@ -85,7 +85,7 @@ def applied(call: Call, config: Object, existing: Entry | None, options: WriteOp
     """The object with the configuration, complete, with its managedFields. Raises StatusError."""
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
-    live = existing.object if existing is not None else ownership.empty(call)
+    live = call.shown(existing) if existing is not None else ownership.empty(call)
     made = managedfields.applied(
         live, config, ownership.updater(call), ownership.writer(call, options), force=options.force
     )

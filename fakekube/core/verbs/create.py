@@ -9,7 +9,7 @@ from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
-from fakekube.core.status import StatusError, already_exists, generate_name_conflict, invalid
+from fakekube.core.status import StatusError, already_exists, generate_name_conflict
 from fakekube.core.store import Entry, path_of
 from fakekube.core.strategy import no_allocation
 from fakekube.core.verbs import ownership
@@ -128,4 +128,4 @@ def check_new(call: Call, obj: Object) -> None:
         errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     errors += call.strategy.validate(obj)
     if errors:
-        raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)
+        raise call.invalid(meta.get("name") or "", errors)

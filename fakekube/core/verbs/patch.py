@@ -43,12 +43,13 @@ def patch(call: Call) -> Step:
         if existing is None:
             raise not_found(call.resource.qualified, call.info.name)
         warnings: list[str] = []
-        obj = patched(call, kind, existing.object, options, warnings)
+        current = call.shown(existing)
+        obj = patched(call, kind, current, options, warnings)
         version = obj["metadata"].get("resourceVersion")
         if version and version != existing.object["metadata"]["resourceVersion"]:
             check_version(call, obj, existing, unconditional=True)
         call.warnings += warnings
-        owned = ownership.changed(call, obj, existing.object, options)
+        owned = ownership.changed(call, obj, current, options)
         response: Response | None = yield from store_changed(call, owned, existing, options)
         if response is not None:
             return response

@@ -31,7 +31,7 @@ def update(call: Call) -> Step:
             call, obj, existing, unconditional=call.strategy.unconditional_update and not call.resource.custom
         )
         check_uid(call, obj, existing)
-        owned = ownership.changed(call, obj, existing.object, options)
+        owned = ownership.changed(call, obj, call.shown(existing), options)
         response: Response | None = yield from store_changed(call, owned, existing, options)
         if response is not None:
             return response
@@ -210,4 +210,4 @@ def check_changed(call: Call, obj: Object, old: Object) -> None:
     else:
         errors += call.strategy.validate_update(obj, old)
     if errors:
-        raise invalid(call.resource.group, call.resource.kind, meta.get("name") or "", errors)
+        raise call.invalid(meta.get("name") or "", errors)
