@@ -41,6 +41,7 @@ QueueSteps = st.lists(
         st.tuples(st.sampled_from(["done", "forget"]), Keys),
         st.tuples(st.sampled_from(["get", "done first", "shut down"])),
     ),
+    min_size=8,
     max_size=60,
 )
 
@@ -167,6 +168,7 @@ StoreSteps = st.lists(
         st.tuples(st.just("transaction"), st.lists(st.tuples(st.sampled_from(["add", "update", "delete"]), Objects), max_size=4)),
         st.tuples(st.just("bookmark"), st.integers(10, 19)),
     ),
+    min_size=6,
     max_size=40,
 )  # fmt: skip
 
@@ -234,6 +236,7 @@ FifoSteps = st.lists(
         st.tuples(st.just("replace"), st.lists(Keys, unique=True)),
         st.tuples(st.sampled_from(["take", "take", "resync", "bookmark"])),
     ),
+    min_size=8,
     max_size=50,
 )
 
