@@ -1,26 +1,54 @@
-"""Pods: grace periods, phases, what selectors may ask for."""
+"""Pods: their defaults, what the server makes of a new one, grace periods, what selectors may ask for."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fakekube.core.kinds.configuration import _at
-from fakekube.core.kinds.podspec import containers, default_pod_spec, default_template, requests_from_limits
-from fakekube.core.quantity import value_of
+from fakekube.core.kinds.podresources import default_resources, qos_class
+from fakekube.core.kinds.podspec import default_pod_spec, default_template, without_old_annotations
 from fakekube.core.strategy import Strategy
+from fakekube.core.validation import pods, workloads
 
 Object = dict[str, Any]
 
-#: Tolerations that every new pod gets (admission plugin DefaultTolerationSeconds).
+#: Tolerations that every pod gets (admission plugin DefaultTolerationSeconds).
 TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 def default_pod(obj: Object) -> None:
     """Defaults that a pod has and a pod template has not."""
+    without_old_annotations(obj["metadata"])
     spec = obj.setdefault("spec", {})
-    requests_from_limits(spec)
+    default_resources(spec)
     spec.setdefault("enableServiceLinks", True)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    if spec.get("hostNetwork"):
+        for kind in ("initContainers", "containers"):
+            for container in spec.get(kind) or ():
+                for port in container.get("ports") or ():
+                    port.setdefault("hostPort", port.get("containerPort", 0))
     default_pod_spec(spec)
+    if obj.get("status"):
+        _default_addresses(obj["status"])
+
+
+def _default_addresses(status: Object) -> None:
+    """`podIP` is the first of `podIPs`, and counts where they differ (`Convert_v1_PodStatus_To_core_PodStatus`)."""
+    own, addresses = status.get("podIP") or "", status.get("podIPs") or []
+    if own and (not addresses or addresses[0].get("ip") != own):
+        status["podIPs"] = [{"ip": own}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
 
 
 def default_pod_template(obj: Object) -> None:
@@ -29,34 +57,86 @@ def default_pod_template(obj: Object) -> None:
 
 def prepare_pod(obj: Object) -> Object:
     """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
-    spec = dict(obj["spec"])
+    spec = _tolerating(obj["spec"])
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     spec.setdefault("priority", 0)
+    _merge_label_keys(spec, obj["metadata"].get("labels") or {})
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [{**GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]
+    return {**obj, "spec": spec, "status": status}
+
+
+def _tolerating(spec: Object) -> Object:
+    """A copy of the spec in which the pod tolerates, for a while, a node that is gone."""
     tolerations = list(spec.get("tolerations") or ())
     for key in TOLERATED:
         if not any(_tolerates(toleration, key) for toleration in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    spec["tolerations"] = tolerations
-    return {**obj, "spec": spec, "status": {"phase": "Pending", "qosClass": qos_class(spec)}}
+    return {**spec, "tolerations": tolerations}
 
 
 def _tolerates(toleration: Object, key: str) -> bool:
     return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
 
 
-def qos_class(spec: Object) -> str:
-    """Guaranteed, Burstable or BestEffort (`pkg/apis/core/v1/helper/qos`)."""
-    guaranteed, any_resources = True, False
-    for container in containers({key: spec.get(key) for key in ("initContainers", "containers")}):
-        resources = container.get("resources") or {}
-        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-        for name in ("cpu", "memory"):
-            limit, request = value_of(limits.get(name, 0)), value_of(requests.get(name, 0))
-            any_resources = any_resources or bool(limit or request)
-            guaranteed = guaranteed and bool(limit) and limit == request
-    if not any_resources:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+def _merge_label_keys(spec: Object, labels: Object) -> None:
+    """Selectors of pods like this one say how it is labelled (`mutatePodAffinity`)."""
+    if spec.get("topologySpreadConstraints"):
+        spec["topologySpreadConstraints"] = [_merged(one, labels) for one in spec["topologySpreadConstraints"]]
+    affinity = spec.get("affinity")
+    if not affinity:
+        return
+    affinity = dict(affinity)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if affinity.get(kind):
+            affinity[kind] = _merged_affinity(affinity[kind], labels)
+    spec["affinity"] = affinity
+
+
+def _merged_affinity(affinity: Object, labels: Object) -> Object:
+    made = dict(affinity)
+    required, preferred = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+    if made.get(required):
+        made[required] = [_merged(term, labels) for term in made[required]]
+    if made.get(preferred):
+        made[preferred] = [
+            {**one, "podAffinityTerm": _merged(one.get("podAffinityTerm") or {}, labels)} for one in made[preferred]
+        ]
+    return made
+
+
+def _merged(term: Object, labels: Object) -> Object:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return term
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field) or ()
+        if key in labels
+    ]
+    if not added:
+        return term
+    expressions = [*(selector.get("matchExpressions") or ()), *added]
+    return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
+
+
+def prepare_pod_update(new: Object, old: Object) -> Object:
+    """Tolerations and priority as of a new one; the priority, once given, stays."""
+    spec, before = _tolerating(new.get("spec") or {}), old.get("spec") or {}
+    for field in ("priority", "preemptionPolicy"):
+        if field not in spec and field in before:
+            spec[field] = before[field]
+    return {**new, "spec": spec}
+
+
+def prepare_pod_status(new: Object, old: Object) -> Object:
+    """The QoS class stays where nobody says otherwise."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    if status.get("qosClass") or not before.get("qosClass"):
+        return new
+    return {**new, "status": {**status, "qosClass": before["qosClass"]}}
 
 
 def grace_period(pod: Object, asked: int | None) -> int:
@@ -101,6 +181,18 @@ STRATEGIES = {
         fields_message="label",
         default=default_pod,
         prepare_create=prepare_pod,
+        prepare_update=prepare_pod_update,
+        prepare_status_update=prepare_pod_status,
+        status_keeps=("generation", "ownerReferences"),
+        validate=pods.validate,
+        validate_update=pods.validate_update,
+        validate_status_update=pods.validate_status_update,
     ),
-    "podtemplates": Strategy(returns_deleted=True, generation=("template",), default=default_pod_template),
+    "podtemplates": Strategy(
+        returns_deleted=True,
+        generation=("template",),
+        default=default_pod_template,
+        validate=workloads.validate_pod_template,
+        validate_update=workloads.validate_pod_template_update,
+    ),
 }

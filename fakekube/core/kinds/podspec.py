@@ -5,8 +5,12 @@ Defaulting works on a draft: an object that was just decoded and that nobody els
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
+
+from fakekube.core.kinds.images import pull_policy
+from fakekube.core.quantity import canonical, value_of
 
 Object = dict[str, Any]
 
@@ -27,48 +31,64 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
     spec.setdefault("securityContext", {})
+    spec.pop("schedulingGroup", None)
     if spec.get("serviceAccountName"):
-        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+        spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"]
     for container in containers(spec):
         default_container(container)
-        if spec.get("hostNetwork"):
-            for port in container.get("ports") or ():
-                port.setdefault("hostPort", port.get("containerPort", 0))
     for volume in spec.get("volumes") or ():
         default_volume(volume)
+    for quantities in (spec.get("overhead"), *(spec.get("resources") or {}).values()):
+        if type(quantities) is dict:
+            round_up(quantities)
 
 
 def default_container(container: Object) -> None:
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
-    container.setdefault("resources", {})
+    fill = container.setdefault
+    fill("terminationMessagePath", "/dev/termination-log")
+    fill("terminationMessagePolicy", "File")
+    if "imagePullPolicy" not in container:
+        container["imagePullPolicy"] = pull_policy(container.get("image") or "")
+    resources = fill("resources", {})
+    for quantities in resources.values():
+        if type(quantities) is dict:
+            round_up(quantities)
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
     for variable in container.get("env") or ():
-        field = (variable.get("valueFrom") or {}).get("fieldRef")
-        if field is not None:
-            field.setdefault("apiVersion", "v1")
-        resource = (variable.get("valueFrom") or {}).get("resourceFieldRef")
-        if resource is not None:
-            resource.setdefault("divisor", "0")
+        if variable.get("valueFrom"):
+            default_source(variable["valueFrom"])
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if container.get(name) is not None:
+        if name in container:
             default_probe(container[name])
-    for hook in (container.get("lifecycle") or {}).values():
-        if isinstance(hook, dict) and hook.get("httpGet") is not None:
+    if "lifecycle" in container:
+        default_lifecycle(container["lifecycle"])
+
+
+def default_lifecycle(lifecycle: Object) -> None:
+    lifecycle.pop("stopSignal", None)
+    for hook in lifecycle.values():
+        if hook.get("httpGet") is not None:
             default_http_get(hook["httpGet"])
 
 
-def pull_policy(image: str) -> str:
-    """Always for `latest` and for no tag, else IfNotPresent."""
-    name = image.rpartition("/")[2]
-    if "@" in name:
-        return "IfNotPresent"
-    tag = name.partition(":")[2]
-    return "Always" if tag in ("", "latest") else "IfNotPresent"
+def default_source(source: Object) -> None:
+    """Where a variable has its value from."""
+    if source.get("fieldRef") is not None:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if source.get("resourceFieldRef") is not None:
+        source["resourceFieldRef"].setdefault("divisor", "0")
+    if source.get("fileKeyRef") is not None:
+        source["fileKeyRef"].setdefault("optional", False)
+
+
+def round_up(quantities: dict[str, str]) -> None:
+    """Nothing is counted in less than thousandths (`SetDefaults_ResourceList`)."""
+    for name, value in quantities.items():
+        if value[-1] in "nu":
+            quantities[name] = canonical(f"{math.ceil(value_of(value) * 1000)}m")
 
 
 def default_probe(probe: Object) -> None:
@@ -86,17 +106,18 @@ def default_http_get(action: Object) -> None:
 
 
 #: Volume source -> what its fields are where nobody says.
-SOURCE_DEFAULTS = {
+SOURCE_DEFAULTS: dict[str, Object] = {
     "hostPath": {"type": ""},
     "iscsi": {"iscsiInterface": "default"},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
 
 
 def default_downward(source: Object | None) -> None:
     for item in (source or {}).get("items") or ():
-        if item.get("fieldRef") is not None:
-            item["fieldRef"].setdefault("apiVersion", "v1")
+        default_source(item)
 
 
 def default_volume(volume: Object) -> None:
@@ -109,8 +130,12 @@ def default_volume(volume: Object) -> None:
     default_downward(volume.get("downwardAPI"))
     for source in (volume.get("projected") or {}).get("sources") or ():
         default_downward(source.get("downwardAPI"))
+        for disabled in ("clusterTrustBundle", "podCertificate"):
+            source.pop(disabled, None)
         if source.get("serviceAccountToken") is not None:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+    if volume.get("image") is not None:
+        volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference") or ""))
     for name, defaults in SOURCE_DEFAULTS.items():
         if volume.get(name) is not None:
             for key, value in defaults.items():
@@ -120,19 +145,23 @@ def default_volume(volume: Object) -> None:
         ephemeral.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
+#: Where init containers once were; the server drops them.
+OLD_ANNOTATIONS = frozenset(
+    f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("alpha", "beta") for what in ("s", "-statuses")
+)
+
+
+def without_old_annotations(meta: Object) -> None:
+    annotations = meta.get("annotations")
+    if annotations and not OLD_ANNOTATIONS.isdisjoint(annotations):
+        meta["annotations"] = {key: value for key, value in annotations.items() if key not in OLD_ANNOTATIONS}
+
+
 def default_template(template: Object | None) -> None:
     """The template of a workload."""
-    if template and template.get("spec") is not None:
+    if not template:
+        return
+    if template.get("metadata"):
+        without_old_annotations(template["metadata"])
+    if template.get("spec") is not None:
         default_pod_spec(template["spec"])
-
-
-def requests_from_limits(spec: Object) -> None:
-    """A pod's limits are its requests where it names none (a template's are not)."""
-    for container in containers(spec):
-        resources = container.get("resources") or {}
-        limits = resources.get("limits")
-        if limits:
-            requests = dict(resources.get("requests") or {})
-            for name, value in limits.items():
-                requests.setdefault(name, value)
-            resources["requests"] = requests

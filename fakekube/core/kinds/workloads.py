@@ -3,11 +3,13 @@ them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fakekube.core import names
 from fakekube.core.kinds.podspec import default_template
 from fakekube.core.strategy import Strategy
+from fakekube.core.validation import workloads
 
 Object = dict[str, Any]
 
@@ -77,6 +79,33 @@ def default_daemon_set(obj: Object) -> None:
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
     default_template(spec.get("template"))
+
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def _template_generation(obj: Object) -> int:
+    text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or ""
+    return max(int(text), 1) if re.fullmatch("[+-]?[0-9]{1,18}", text) else 1
+
+
+def _with_template_generation(obj: Object, generation: int) -> Object:
+    annotations = {**(obj["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(generation)}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def prepare_daemon_set(obj: Object) -> Object:
+    """It counts the changes of its template in an annotation."""
+    return _with_template_generation(obj, _template_generation(obj))
+
+
+def prepare_daemon_set_update(new: Object, old: Object) -> Object:
+    changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
+    return _with_template_generation(new, _template_generation(old) + changed)
+
+
+def prepare_daemon_set_status(new: Object, old: Object) -> Object:
+    return _with_template_generation(new, _template_generation(old))
 
 
 MAX_INT32 = 2**31 - 1
@@ -150,17 +179,49 @@ def _replicas(obj: Object) -> str:
 
 STRATEGIES = {
     "deployments.apps": _counted(
-        default=default_deployment, annotations_count=True, status_keeps=("generation", "labels")
+        default=default_deployment,
+        annotations_count=True,
+        status_keeps=("generation", "labels"),
+        validate=workloads.validate_deployment,
+        validate_update=workloads.validate_deployment_update,
+        validate_status_update=workloads.status_validator("Deployment"),
     ),
     "replicasets.apps": _counted(
-        default=default_replica_set, fields={"status.replicas": _replicas}, fields_message="label"
+        default=default_replica_set,
+        fields={"status.replicas": _replicas},
+        fields_message="label",
+        validate=workloads.validate_replica_set,
+        validate_update=workloads.validate_replica_set_update,
+        validate_status_update=workloads.status_validator("ReplicaSet"),
     ),
-    "statefulsets.apps": _counted(default=default_stateful_set, name_check=names.dns_label_problems),
-    "daemonsets.apps": _counted(default=default_daemon_set),
+    "statefulsets.apps": _counted(
+        default=default_stateful_set,
+        name_check=names.dns_label_problems,
+        validate=workloads.validate_stateful_set,
+        validate_update=workloads.validate_stateful_set_update,
+        validate_status_update=workloads.status_validator("StatefulSet"),
+    ),
+    "daemonsets.apps": _counted(
+        default=default_daemon_set,
+        prepare_create=prepare_daemon_set,
+        prepare_update=prepare_daemon_set_update,
+        prepare_status_update=prepare_daemon_set_status,
+        validate=workloads.validate_daemon_set,
+        validate_update=workloads.validate_daemon_set_update,
+        validate_status_update=workloads.status_validator("DaemonSet"),
+    ),
     "replicationcontrollers": _counted(
-        default=default_replication_controller, fields={"status.replicas": _replicas}, fields_message="label"
+        default=default_replication_controller,
+        fields={"status.replicas": _replicas},
+        fields_message="label",
+        validate=workloads.validate_replication_controller,
+        validate_update=workloads.validate_replication_controller_update,
+        validate_status_update=workloads.status_validator("ReplicaSet"),
     ),
-    "controllerrevisions.apps": Strategy(),
+    "controllerrevisions.apps": Strategy(
+        validate=workloads.validate_revision,
+        validate_update=workloads.validate_revision_update,
+    ),
     "jobs.batch": _counted(
         default=default_job,
         prepare_create=prepare_job,

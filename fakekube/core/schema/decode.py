@@ -74,7 +74,11 @@ def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
     """The fields that show even where they are nothing: each with its schema, or with what it then is."""
     name = schema.name
     for key in schema.required:
-        yield key, schema.fields[key], None
+        where = f"{name}.{key}"
+        if where in ALWAYS:
+            yield key, None, ALWAYS[where]
+        else:
+            yield key, schema.fields[key], None
     for key, field in schema.fields.items():
         where = f"{name}.{key}"
         if key in schema.required:

@@ -236,8 +236,13 @@ KEY_DEFAULTS = {
 }
 
 
-#: Fields that are optional and yet have no omitempty: their zero shows (null, where a pointer or a list is nil).
+#: Fields that are optional and yet have no omitempty, and required ones that are pointers: their zero shows (null,
+#: where a pointer or a list is nil).
 ALWAYS: dict[str, object] = {
+    "apps.v1.DaemonSetSpec.selector": None,
+    "apps.v1.DeploymentSpec.selector": None,
+    "apps.v1.ReplicaSetSpec.selector": None,
+    "apps.v1.StatefulSetSpec.selector": None,
     "apps.v1.StatefulSetStatus.availableReplicas": 0,
     "core.v1.Event.reportingComponent": "",
     "core.v1.Event.reportingInstance": "",

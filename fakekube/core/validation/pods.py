@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.core.status import field_forbidden, field_invalid, field_not_supported, field_required, quoted
+from fakekube.core.status import field_forbidden, field_invalid, field_required, quoted
 from fakekube.core.validation import affinity, containers, formats, securitycontext
 from fakekube.core.validation.formats import MAX_INT32, Errors
 from fakekube.core.validation.gostructs import invalid_struct
@@ -262,18 +262,4 @@ def validate_ephemeral_containers(new: Object, old: Object) -> Errors:
             errors.append(field_forbidden(path, f"{which} removed\n"))
         elif found[name] != container:
             errors.append(field_forbidden(path, f"{which} changed\n{spec_diff(container, found[name])}"))
-    return errors
-
-
-# --- /binding ------------------------------------------------------------------------------------------------------
-
-
-def validate_binding(binding: Object) -> Errors:
-    errors: Errors = []
-    target = binding.get("target") or {}
-    kind = target.get("kind") or ""
-    if kind not in ("", "Node"):
-        errors.append(field_not_supported("target.kind", kind, ("Node", "<empty>")))
-    if not target.get("name"):
-        errors.append(field_required("target.name"))
     return errors

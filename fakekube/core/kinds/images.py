@@ -1,0 +1,33 @@
+"""Names of container images, as far as a default depends on them (`distribution/reference`)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_DOMAIN_COMPONENT = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?:{_DOMAIN_COMPONENT}(?:\.{_DOMAIN_COMPONENT})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+
+_reference = re.compile(
+    rf"(?:{_DOMAIN}/)?{_COMPONENT}(?:/{_COMPONENT})*(?P<tag>:[A-Za-z0-9_][\w.-]{{0,127}})?(?P<digest>@{_DIGEST})?",
+    re.ASCII,
+)
+_identifier = re.compile("[a-f0-9]{64}")
+
+
+@lru_cache(maxsize=4096)
+def tag_of(image: str) -> str:
+    """`latest` where it has neither tag nor digest; nothing where it has just a digest, or is no image's name."""
+    match = _reference.fullmatch(image)
+    if match is None or _identifier.fullmatch(image):
+        return ""
+    tag, digest = match["tag"], match["digest"]
+    if tag:
+        return tag[1:]
+    return "" if digest else "latest"
+
+
+def pull_policy(image: str) -> str:
+    return "Always" if tag_of(image) == "latest" else "IfNotPresent"
