@@ -8,7 +8,9 @@ from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
 from controllerlib.core.cause import Cause
 from controllerlib.core.priorityqueue import LOW_PRIORITY
+from controllerlib.election import LeaderElection, LeaderElectionOptions
 from controllerlib.errors import ApiError
+from controllerlib.events import EventRecorder, FakeRecorder
 from controllerlib.handler import (
     EnqueueRequestForObject,
     EnqueueRequestForOwner,
@@ -16,10 +18,11 @@ from controllerlib.handler import (
     EventHandler,
     RequestQueue,
 )
-from controllerlib.manager import Manager
+from controllerlib.manager import LeaderElectionLost, Manager
 from controllerlib.observer import Call, InformerEvent, Observer
 from controllerlib.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
 from controllerlib.sharedinformer import SharedInformer
+from controllerlib.signals import run
 from controllerlib.transport import Transport
 from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
 
@@ -42,9 +45,14 @@ __all__ = [
     "EnqueueRequestForOwner",
     "EnqueueRequestsFromMapFunc",
     "EventHandler",
+    "EventRecorder",
+    "FakeRecorder",
     "FixedChance",
     "Gate",
     "InformerEvent",
+    "LeaderElection",
+    "LeaderElectionLost",
+    "LeaderElectionOptions",
     "Manager",
     "Observer",
     "Outcome",
@@ -63,5 +71,6 @@ __all__ = [
     "WorkQueue",
     "current_run",
     "priority_queue",
+    "run",
     "work_queue",
 ]

@@ -859,3 +859,50 @@ async def test_broadcasters_say_what_they_are() -> None:
     await closed.shutdown()
     assert repr(closed) == "<EventBroadcaster events.k8s.io/v1 cached=0 <Broadcaster listeners=0 closed>>"
     assert repr(core()) == "<EventBroadcaster core/v1 <Broadcaster listeners=0>>"
+
+
+# --- at a server that checks what it is given
+
+
+def test_both_apis_at_a_strict_server(fakekube: Any) -> None:
+    def build(manager: Any) -> None:
+        series, older = manager.event_recorder("test"), manager.event_recorder_for("test")
+
+        async def reconcile(request: Any) -> Any:
+            obj = await manager.client.get("v1", "ConfigMap", request.name, request.namespace)
+            series.eventf(obj, None, "Normal", "Seen", "Look", "at %s", request)
+            older.event(obj, "Normal", "Seen", "m")
+            from controllerlib import Result
+
+            return Result(requeue_after=60)
+
+        manager.controller("test").for_("v1", "ConfigMap").complete(reconcile)
+
+    fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}})
+    fakekube.start(build)
+    counts = []
+    for seconds in (29 * 60 + 30, 60):
+        fakekube.advance(seconds=seconds)
+        found = fakekube.list("events.k8s.io/v1", "Event")
+        (series,) = (event for event in found if event.get("note") == "at default/a")
+        (older,) = (event for event in found if event.get("note") == "m")
+        counts.append((series["series"]["count"], older["deprecatedCount"]))
+    assert counts == [(2, 30), (30, 30)], "a series is written every half hour, the bucket of the other one is empty"
+    assert [older["deprecatedSource"], series["regarding"]["name"]] == [{"component": "test"}, "a"]
+    refused = [asked for asked in fakekube.requests(resource="events") if asked.code >= 400]
+    assert refused == []
+
+
+def test_leader_election_at_a_strict_server(fakekube: Any) -> None:
+    from controllerlib import LeaderElection, LeaderElectionOptions
+
+    options = LeaderElectionOptions("lock", "default", identity="me", release_on_cancel=True, labels={"a": "b"})
+    operator = fakekube.start(lambda manager: None, election=LeaderElection(options))
+    fakekube.advance(minutes=1)
+    lease = fakekube.get("coordination.k8s.io/v1", "Lease", "lock")
+    assert [lease["spec"]["holderIdentity"], lease["metadata"]["labels"]] == ["me", {"a": "b"}]
+    assert lease["spec"]["acquireTime"] != lease["spec"]["renewTime"]
+    fakekube.stop(operator)
+    assert fakekube.get("coordination.k8s.io/v1", "Lease", "lock")["spec"]["holderIdentity"] == ""
+    said = [event["message"] for event in fakekube.events(reason="LeaderElection")]
+    assert said == ["me became leader", "me stopped leading"]
