@@ -4,14 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakekube.cluster import FakeKube
+    from fakekube.core.authentication import User
 
-__all__ = ["FakeKube"]
+__all__ = ["FakeKube", "User"]
 
 
 def __getattr__(name: str) -> Any:
-    # a door, not an import: this package is imported by every pytest run on the machine
+    # doors, not imports: this package is imported by every pytest run on the machine
     if name == "FakeKube":
         from fakekube.cluster import FakeKube
 
         return FakeKube
+    if name == "User":
+        from fakekube.core.authentication import User
+
+        return User
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,7 @@ from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
 from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import ADMIN, TokenAuthenticator, User
+from fakekube.core.authentication import ADMIN, TokenAuthenticator, User, authenticated
 from fakekube.core.faults import FaultRule
 from fakekube.core.requestlog import RequestRecord
 from fakekube.endpoint import Endpoint, run_at_once
@@ -211,9 +211,9 @@ class FakeKube:
         """An official `kubernetes.client.ApiClient` of this cluster (with `rbac=True` as any user); closed with it."""
         return self._endpoint.api_client(user)
 
-    def transport(self, *, user: User = ADMIN, user_agent: str = TEST_AGENT) -> DirectTransport:
-        """A direct way in, as any user (for `controllerlib.Client`)."""
-        return DirectTransport(self._plane, user=user, headers={"User-Agent": user_agent})
+    def transport(self, *, user: User = ADMIN) -> DirectTransport:
+        """A direct way in, as any user: `controllerlib.Client(fakekube.transport(), user_agent="mine/1.0")`."""
+        return DirectTransport(self._plane, user=authenticated(user), headers={"User-Agent": TEST_AGENT})
 
     def run_process(self, argv: Sequence[str], **options: Any) -> Any:
         """Run a command that ends (`kubectl apply ...`) against this cluster: KUBECONFIG is set, time stands still.

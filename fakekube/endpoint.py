@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakekube import kubeconfig
 from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import User
+from fakekube.core.authentication import User, authenticated
 
 if TYPE_CHECKING:
     from fakekube.server import HttpServer
@@ -74,7 +74,7 @@ class Endpoint:
         return made
 
     def _token_of(self, user: User) -> str:
-        token = f"token-of-{user.name}"
+        user, token = authenticated(user), f"token-of-{user.name}"
         if self._tokens.setdefault(token, user) != user:
             raise ValueError(f"there is another user {user.name!r} already: {self._tokens[token]}")
         return token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fakekube.core.status import unauthorized
 
@@ -26,6 +26,13 @@ ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 
 #: What an in-process caller is unless it says otherwise: allowed everything.
 ADMIN = User("kubernetes-admin", groups=("system:masters", AUTHENTICATED))
+
+
+def authenticated(user: User) -> User:
+    """The user in the group of all who have shown who they are, as the real server puts them."""
+    if {AUTHENTICATED, UNAUTHENTICATED} & set(user.groups):
+        return user
+    return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +66,5 @@ def parse_token_file(lines: Iterable[str]) -> dict[str, User]:
         if not token or not name:
             raise ValueError(f"line {number}: token and user name must not be empty")
         groups = tuple(g.strip() for g in row[3].split(",") if g.strip()) if len(row) > 3 else ()
-        tokens[token] = User(name, uid, (*groups, AUTHENTICATED))
+        tokens[token] = authenticated(User(name, uid, groups))
     return tokens

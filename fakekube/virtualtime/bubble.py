@@ -131,7 +131,10 @@ class Bubble:
 
         Raises NotQuiescent or Deadlock for a thread or task that will not end; everything else is undone even then.
         """
-        self._leave.close()
+        try:
+            self._leave.close()
+        finally:
+            self.loop.close()  # also of a bubble that was never opened
 
     # --- time
 

@@ -1,0 +1,99 @@
+"""A cluster leaves nothing behind: no task, no thread, no socket, no file, no hook."""
+
+import gc
+import os
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+
+from fakekube import FakeKube
+from tests.harness.operators import build, config_map, every
+
+
+def state_of_the_process():
+    gc.collect()
+    files = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("fakekube-")}
+    hooked = (time.sleep, time.time, threading.Thread.join, sys.meta_path[:])
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), files, hooked
+
+
+def uses_everything(kube):
+    from kubernetes import client, watch
+
+    api = kube.api_client()
+    core = client.CoreV1Api(api)
+    kube.apply(config_map("a"))
+
+    def reconcile(request):
+        core.read_namespaced_config_map(request.name, request.namespace)
+        time.sleep(5)
+
+    def follow():
+        for _ in watch.Watch().stream(core.list_namespaced_config_map, "default"):
+            pass
+
+    async def forever():
+        while True:
+            await kube.clock.sleep_until(kube.clock.monotonic() + 60)
+
+    kube.start(build(every(60), "async"))
+    kube.start(build(reconcile, "sync"))
+    kube.thread(follow)
+    kube.task(forever())
+    assert kube.kubeconfig.exists()
+    kube.run_process([sys.executable, "-c", "pass"])
+    kube.advance(minutes=5)
+    kube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
+    kube.settle()
+
+
+@pytest.mark.parametrize("wall_clock", [True, False])
+@pytest.mark.parametrize("transport", ["direct", "memory", "tcp"])
+def test_nothing_is_left_behind(transport, wall_clock):
+    with FakeKube(transport=transport, wall_clock=wall_clock) as kube:
+        uses_everything(kube)  # imports what is imported lazily
+    before = state_of_the_process()
+    with FakeKube(transport=transport, wall_clock=wall_clock) as kube:
+        uses_everything(kube)
+    assert state_of_the_process() == before
+    assert kube.bubble.loop.is_closed()
+
+
+def test_nothing_is_left_behind_by_a_test_that_fails():
+    def fails():
+        with FakeKube(wall_clock=False) as kube:
+            uses_everything(kube)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fails()
+    before = state_of_the_process()
+    with pytest.raises(LookupError):
+        fails()
+    assert state_of_the_process() == before
+
+
+def test_nothing_is_left_behind_by_a_cluster_that_was_never_opened():
+    before = state_of_the_process()
+    kube = FakeKube()
+    kube.close()
+    del kube
+    assert state_of_the_process() == before
+
+
+def test_a_hundred_clusters_need_no_more_memory_than_ten():
+    def live_objects(rounds):
+        for _ in range(rounds):
+            with FakeKube(wall_clock=False) as kube:
+                kube.apply(config_map("a"))
+                kube.start(build(every(60)))
+                kube.advance(minutes=5)
+        del kube
+        gc.collect()
+        return len(gc.get_objects())
+
+    live_objects(3)
+    assert live_objects(20) - live_objects(2) < 200
