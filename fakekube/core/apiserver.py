@@ -10,14 +10,15 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.core import crd, definitions, nonresource, rbac
+from fakekube.core import crd, definitions, escalation, nonresource, rbac, serviceaccount
 from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
-from fakekube.core.authentication import User
+from fakekube.core.authentication import ANONYMOUS, User, bearer_token
 from fakekube.core.call import Call, Delay, Need, Stamp, Step
 from fakekube.core.crd.custom import CustomVersion, compile_versions
 from fakekube.core.discovery import UNSTORED, Catalog
 from fakekube.core.faults import Faults, error_of
+from fakekube.core.impersonation import Impersonation
 from fakekube.core.kinds import STRATEGIES
 from fakekube.core.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.core.request import Request, RequestInfo
@@ -37,6 +38,7 @@ from fakekube.core.status import (
     no_such_resource,
     not_found,
     not_implemented,
+    unauthorized,
 )
 from fakekube.core.store import Change, Store
 from fakekube.core.strategy import DEFAULT, Strategy
@@ -46,6 +48,7 @@ from fakekube.core.table.custom import DEFAULT_COLUMNS
 from fakekube.core.table.custom import printer as custom_printer
 from fakekube.core.verbs import VERBS
 from fakekube.core.verbs.customscale import SCALE
+from fakekube.core.verbs.binding import bind_by_name
 from fakekube.core.verbs.subresources import SUBRESOURCES, unsupported
 from fakekube.core.watch import View
 
@@ -82,12 +85,15 @@ class ApiServer:
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)
+    tokens: Mapping[str, User] = field(default_factory=dict)
+    """Static bearer tokens. With none at all everybody is anonymous but service accounts, whatever they send."""
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _apply_schemas: dict[tuple[str, str, str], Schema] = field(default_factory=dict)
     _printers: dict[tuple[str, str, str], Printer] = field(default_factory=dict)
     _customs: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.impersonation = Impersonation(self.decide)
         self.allocations = ServiceAllocations(self.store)
 
     def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
@@ -122,6 +128,31 @@ class ApiServer:
     @staticmethod
     def _denied_subject(info: RequestInfo) -> tuple[str, str]:
         return (info.qualified, info.name) if info.is_resource else ("", "")
+
+    def user_of(self, authorization: str | None, now: str) -> User:
+        """The user of an Authorization header. Raises 401 Unauthorized for a token that nobody has."""
+        token = bearer_token(authorization)
+        if not token:
+            return ANONYMOUS
+        user = self.user_of_token(token, now)
+        if user is not None:
+            return user
+        if not self.tokens:
+            return ANONYMOUS
+        raise unauthorized()
+
+    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> User | None:
+        """The user of a static token, or of a service account's; None where it is nobody's."""
+        user = self.tokens.get(token)
+        if user is None and serviceaccount.looks_like_one(token):
+            user = serviceaccount.user_of(self.store, token, serviceaccount.unix(now), audiences)
+        return user
+
+    def rules_for(self, user: User, namespace: str) -> list[Object]:
+        """The rules that hold for a user in a namespace."""
+        if self.authorizer is always_allow:
+            return list(escalation.FULL_AUTHORITY)
+        return [rule for _, rule in rbac.rules_for(self.store, user, namespace)]
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
         """The answer to an access review."""
@@ -179,6 +210,8 @@ class ApiServer:
     def _unstored(self, call: Call) -> Callable[[Call], Step]:
         if call.resource.plural == "componentstatuses":
             return _component_statuses
+        if call.resource.plural == "bindings":
+            return bind_by_name
         raise not_implemented(f"{call.resource.qualified} yet")
 
     # --- what verbs ask --------------------------------------------------------------------------------------------

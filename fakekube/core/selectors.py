@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fakekube.core import integers, names
 from fakekube.core.status import StatusError, bad_request, go_quote
@@ -259,3 +260,18 @@ def _unescape(value: str) -> str:
     if escaped:
         raise bad_request("invalid field selector: invalid escape sequence: \\")
     return out
+
+
+#: Operator of a label selector in an object -> the same in a query.
+_IN_OBJECTS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def of_object(selector: Mapping[str, Any]) -> LabelSelector | None:
+    """A `meta/v1.LabelSelector` (of a Deployment, a PodDisruptionBudget); None where it cannot be one."""
+    found = [Requirement(key, "=", (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for expression in selector.get("matchExpressions") or ():
+        operator = _IN_OBJECTS.get(expression.get("operator") or "")
+        if operator is None:
+            return None
+        found.append(Requirement(expression.get("key") or "", operator, tuple(expression.get("values") or ())))
+    return LabelSelector(tuple(found))

@@ -1,19 +1,21 @@
-"""Paths below an object that are more than another half of it: `/finalize`, `/binding`."""
+"""Paths below an object that are more than another half of it: which there are, and `/finalize`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, codec
+from fakekube.core import admission
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
+from fakekube.core.kinds.parts import PARTS
 from fakekube.core.options import parse_write_options
-from fakekube.core.response import Document, Response, StoredObject
-from fakekube.core.schema.decode import WrongType, decode
-from fakekube.core.status import StatusError, bad_request, conflict, not_found, not_implemented
+from fakekube.core.response import Response, StoredObject
+from fakekube.core.status import StatusError, not_found, not_implemented
 from fakekube.core.store import Entry
-from fakekube.core.verbs import scale
-from fakekube.core.verbs.update import check_uid, check_version
+from fakekube.core.verbs import binding, eviction, scale, token
+from fakekube.core.verbs.get import get
+from fakekube.core.verbs.patch import patch
+from fakekube.core.verbs.update import check_uid, check_version, update
 
 Object = dict[str, Any]
 
@@ -45,62 +47,18 @@ def finalize_namespace(call: Call) -> Step:
     return Response(body=StoredObject(change.after, call.view))
 
 
-def _binding(call: Call) -> Object:
-    body = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="Binding").object
-    try:
-        return decode(call.server.schemas.type("core.v1.Binding"), body, [])
-    except WrongType as problem:
-        raise bad_request(f'Binding in version "v1" cannot be handled as a Binding: {problem}') from None
-
-
-def bind_pod(call: Call) -> Step:
-    """POST `/binding`: gives a pod its node, once (`pod/storage.BindingREST`)."""
-    options = parse_write_options(call.request, "CreateOptions")
-    binding = _binding(call)
-    yield from ()
-    target = binding.get("target") or {}
-    existing = call.stored()
-    if existing is None:
-        raise not_found(call.resource.qualified, call.info.name)
-    pod = existing.object
-    spec = pod.get("spec") or {}
-    if pod["metadata"].get("deletionTimestamp"):
-        raise conflict(
-            "pods/binding", call.info.name, f"pod {call.info.name} is being deleted, cannot be assigned to a host"
-        )
-    if spec.get("nodeName"):
-        raise conflict(
-            "pods/binding", call.info.name, f'pod {call.info.name} is already assigned to node "{spec["nodeName"]}"'
-        )
-    status = pod.get("status") or {}
-    condition = {
-        "type": "PodScheduled",
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": call.stamp.now,
-    }
-    others = [c for c in status.get("conditions") or () if c.get("type") != "PodScheduled"]
-    meta = dict(pod["metadata"])
-    annotations = (binding.get("metadata") or {}).get("annotations")
-    if annotations:
-        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
-    bound: Object = {
-        **pod,
-        "metadata": meta,
-        "spec": {**spec, "nodeName": target.get("name") or ""},
-        "status": {**status, "conditions": [*others, condition]},
-    }
-    if not options.dry_run:
-        call.commit_update(call.path, existing, bound)
-    success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-    return Response(201, Document(success))
-
-
 #: (collection, subresource, verb) -> what serves it.
 SUBRESOURCES = {
+    **{
+        (collection, subresource, verb): handler
+        for collection, subresource in PARTS
+        for verb, handler in (("get", get), ("update", update), ("patch", patch))
+    },
+    **binding.SERVED,
+    **eviction.SERVED,
     **scale.SERVED,
+    **token.SERVED,
     ("namespaces", "finalize", "update"): finalize_namespace,
-    ("pods", "binding", "create"): bind_pod,
 }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, integers, objectmeta
+from fakekube.core import admission, escalation, integers, objectmeta
 from fakekube.core.apply import managedfields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
+from fakekube.core.kinds.parts import PARTS
 from fakekube.core.options import WriteOptions, parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
@@ -104,6 +105,7 @@ GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOptions) -> Any:
     """Complete, check and store a changed object. None: while it waited somebody else wrote; start over."""
     old = call.shown(existing)
+    escalation.check(call, obj, old)
     obj = changed(call, obj, old, dry_run=options.dry_run)
     obj = yield from admission.mutate(call, obj, old)
     check_changed(call, obj, old)
@@ -145,6 +147,9 @@ def changed(call: Call, obj: Object, old: Object, *, dry_run: bool = False) -> O
         merged = status_written(call, obj, old)
         merged = strategy.prepare_status_update(merged, old)
         generation = old["metadata"].get("generation")
+    elif part := PARTS.get((resource.qualified, call.info.subresource)):
+        merged = {**part.take(obj, old, call.stamp.now), "metadata": _only_owners(obj, old)}
+        generation = next_generation(strategy, resource, merged, old)
     else:
         merged = {**obj, "metadata": objectmeta.kept_on_update(obj["metadata"], old["metadata"])}
         if "status" in resource.subresources:
@@ -160,6 +165,14 @@ def changed(call: Call, obj: Object, old: Object, *, dry_run: bool = False) -> O
     if generation is not None:
         merged["metadata"] = {**merged["metadata"], "generation": generation}
     return merged
+
+
+def _only_owners(obj: Object, old: Object) -> Object:
+    """The stored metadata with who owns what now (`ResetObjectMetaForStatus`)."""
+    meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+    if "managedFields" in obj["metadata"]:
+        meta["managedFields"] = obj["metadata"]["managedFields"]
+    return meta
 
 
 def custom_generation(resource: Any, new: Object, old: Object) -> int:
@@ -182,10 +195,7 @@ def status_written(call: Call, obj: Object, old: Object) -> Object:
         if status is not None:
             merged["status"] = status
     if call.resource.custom:
-        meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
-        if "managedFields" in obj["metadata"]:
-            meta["managedFields"] = obj["metadata"]["managedFields"]
-        return {**merged, "metadata": meta}
+        return {**merged, "metadata": _only_owners(obj, old)}
     meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
     for field in call.strategy.status_keeps:
         if field in old["metadata"]:
@@ -207,6 +217,8 @@ def check_changed(call: Call, obj: Object, old: Object) -> None:
             errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     if call.info.subresource == "status":
         errors += call.strategy.validate_status_update(obj, old)
+    elif part := PARTS.get((call.resource.qualified, call.info.subresource)):
+        errors += part.validate(obj, old)
     else:
         errors += call.strategy.validate_update(obj, old)
     if errors:

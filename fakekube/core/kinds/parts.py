@@ -1,0 +1,192 @@
+"""Paths that write just one part of an object, other than its status: what each takes, and what it checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.core.kinds.podresources import qos_class
+from fakekube.core.status import FieldError, field_forbidden, field_invalid
+from fakekube.core.validation.pods import validate_ephemeral_containers
+from fakekube.core.validation.podspec import MIRROR
+
+Object = dict[str, Any]
+
+Take = Callable[[Object, Object, str], Object]
+"""The stored object with the part that the path writes, given what was sent, what is stored, and the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Of metadata only managedFields are taken (`ResetObjectMetaForStatus`)."""
+
+    take: Take
+    validate: Callable[[Object, Object], list[FieldError]]
+
+
+# --- pods ------------------------------------------------------------------------------------------------------------
+
+
+def _ephemeral_containers(new: Object, old: Object, now: str) -> Object:
+    spec = {key: value for key, value in (old.get("spec") or {}).items() if key != "ephemeralContainers"}
+    found = (new.get("spec") or {}).get("ephemeralContainers")
+    return {**old, "spec": {**spec, "ephemeralContainers": found} if found else spec}
+
+
+def _resized(new: list[Object], old: list[Object]) -> list[Object]:
+    """The old containers with the new ones' resources; the new ones, where they are not the same ones."""
+    if [one.get("name") for one in new] != [one.get("name") for one in old[: len(new)]]:
+        return new
+    taken = ("resources", "resizePolicy")
+    found = []
+    for container, sent in zip(old, new, strict=False):
+        kept = {key: value for key, value in container.items() if key not in taken}
+        found.append({**kept, **{key: sent[key] for key in taken if key in sent}})
+    return found + old[len(new) :]
+
+
+def _resources(new: Object, old: Object, now: str) -> Object:
+    spec, sent = dict(old.get("spec") or {}), new.get("spec") or {}
+    for kind in ("initContainers", "containers"):
+        wanted = sent.get(kind) or []
+        if wanted:
+            spec[kind] = _resized(wanted, spec.get(kind) or [])
+        elif kind == "containers":
+            spec[kind] = wanted
+    return {**old, "spec": spec}
+
+
+#: What of a container a resize may change.
+_RESIZABLE = ("cpu", "memory")
+
+
+def _validate_resize(new: Object, old: Object) -> list[FieldError]:
+    """`ValidatePodResize`."""
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        return [field_forbidden("", "static pods cannot be resized")]
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    if (before.get("os") or {}).get("name") == "windows":
+        return [field_forbidden("", "windows pods cannot be resized")]
+    errors: list[FieldError] = []
+    standing = (old.get("status") or {}).get("qosClass") or qos_class(before)
+    if qos_class(spec) != standing:
+        errors.append(field_invalid("spec", standing, "Pod QOS Class may not change as a result of resizing"))
+    for kind in ("containers", "initContainers"):
+        errors += _container_errors(kind, spec.get(kind) or [], before.get(kind) or [])
+    return errors
+
+
+def _container_errors(kind: str, new: list[Object], old: list[Object]) -> list[FieldError]:
+    if len(new) != len(old):
+        return [field_forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize")]
+    errors: list[FieldError] = []
+    for i, (container, before) in enumerate(zip(new, old, strict=True)):
+        here = f"spec.{kind}[{i}]"
+        if container.get("name") != before.get("name"):
+            errors.append(field_forbidden(f"{here}.name", f"{kind} may not be renamed or reordered on resize"))
+        elif _fixed(container) != _fixed(before):
+            errors.append(field_forbidden("spec", "only cpu and memory resources are mutable"))
+        errors += _removed(container, before, f"{here}.resources")
+    return errors
+
+
+def _fixed(container: Object) -> Object:
+    """What of its resources a resize leaves alone."""
+    found: Object = {}
+    for kind, named in (container.get("resources") or {}).items():
+        rest = {key: one for key, one in named.items() if key not in _RESIZABLE} if isinstance(named, dict) else named
+        if rest:
+            found[kind] = rest
+    return found
+
+
+def _removed(container: Object, before: Object, here: str) -> list[FieldError]:
+    """A resource that was asked for or limited stays so."""
+    errors = []
+    for kind in ("requests", "limits"):
+        now = (container.get("resources") or {}).get(kind) or {}
+        was = (before.get("resources") or {}).get(kind) or {}
+        if any(name in was and name not in now for name in _RESIZABLE):
+            errors.append(field_forbidden(f"{here}.{kind}", f"resource {kind} cannot be removed"))
+    return errors
+
+
+# --- certificate signing requests -----------------------------------------------------------------------------------
+
+#: Conditions that only `/approval` sets, and that stay.
+_DECISIONS = ("Approved", "Denied")
+
+
+def timed(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
+    """Conditions with the times that they came without (`populateConditionTimestamps`)."""
+    found = []
+    for condition in conditions:
+        times = {"lastUpdateTime": condition.get("lastUpdateTime") or now}
+        transition = condition.get("lastTransitionTime")
+        if not transition:
+            same = [one for one in before if one.get("type") == condition.get("type")]
+            stays = bool(same) and same[0].get("status") == condition.get("status")
+            transition = (same[0].get("lastTransitionTime") if stays else None) or now
+        found.append({**condition, **times, "lastTransitionTime": transition})
+    return found
+
+
+def _approval(new: Object, old: Object, now: str) -> Object:
+    status = {key: value for key, value in (old.get("status") or {}).items() if key != "conditions"}
+    before = (old.get("status") or {}).get("conditions") or []
+    conditions = timed((new.get("status") or {}).get("conditions") or [], before, now)
+    return {**old, "status": {**status, "conditions": conditions} if conditions else status}
+
+
+def _validate_approval(new: Object, old: Object) -> list[FieldError]:
+    """A decision stays, and there is only one."""
+    path = "status.conditions"
+    conditions = (new.get("status") or {}).get("conditions") or []
+    types = [one.get("type") for one in conditions]
+    errors = []
+    for before in (old.get("status") or {}).get("conditions") or ():
+        type = before.get("type")
+        if type in _DECISIONS and type not in types:
+            errors.append(field_forbidden(path, f'updates may not remove a condition of type "{type}"'))
+    errors += _condition_errors(conditions, path)
+    return errors
+
+
+def _condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
+    """`validateConditions`."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    decided = ""
+    for i, condition in enumerate(conditions):
+        here, type, status = f"{path}[{i}]", condition.get("type") or "", condition.get("status") or ""
+        if type in _DECISIONS:
+            if decided and decided != type:
+                both = "Approved and Denied conditions are mutually exclusive"
+                errors.append(field_invalid(f"{here}.type", type, both))
+            decided = decided or type
+        if not type:
+            errors.append(FieldError(f"{here}.type", "FieldValueRequired", "Required value"))
+        elif type in seen:
+            errors.append(FieldError(f"{here}.type", "FieldValueDuplicate", f'Duplicate value: "{type}"'))
+        seen.add(type)
+        if status not in ("True", "False", "Unknown"):
+            supported = '"False", "True", "Unknown"'
+            errors.append(_bad_status(f"{here}.status", status, supported))
+        elif type in (*_DECISIONS, "Failed") and status != "True":
+            errors.append(_bad_status(f"{here}.status", status, '"True"'))
+    return errors
+
+
+def _bad_status(path: str, status: str, supported: str) -> FieldError:
+    if not status:
+        return FieldError(path, "FieldValueRequired", "Required value")
+    return FieldError(path, "FieldValueNotSupported", f'Unsupported value: "{status}": supported values: {supported}')
+
+
+#: (qualified resource, subresource) -> the part that it writes.
+PARTS: Mapping[tuple[str, str], Part] = {
+    ("pods", "ephemeralcontainers"): Part(_ephemeral_containers, validate_ephemeral_containers),
+    ("pods", "resize"): Part(_resources, _validate_resize),
+    ("certificatesigningrequests.certificates.k8s.io", "approval"): Part(_approval, _validate_approval),
+}
