@@ -15,6 +15,9 @@ from controllerlib.core.names import Object
 
 Event = Mapping[str, Any]
 
+#: One event in 300 s, as a float32 has it: a little more, so that after 300 s there is one.
+_QPS = 0.0033333334140479565
+
 
 def _source_and_object(event: Event, *, field_path: bool) -> tuple[Hashable, ...]:
     source, about = event.get("source") or {}, event.get("involvedObject") or {}
@@ -54,7 +57,7 @@ class CorrelatorOptions:
     max_events: int = 10
     max_interval: float = 600.0
     burst: int = 25
-    qps: float = 1 / 300
+    qps: float = _QPS
     size: int = 4096
     spam_key: Callable[[Event], Hashable] = spam_key
     aggregate_key: Callable[[Event], tuple[Hashable, Hashable]] = aggregate_by_reason
