@@ -25,7 +25,7 @@ def controller(fakekube, attempts):
         if key.endswith("/broken"):
             raise RuntimeError("cannot be helped")
 
-    made = PodController(Client(fakekube.transport(user_agent="classical")), sync)
+    made = PodController(Client(fakekube.transport(), user_agent="classical"), sync)
     fakekube.task(made.run(), name="pod controller")
     return made
 
