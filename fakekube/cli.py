@@ -21,7 +21,7 @@ from fakekube.chance import SystemChance
 from fakekube.clock import SystemClock
 from fakekube.controlplane import ControlPlane
 from fakekube.core.apiserver import AUTHORIZERS
-from fakekube.core.authentication import TokenAuthenticator, User, parse_token_file
+from fakekube.core.authentication import User, parse_token_file
 from fakekube.server import EVERY_ADDRESS, HttpServer, listen
 from fakekube.transport import DirectTransport
 
@@ -83,7 +83,7 @@ async def _running(options: Options) -> AsyncIterator[Running]:
     core = bootstrap.api_server(
         clock.now(), chance, authorization_mode=options.authorization_mode, history_window=options.history_window
     )
-    plane = ControlPlane(core, clock, chance, authenticator=TokenAuthenticator(tokens))
+    plane = ControlPlane(core, clock, chance, tokens=tokens)
     loaded = 0
     try:
         for source in options.manifests:

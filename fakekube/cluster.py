@@ -18,7 +18,7 @@ from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
 from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import ADMIN, TokenAuthenticator, User, authenticated
+from fakekube.core.authentication import ADMIN, User, authenticated
 from fakekube.core.faults import FaultRule
 from fakekube.core.requestlog import RequestRecord
 from fakekube.endpoint import Endpoint, run_at_once
@@ -80,7 +80,7 @@ class FakeKube:
             self.clock.now(), chance, authorization_mode=AUTHORIZATION[rbac], history_window=history_window
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
-        self._plane = ControlPlane(core, self.clock, chance, authenticator=TokenAuthenticator(tokens))
+        self._plane = ControlPlane(core, self.clock, chance, tokens=tokens)
         self._endpoint = Endpoint(self._plane, self._now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline = Timeline(self.clock.epoch)
         self.ledger = Ledger(self.clock.now, self.timeline)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fakekube.chance import Chance
 from fakekube.clock import Clock
 from fakekube.core import requestlog
 from fakekube.core.apiserver import ApiServer, refusal
-from fakekube.core.authentication import TokenAuthenticator, User
+from fakekube.core.authentication import ANONYMOUS, User
 from fakekube.core.request import Request, RequestInfo, parse
 from fakekube.core.requestlog import RequestLog, RequestRecord
 from fakekube.core.response import Response
@@ -74,13 +74,13 @@ class ControlPlane:
         clock: Clock,
         chance: Chance,
         *,
-        authenticator: TokenAuthenticator | None = None,
+        tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
     ) -> None:
         self.core, self.clock = core, clock
         self.log = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
-        self._authenticator = authenticator or TokenAuthenticator()
+        core.tokens = tokens or {}
         self._stamp = RequestStamp(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
@@ -97,34 +97,46 @@ class ControlPlane:
 
     def authenticate(self, authorization: str | None) -> User:
         """The user of an Authorization header. Raises 401."""
-        return self._authenticator.authenticate(authorization)
+        return self.core.user_of(authorization, self._stamp.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:
         """Answer a request; waits only for what the request itself must wait for (injected latency, webhooks)."""
         info = parse(request)
-        step = self.core.answer(request, info, request.user, self._stamp)
         try:
+            request = self._acting(request, info)
+            step = self.core.answer(request, info, request.user, self._stamp)
             need = next(step)
             while True:
                 await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
                 need = step.send(None)
         except StopIteration as end:
             return self._logged(request, info, end.value)
+        except StatusError as error:
+            return self._logged(request, info, refusal(error, request))
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
 
     def answer_now(self, request: Request) -> Response:
         """Answer without waiting. Raises WouldWait where that cannot be."""
         info = parse(request)
-        step = self.core.answer(request, info, request.user, self._stamp)
         try:
+            request = self._acting(request, info)
+            step = self.core.answer(request, info, request.user, self._stamp)
             next(step)
         except StopIteration as end:
             return self._logged(request, info, end.value)
+        except StatusError as error:
+            return self._logged(request, info, refusal(error, request))
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
         step.close()
         raise WouldWait(f"{request.method} {request.path} needs time before it can be answered")
+
+    def _acting(self, request: Request, info: RequestInfo) -> Request:
+        """The request, as of the user as whom it acts. Raises 400, 403."""
+        if not any(name.startswith("impersonate-") for name in request.headers):
+            return request
+        return replace(request, user=self.core.impersonation.effective(request, info))
 
     def refuse(self, request: Request, error: StatusError) -> Response:
         """The answer to a request that is turned down before anybody looks at it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
@@ -35,6 +36,9 @@ MAX_HEADERS = 10_000
 
 #: Answers longer than this, in bytes, are compressed where the client takes it (`defaultGzipThresholdBytes`).
 COMPRESSED_FROM = 128 * 1024
+
+#: Connections that may wait to be accepted.
+BACKLOG = 128
 
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -76,7 +80,7 @@ async def listen(
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 takes a free one. Open watches end before the connections do.
 
-    Raises OSError where the address cannot be had.
+    Entering it does not wait. Raises OSError where the address cannot be had.
     """
     handler = _Handler(plane)
     server = web.Server(
@@ -93,14 +97,19 @@ async def listen(
     runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, ssl_context=tls)
-        await site.start()
-        found = HttpServer(plane, host, runner.addresses[0][1], secure=tls is not None)
+        sock = _listening(host, port)  # the loop closes it
+        await web.SockSite(runner, sock, ssl_context=tls).start()
+        found = HttpServer(plane, host, sock.getsockname()[1], secure=tls is not None)
         plane.core.address = found.address
         yield found
     finally:
         await handler.end_streams()
         await runner.cleanup()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address, family=family, backlog=BACKLOG)
 
 
 class _Handler:
@@ -177,6 +186,10 @@ class _Headers(Mapping[str, str]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._raw.get(name, default)
+
+    def getall(self, name: str) -> list[str]:
+        """All values of a header, in order."""
+        return [value for key, value in self._raw.items() if key.lower() == name]
 
     def __iter__(self) -> Any:
         return (name.lower() for name in self._raw)

@@ -47,8 +47,8 @@ from fakekube.core.table.columns import Printer
 from fakekube.core.table.custom import DEFAULT_COLUMNS
 from fakekube.core.table.custom import printer as custom_printer
 from fakekube.core.verbs import VERBS
-from fakekube.core.verbs.customscale import SCALE
 from fakekube.core.verbs.binding import bind_by_name
+from fakekube.core.verbs.customscale import SCALE
 from fakekube.core.verbs.subresources import SUBRESOURCES, unsupported
 from fakekube.core.watch import View
 
@@ -82,6 +82,7 @@ class ApiServer:
     on_commit: Callable[[Change], None] = lambda change: None
     address: str = ""
     allocations: ServiceAllocations = field(init=False)
+    impersonation: Impersonation = field(init=False)
     _strategies: dict[tuple[str, str, str], Strategy] = field(default_factory=dict)
     _views: dict[tuple[str, str, str], View] = field(default_factory=dict)
     _schemas: dict[tuple[str, str, str], Schema | None] = field(default_factory=dict)

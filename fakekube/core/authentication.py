@@ -6,8 +6,6 @@ import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from fakekube.core.status import unauthorized
-
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 
@@ -35,23 +33,12 @@ def authenticated(user: User) -> User:
     return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
-@dataclass(frozen=True, slots=True)
-class TokenAuthenticator:
-    """Static bearer tokens. With none at all everybody is anonymous, whatever they send."""
-
-    tokens: Mapping[str, User] = field(default_factory=dict)
-
-    def authenticate(self, authorization: str | None) -> User:
-        """The user of an Authorization header. Raises 401 Unauthorized for a token that nobody has."""
-        if not self.tokens or not authorization:
-            return ANONYMOUS
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            return ANONYMOUS
-        user = self.tokens.get(token.strip())
-        if user is None:
-            raise unauthorized()
-        return user
+def bearer_token(authorization: str | None) -> str:
+    """The token of an Authorization header; "" where it has none, or is of another scheme."""
+    if not authorization:
+        return ""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def parse_token_file(lines: Iterable[str]) -> dict[str, User]:

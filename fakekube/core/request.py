@@ -35,6 +35,14 @@ class Request:
         values = self.query.get(name)
         return values[0] if values else None
 
+    def header_values(self, name: str) -> tuple[str, ...]:
+        """All values of a header that may stand several times."""
+        every = getattr(self.headers, "getall", None)
+        if every is not None:
+            return tuple(every(name))
+        value = self.headers.get(name)
+        return () if value is None else (value,)
+
     @property
     def user_agent(self) -> str:
         return self.headers.get("user-agent", "")

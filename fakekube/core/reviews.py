@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.core import serviceaccount
 from fakekube.core.authentication import User
 from fakekube.core.body import decode_object
 from fakekube.core.call import Call, Step
@@ -21,7 +22,9 @@ def _review(call: Call) -> Object:
 
 
 def _answer(call: Call, review: Object, status: Object) -> Response:
-    meta = {**(review.get("metadata") or {}), "creationTimestamp": None}
+    meta = dict(review.get("metadata") or {})
+    if call.namespace:
+        meta["namespace"] = call.namespace
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
     return Response(201, Document({**shown, "status": status}))
 
@@ -37,7 +40,7 @@ def asked(spec: Object, *, namespace: str = "") -> RequestInfo:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(field_invalid("spec.resourceAttributes", None, why))
     if errors:
-        raise invalid("authorization.k8s.io", "SelfSubjectAccessReview", "", errors)
+        raise invalid("authorization.k8s.io", "", "", errors)
     if resource is None:
         assert other is not None
         return RequestInfo(other.get("verb", ""), other.get("path", ""))
@@ -75,31 +78,75 @@ def subject_access_review(call: Call) -> Step:
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
     if not user.name and not user.groups:
         why = "at least one of user or group must be specified"
-        raise invalid("authorization.k8s.io", call.resource.kind, "", [field_invalid("spec.user", "", why)])
+        raise invalid("authorization.k8s.io", "", "", [field_invalid("spec.user", "", why)])
     info = asked(spec)
     if call.namespace and info.namespace != call.namespace:
         raise bad_request("spec.resourceAttributes.namespace must match namespace")
     return _answer(call, review, _decided(call, user, info))
 
 
+def self_subject_rules_review(call: Call) -> Step:
+    """The rules that hold for the user in a namespace (`RulesFor`)."""
+    yield from ()
+    review = _review(call)
+    namespace = (review.get("spec") or {}).get("namespace") or ""
+    if not namespace:
+        raise bad_request("no namespace on request")
+    rules = call.server.rules_for(call.user, namespace)
+    status: Object = {
+        "resourceRules": [
+            _picked(rule, "apiGroups", "resources", "resourceNames") for rule in rules if rule.get("resources")
+        ],
+        "nonResourceRules": [_picked(rule, "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
+        "incomplete": False,
+    }
+    return _answer(call, review, status)
+
+
+def _picked(rule: Object, *fields: str) -> Object:
+    return {key: rule[key] for key in ("verbs", *fields) if rule.get(key)}
+
+
+def token_review(call: Call) -> Step:
+    """Whose token it is, at this very moment."""
+    yield from ()
+    review = _review(call)
+    spec = review.get("spec") or {}
+    token, audiences = spec.get("token") or "", spec.get("audiences") or []
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    user = call.server.user_of_token(token, call.stamp.now, audiences or None)
+    if user is None:
+        return _answer(call, review, {"user": {}, "error": "invalid bearer token"})
+    status: Object = {"authenticated": True, "user": _shown_user(user)}
+    status["audiences"] = audiences or [serviceaccount.ISSUER]
+    return _answer(call, review, status)
+
+
+def _shown_user(user: User) -> Object:
+    shown: Object = {"username": user.name}
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = list(user.groups)
+    if user.extra:
+        shown["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return shown
+
+
 def self_subject_review(call: Call) -> Step:
     yield from ()
     review = _review(call)
-    user: Object = {"username": call.user.name}
-    if call.user.uid:
-        user["uid"] = call.user.uid
-    if call.user.groups:
-        user["groups"] = list(call.user.groups)
-    if call.user.extra:
-        user["extra"] = {key: list(values) for key, values in call.user.extra.items()}
     meta = {**(review.get("metadata") or {}), "creationTimestamp": call.stamp.now}
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
-    return Response(201, Document({**shown, "status": {"userInfo": user}}))
+    return Response(201, Document({**shown, "status": {"userInfo": _shown_user(call.user)}}))
 
 
 REVIEWS = {
     "selfsubjectaccessreviews.authorization.k8s.io": self_subject_access_review,
     "subjectaccessreviews.authorization.k8s.io": subject_access_review,
     "localsubjectaccessreviews.authorization.k8s.io": subject_access_review,
+    "selfsubjectrulesreviews.authorization.k8s.io": self_subject_rules_review,
     "selfsubjectreviews.authentication.k8s.io": self_subject_review,
+    "tokenreviews.authentication.k8s.io": token_review,
 }

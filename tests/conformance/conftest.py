@@ -9,7 +9,7 @@ from fakekube import bootstrap
 from fakekube.chance import SystemChance
 from fakekube.clock import SystemClock
 from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import TokenAuthenticator, parse_token_file
+from fakekube.core.authentication import parse_token_file
 from fakekube.server import listen
 
 TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
@@ -31,8 +31,8 @@ def server_url(request):
     async def serve():
         clock, chance = SystemClock(), SystemChance()
         core = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
-        authenticator = TokenAuthenticator(parse_token_file(TOKENS))
-        async with listen(ControlPlane(core, clock, chance, authenticator=authenticator)) as server:
+        tokens = parse_token_file(TOKENS)
+        async with listen(ControlPlane(core, clock, chance, tokens=tokens)) as server:
             ended = asyncio.Event()
             urls.append(server.url)
             stop.append((asyncio.get_running_loop(), ended))

@@ -17,7 +17,7 @@ from fakekube import bootstrap
 from fakekube.chance import SystemChance
 from fakekube.clock import SystemClock
 from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import TokenAuthenticator, User
+from fakekube.core.authentication import User
 from fakekube.server import HttpServer, listen
 
 Object = dict[str, Any]
@@ -55,7 +55,7 @@ def _open_files() -> int:
 def control_plane(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ControlPlane:
     clock, chance = SystemClock(), SystemChance()
     core = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
-    return ControlPlane(core, clock, chance, authenticator=TokenAuthenticator(tokens or {}))
+    return ControlPlane(core, clock, chance, tokens=tokens)
 
 
 class Served:

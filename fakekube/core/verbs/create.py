@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, objectmeta
+from fakekube.core import admission, escalation, objectmeta
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -34,6 +34,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
     if call.resource.custom:
         admission.definition_lifecycle_create(call, name)
     admission.namespace_lifecycle_create(call, name)
+    escalation.check(call, obj, None)
     if obj["metadata"].get("resourceVersion") not in (None, "", "0") and _is_number(obj["metadata"]["resourceVersion"]):
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     generate_name = obj["metadata"].get("generateName") or ""

@@ -1,0 +1,109 @@
+"""POST `/serviceaccounts/NAME/token`: a token for a service account (`serviceaccount/storage.TokenREST`)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fakekube.core import codec, serviceaccount
+from fakekube.core.call import Call, Step
+from fakekube.core.options import parse_write_options
+from fakekube.core.response import Document, Response
+from fakekube.core.schema.decode import WrongType, decode
+from fakekube.core.status import bad_request, conflict, field_invalid, invalid, not_found
+
+Object = dict[str, Any]
+
+DEFAULT_SECONDS = 3600
+SHORTEST, LONGEST = 600, 1 << 32
+
+
+def create_token(call: Call) -> Step:
+    parse_write_options(call.request, "CreateOptions")
+    yield from ()
+    sent = _request(call)
+    account = call.stored()
+    if account is None:
+        raise not_found("serviceaccounts", call.info.name)
+    meta = {key: value for key, value in (sent.get("metadata") or {}).items() if value}
+    name, namespace = meta.get("name") or call.info.name, meta.get("namespace") or call.namespace
+    if name != call.info.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.info.name})")
+    if namespace != call.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    spec = dict(sent.get("spec") or {})
+    seconds = spec.get("expirationSeconds")
+    seconds = DEFAULT_SECONDS if seconds is None else seconds
+    _check(seconds)
+    audiences = spec.get("audiences") or [serviceaccount.ISSUER]
+    issued = serviceaccount.unix(call.stamp.now)
+    bound = _bound(call, spec.get("boundObjectRef"))
+    token = serviceaccount.mint(
+        call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
+        id=call.stamp.uid(f"tokens/{call.path}"),
+    )  # fmt: skip
+    ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {**meta, "name": name, "namespace": namespace, "creationTimestamp": call.stamp.now},
+        "spec": {
+            "audiences": audiences,
+            "expirationSeconds": seconds,
+            "boundObjectRef": spec.get("boundObjectRef"),
+        },
+        "status": {"token": token, "expirationTimestamp": ends},
+    }
+    return Response(201, Document(shown))
+
+
+def _request(call: Call) -> Object:
+    body = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
+    try:
+        return decode(call.server.schemas.type("authentication.v1.TokenRequest"), body, [])
+    except WrongType as problem:
+        raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
+
+
+def _check(seconds: int) -> None:
+    why = ""
+    if seconds < SHORTEST:
+        why = "may not specify a duration less than 10 minutes"
+    elif seconds > LONGEST:
+        why = "may not specify a duration larger than 2^32 seconds"
+    if why:
+        raise invalid(
+            "authentication.k8s.io", "TokenRequest", "", [field_invalid("spec.expirationSeconds", seconds, why)]
+        )
+
+
+def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
+    """What the token is to be bound to. Raises 400, 404, 409."""
+    if not ref:
+        return None
+    version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""
+    found = serviceaccount.BINDABLE.get((version, kind))
+    if found is None:
+        group, _, short = version.rpartition("/")
+        raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
+    collection, claim = found
+    path = name if collection == "nodes" else f"{call.namespace}/{name}"
+    entry = call.server.store.get(collection, path)
+    if entry is None:
+        raise not_found(collection, name)
+    uid = entry.object["metadata"]["uid"]
+    if collection == "pods" and (entry.object["spec"].get("serviceAccountName") or "default") != call.info.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{call.info.name}" to pod running with different serviceaccount '
+            "name."
+        )
+    if ref.get("uid") and ref["uid"] != uid:
+        why = (
+            f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict(collection, name, why)
+    return serviceaccount.Bound(claim, collection, path, name, uid)
+
+
+SERVED = {("serviceaccounts", "token", "create"): create_token}
