@@ -1,1 +1,3 @@
 """Configuration of this repository's own test run."""
+
+pytest_plugins = ["pytester"]

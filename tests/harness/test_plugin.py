@@ -1,0 +1,197 @@
+"""The pytest plugin, in test runs of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("aiohttp", "kubernetes", "freezegun", "orjson", "yaml", "click", "trustme", "asyncio", "fakekube.cluster")
+
+
+@pytest.fixture
+def run(pytester):
+    """Runs tests with the plugin as it is installed, in a process of their own; their source, then pytest's options."""
+
+    def run(source, *options):
+        pytester.makepyfile(source)
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_a_test_gets_a_cluster_and_a_failing_one_its_timeline(run):
+    result = run(
+        """
+        import asyncio
+
+        def test_sync(fakekube):
+            fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+            fakekube.advance(90)
+            fakekube.delete("v1", "ConfigMap", "a")
+            assert False
+
+        async def test_async(fakekube):
+            await asyncio.sleep(60)
+            assert fakekube.clock.monotonic() == 60
+
+        async def test_async_that_fails(fakekube, fakekube_clock):
+            await fakekube.advance(5)
+            fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}})
+            assert fakekube_clock.monotonic() == 6
+        """
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*- fakekube timeline (seed 'test_*.py::test_sync') -*",
+            "time *actor *what *rv *cause",
+            "+00:00:00 *test *create configmaps * -> 201 *",
+            "+00:01:30 *test *delete configmaps default/a -> 200 *",
+            "*- fakekube timeline (seed 'test_*.py::test_async_that_fails') -*",
+            "+00:00:05 *test *create configmaps * -> 201 *",
+        ]
+    )
+
+
+def test_markers_options_and_ini_values_in_this_order(run, pytester):
+    pytester.makeini("[pytest]\nfakekube_seed = 3\nfakekube_rbac = true\naddopts = --strict-markers\n")
+    source = """
+        import pytest
+
+        def test_of_the_run(fakekube):
+            assert fakekube.seed == {}
+            assert fakekube.exists("rbac.authorization.k8s.io/v1", "ClusterRole", "cluster-admin")
+
+        @pytest.mark.fakekube(seed=9, rbac=False)
+        class TestOfTheMarker:
+            def test_class(self, fakekube):
+                assert fakekube.seed == 9
+                assert not fakekube.exists("rbac.authorization.k8s.io/v1", "ClusterRole", "cluster-admin")
+
+            @pytest.mark.fakekube(seed="mine")
+            def test_function(self, fakekube):
+                assert fakekube.seed == "mine"
+        """
+    run(source.replace("{}", "3")).assert_outcomes(passed=3)
+    run(source.replace("{}", "5"), "--fakekube-seed", "5").assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ("colour='red'", "*has no argument colour (it has *seed*"),
+        ("transport='pigeon'", "*@pytest.mark.fakekube: transport='pigeon'*"),
+        ("history_window=0", "*@pytest.mark.fakekube: history_window=0*"),
+        ("version='1.2'", "*@pytest.mark.fakekube: version='1.2'*"),
+        ("7", "*takes keyword arguments only*"),
+    ],
+)
+def test_a_marker_that_makes_no_sense(run, marker, said):
+    result = run(
+        f"""
+        import pytest
+
+        @pytest.mark.fakekube({marker})
+        def test_it(fakekube):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+
+
+def test_help_and_markers_are_documented(run):
+    run("", "--markers").stdout.fnmatch_lines(["@pytest.mark.fakekube(version=None*"])
+    run("", "--help").stdout.fnmatch_lines(["*--fakekube-seed*", "*--fakekube-controllers*"])
+
+
+def test_what_a_test_left_unheard_fails_it(run):
+    result = run(
+        """
+        import asyncio
+
+        def test_it(fakekube):
+            async def broken():
+                raise LookupError("it broke")
+
+            fakekube.task(broken())
+            fakekube.bubble.settle()
+        """
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*LookupError: it broke*"])
+
+
+def test_a_failing_test_leaves_the_next_one_a_fresh_cluster(run):
+    run(
+        """
+        def test_one(fakekube):
+            fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+            raise KeyError
+
+        def test_two(fakekube):
+            assert fakekube.list("v1", "ConfigMap", None) == []
+            assert fakekube.clock.monotonic() == 0
+        """
+    ).assert_outcomes(passed=1, failed=1)
+
+
+def test_the_durations_are_real(run):
+    result = run("def test_it(fakekube):\n    fakekube.advance(days=300)", "--durations=3", "-vv")
+    result.assert_outcomes(passed=1)
+    (seconds,) = [line.split("s call")[0] for line in result.outlines if "s call" in line]
+    assert float(seconds) < 60
+
+
+DIGEST = """
+    import hashlib, json, pathlib
+    import pytest
+    from controllerlib import Result
+
+    @pytest.mark.parametrize("number", range(12))
+    def test_it(fakekube, number):
+        def build(manager):
+            async def reconcile(request):
+                return Result(requeue_after=60)
+            manager.controller("minder").for_("v1", "ConfigMap").complete(reconcile)
+
+        for name in "abc":
+            meta = {"generateName": name, "namespace": "default"}
+            fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+        fakekube.start(build)
+        fakekube.advance(hours=1)
+        digest = hashlib.sha256(fakekube.log().encode()).hexdigest()
+        pathlib.Path(DIRECTORY, f"{number}").write_text(digest)
+"""
+
+
+def test_workers_of_xdist_give_the_same_logs(run, tmp_path):
+    logs = []
+    for options in (("-n0",), ("-n2",)):
+        folder = tmp_path / options[0]
+        folder.mkdir()
+        run(DIGEST.replace("DIRECTORY", repr(str(folder))), *options).assert_outcomes(passed=12)
+        logs.append({path.name: path.read_text() for path in folder.iterdir()})
+    assert len(logs[0]) == 12
+    assert len(set(logs[0].values())) == 12  # each test its own seed
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_importing_the_plugin_imports_nothing_heavy(module):
+    code = f"import sys, pytest; before = set(sys.modules); import fakekube.pytest_plugin; sys.exit({module!r} in set(sys.modules) - before)"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ).returncode == 0
+
+
+def test_a_run_that_does_not_use_it_imports_nothing_heavy(run):
+    run(
+        f"""
+        import sys
+
+        def test_it():
+            assert "fakekube.pytest_plugin" in sys.modules
+            assert not {{*{HEAVY[:-2]!r}, "fakekube.cluster"}} & set(sys.modules)
+        """,
+        *("-p", "no:xdist", "-p", "no:benchmark", "-p", "no:hypothesispytest", "-p", "no:anyio"),
+    ).assert_outcomes(passed=1)
