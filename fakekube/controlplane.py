@@ -190,6 +190,7 @@ class ControlPlane:
         try:
             async for batch in self._events(watch):
                 yield batch
+                del batch  # the first one may be long, and this lives as long as the watch
         except StatusError as error:
             yield [error]
         finally:
@@ -205,6 +206,7 @@ class ControlPlane:
         if watch.initial:
             initial, watch.initial = watch.initial, []
             yield initial
+            del initial
         while generation == self._generation:
             events = watch.read()
             if events:

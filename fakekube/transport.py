@@ -122,6 +122,7 @@ class DirectStream:
                         yield {"type": "ERROR", "object": event.to_object()}
                     else:
                         yield orjson.loads(event.line)
+                del batch  # the first one may be long, and the next may take its time
 
     async def aclose(self) -> None:
         """End the watch."""

@@ -1,0 +1,219 @@
+"""Six virtual hours of ten thousand objects: writes, broken and expired watches, slow handlers, and nothing goes wrong."""
+
+import asyncio
+import gc
+import random
+from typing import Any
+
+from controllerlib import Client, ClientListWatch
+from controllerlib.clock import SeededChance as Drawn
+from controllerlib.core.names import deletion_handling_key
+from controllerlib.core.process import Notification
+from controllerlib.informer import InformerOptions
+from controllerlib.reflector import ReflectorOptions
+from controllerlib.sharedinformer import SharedInformer
+from fakekube import bootstrap
+from fakekube.chance import SeededChance
+from fakekube.controlplane import ControlPlane
+from fakekube.core.requestlog import RequestLog
+from fakekube.core.store import Change
+from fakekube.transport import DirectTransport
+from fakekube.virtualtime import Bubble
+from tests.controllerlib.minding import config_map, lasting
+
+OBJECTS = 10_000
+HOURS = 6
+#: Seconds between two writes, on average.
+PAUSE = 4.0
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Server:
+    """An API server with a short memory, and the history of its ConfigMaps: (revision, key, still there)."""
+
+    def __init__(self, bubble: Bubble) -> None:
+        chance = SeededChance(bubble.seed)
+        core = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
+        self.plane = ControlPlane(core, bubble.clock, chance, log=RequestLog(limit=1_000))
+        self.transport = DirectTransport(self.plane)
+        self.history: list[tuple[int, str, bool]] = []
+        self.plane.on_write(self._written)
+        self._draw = random.Random(7)
+        self._names = [f"m{number:05}" for number in range(OBJECTS)]
+        for name in self._names:
+            self._send("POST", "", config_map(name))
+        self._made = OBJECTS
+
+    def write(self) -> None:
+        """One random write: mostly an update; as many are deleted as are created."""
+        number = self._draw.randrange(len(self._names))
+        name, what = self._names[number], self._draw.random()
+        if what < 0.8:
+            self._send("PATCH", f"/{name}", {"data": {"number": str(len(self.history))}})
+        elif what < 0.95:
+            self._send("DELETE", f"/{name}")
+            self._made += 1
+            self._names[number] = f"m{self._made:05}"
+            self._send("POST", "", config_map(self._names[number]))
+        else:  # the same name again, at once
+            self._send("DELETE", f"/{name}")
+            self._send("POST", "", config_map(name))
+
+    def cut(self) -> None:
+        """Open watches end."""
+        self.plane.end_watches()
+
+    def expire(self) -> None:
+        """Open watches end, and nobody can go on from where he was."""
+        self.plane.end_watches()
+        for _ in range(5):
+            self.write()
+        self.plane.core.store.compact()
+
+    def _send(self, method: str, path: str, body: Any = None) -> None:
+        headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        code, _, answer = self.transport.request_now(method, MAPS + path, body=body, headers=headers)
+        assert code < 300, answer
+
+    def _written(self, change: Change) -> None:
+        if change.collection == "configmaps":
+            self.history.append((change.revision, change.path, change.after is not None))
+
+
+class Judge:
+    """A handler that follows the server's history: of a watch it must hear every change, each once, in order.
+
+    After a list it knows just what the server had at one moment, and goes on from there.
+    """
+
+    def __init__(self, server: Server, slow: float) -> None:
+        self._history, self._slow = server.history, slow
+        #: revision by key: as told, and as the server had it at `_place` in its history
+        self._known: dict[str, int] = {}
+        self._server: dict[str, int] = {}
+        self._place = 0
+        self._listed = False
+        self.heard = {"watch": 0, "list": 0, "resync": 0}
+
+    def notify(self, told: Notification) -> Any:
+        self.heard[told.origin] += 1
+        key = deletion_handling_key(told.obj)
+        if told.sync:
+            assert self._known[key] == _revision(told.obj)
+        elif told.origin == "watch":
+            self._follow(key, _revision(told.obj), told)
+        else:
+            self._listed = True
+            self._keep(key, told)
+        # what is unchanged it mostly need not work at
+        return lasting(self._slow) if self._slow and (not told.sync or _revision(told.obj) % 20 == 0) else None
+
+    def _keep(self, key: str, told: Notification) -> None:
+        if told.kind == "deleted":
+            assert self._known.pop(key) == _revision(told.obj.obj)
+            return
+        before = self._known.get(key)
+        assert (before is None) if told.kind == "added" else (before == _revision(told.old))
+        assert before is None or before < _revision(told.obj)
+        self._known[key] = _revision(told.obj)
+
+    def _follow(self, key: str, revision: int, told: Notification) -> None:
+        while self._listed and self._history[self._place][0] < revision:
+            self._step()
+        if self._listed:
+            assert self._server == self._known, "a list is what the server had when it was made"
+            self._listed = False
+        assert self._history[self._place] == (revision, key, told.kind != "deleted"), "nothing lost, twice or too early"
+        self._step()
+        if told.kind == "deleted":
+            del self._known[key]
+        else:
+            assert self._known.get(key) == (_revision(told.old) if told.old else None)
+            self._known[key] = revision
+
+    def _step(self) -> None:
+        revision, key, there = self._history[self._place]
+        self._place += 1
+        if there:
+            self._server[key] = revision
+        else:
+            del self._server[key]
+
+    def knows_all(self) -> bool:
+        """Whether it has come to the end of the history."""
+        while self._listed and self._place < len(self._history):
+            self._step()
+        return self._place == len(self._history) and self._known == self._server
+
+
+def _revision(obj: Any) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+class Watcher:
+    """An informer with a quick and a slow handler."""
+
+    def __init__(self, bubble: Bubble, server: Server, name: str, options: InformerOptions) -> None:
+        client = Client(server.transport)
+        self.informer = SharedInformer(
+            ClientListWatch(client, "v1", "ConfigMap"), name=name, options=options, resync_period=2_400.0,
+            clock=bubble.clock, chance=Drawn(name),
+        )  # fmt: skip
+        self.judges = [Judge(server, 0.0), Judge(server, 0.05)]
+        self.places = [self.informer.add_handler(judge) for judge in self.judges]
+        self.task = bubble.loop.create_task(self.informer.run(), name=name)
+
+    def backlog(self) -> int:
+        return max(len(place.listener) for place in self.places)
+
+
+def _objects() -> int:
+    gc.collect()
+    return len(gc.get_objects())
+
+
+def test_six_hours_of_ten_thousand_objects() -> None:
+    with Bubble(seed=3, wall_clock=False) as bubble:
+        server = Server(bubble)
+        listing = InformerOptions(reflector=ReflectorOptions(streaming=False))
+        watchers = [
+            Watcher(bubble, server, "streamed", InformerOptions()),
+            Watcher(bubble, server, "listed", listing),
+        ]
+        draw = random.Random(11)
+        bubble.advance(minutes=10)
+        tasks, sizes = len(asyncio.all_tasks(bubble.loop)), [_objects()]
+        for _ in range(HOURS):
+            _one_hour(bubble, server, watchers, draw)
+            bubble.advance(minutes=9)
+            bubble.advance_until(lambda: not any(watcher.backlog() for watcher in watchers), timeout=60)
+            assert len(asyncio.all_tasks(bubble.loop)) == tasks
+            sizes.append(_objects())
+        assert max(sizes) < 1.05 * sizes[1], "memory is bounded by what there is, not by what has been"
+        for watcher in watchers:
+            store = watcher.informer.indexer
+            assert len(store) == OBJECTS
+            for judge in watcher.judges:
+                assert judge.knows_all()
+                assert judge.heard["watch"] > 1_000
+                assert judge.heard["list"] > HOURS * OBJECTS
+                assert judge.heard["resync"] >= 2 * OBJECTS
+            watcher.task.cancel()
+        bubble.settle()
+        assert asyncio.all_tasks(bubble.loop) == set()
+        assert not server.plane.watches
+
+
+def _one_hour(bubble: Bubble, server: Server, watchers: list[Watcher], draw: random.Random) -> None:
+    """50 minutes of writes, and a few times the watches break; once they cannot go on."""
+    end = bubble.clock.monotonic() + 3_000
+    expiry = draw.uniform(300, 2_500) + bubble.clock.monotonic()
+    while bubble.clock.monotonic() < end:
+        bubble.advance(seconds=draw.expovariate(1 / PAUSE))
+        server.write()
+        if draw.random() < 0.01:
+            server.cut()
+        if bubble.clock.monotonic() > expiry:
+            expiry = end + 1
+            server.expire()
+        assert all(watcher.backlog() <= 3 * OBJECTS for watcher in watchers)
