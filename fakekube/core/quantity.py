@@ -28,9 +28,7 @@ def _parse(text: str) -> tuple[Decimal, str]:
     """The value, and the suffix's family: `binary`, `decimal` or `exponent`."""
     match = _PATTERN.fullmatch(text)
     if not match:
-        if re.fullmatch(r"[+-]?[0-9.]+[a-zA-Z]+", text):
-            raise InvalidQuantity("unable to parse quantity's suffix")
-        raise InvalidQuantity
+        raise InvalidQuantity(_problem_of(text))
     sign, digits, suffix = match.groups()
     with localcontext() as context:
         context.prec = 60
@@ -47,6 +45,20 @@ def _parse(text: str) -> tuple[Decimal, str]:
         value = value.quantize(_NANO, rounding=ROUND_CEILING) if value.as_tuple().exponent < -9 else value  # type: ignore[operator]
         value = min(value, _LIMIT) if not value.is_nan() else value
     return (-value if sign == "-" else value), family
+
+
+_SHAPE = re.compile(r"[+-]?(?P<digits>[0-9]*(\.[0-9]*)?)(?P<suffix>[eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_SUFFIX = re.compile(r"Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?\d+")
+
+
+def _problem_of(text: str) -> str:
+    """What is wrong with a text that is no quantity; nothing, where it does not even look like one."""
+    match = _SHAPE.fullmatch(text)
+    if not text or match is None:
+        return ""
+    if not _SUFFIX.fullmatch(match["suffix"]):
+        return "unable to parse quantity's suffix"
+    return "unable to parse numeric part of quantity"
 
 
 def value_of(text: str | int | float) -> Decimal:

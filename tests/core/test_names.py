@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekube.core import names
-from fakekube.core.kinds.workloads import cron_job_name_problems
 
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -50,8 +49,6 @@ NAME_PART = (
         (names.path_segment_problems, "..", ["may not be '..'"]),
         (names.path_segment_problems, "a/b%", ["may not contain '/'", "may not contain '%'"]),
         (names.any_name_problems, "!", []),
-        (cron_job_name_problems, "a" * 52, []),
-        (cron_job_name_problems, "a" * 53, ["must be no more than 52 characters"]),
     ],
 )
 def test_names_of_objects(check, name, problems):
@@ -66,7 +63,6 @@ def test_names_of_objects(check, name, problems):
         (names.dns1035_label_problems, "web-", []),
         (names.dns_subdomain_problems, "-", [SUBDOMAIN]),
         (names.path_segment_problems, "..", []),
-        (cron_job_name_problems, "a" * 60, []),
     ],
 )
 def test_prefixes_of_generated_names_may_end_in_a_dash(check, prefix, problems):

@@ -9,16 +9,9 @@ from typing import Any
 from fakekube.core import names
 from fakekube.core.kinds.podspec import default_template
 from fakekube.core.strategy import Strategy
-from fakekube.core.validation import workloads
+from fakekube.core.validation import cronjobs, jobs, jobstatus, workloads
 
 Object = dict[str, Any]
-
-
-def cron_job_name_problems(name: str, prefix: bool = False) -> list[str]:
-    """52 characters: a Job's name is made of it (`ValidateCronJobName`)."""
-    if not prefix and len(name) > 52:
-        return [names.too_long(52)]
-    return names.dns_subdomain_problems(name, prefix)
 
 
 def default_deployment(obj: Object) -> None:
@@ -153,9 +146,9 @@ def prepare_job(obj: Object) -> Object:
     template = dict(spec.get("template") or {})
     meta = dict(template.get("metadata") or {})
     own = dict(zip(JOB_LABELS, (uid, name, uid, name), strict=True))
-    meta["labels"] = {**(meta.get("labels") or {}), **own}
+    meta["labels"] = {**own, **(meta.get("labels") or {})}
     selector = dict(spec.get("selector") or {})
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), JOB_LABELS[0]: uid}
+    selector["matchLabels"] = {JOB_LABELS[0]: uid, **(selector.get("matchLabels") or {})}
     labelled = {**obj["metadata"], "labels": obj["metadata"].get("labels") or dict(meta["labels"])}
     spec |= {"template": {**template, "metadata": meta}, "selector": selector}
     return {**obj, "metadata": labelled, "spec": spec}
@@ -227,8 +220,15 @@ STRATEGIES = {
         prepare_create=prepare_job,
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
         fields_message="label",
+        validate=jobs.validate,
+        validate_update=jobs.validate_update,
+        validate_status_update=jobstatus.validate_status_update,
     ),
-    "cronjobs.batch": _counted(default=default_cron_job, name_check=cron_job_name_problems),
+    "cronjobs.batch": _counted(
+        default=default_cron_job,
+        validate=cronjobs.validate,
+        validate_update=cronjobs.validate_update,
+    ),
     "poddisruptionbudgets.policy": _counted(
         unconditional_update=False,
     ),

@@ -226,7 +226,7 @@ def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise WrongType(QUANTITY_PROBLEM)
     try:
-        return canonical(str(value) if not isinstance(value, float) else repr(value))
+        return canonical(str(value).strip() if not isinstance(value, float) else repr(value))
     except InvalidQuantity as problem:
         raise WrongType(str(problem)) from None
 
