@@ -8,28 +8,41 @@ from typing import Any
 
 from fakekube import data
 from fakekube.chance import Chance
-from fakekube.core import rbac
+from fakekube.core import rbac, versions
 from fakekube.core.apiserver import AUTHORIZERS, ApiServer
 from fakekube.core.discovery import Catalog, builtin_resources
 from fakekube.core.kinds.cluster import prepare_namespace
 from fakekube.core.resource import Resource
-from fakekube.core.schema.builtin import BuiltinSchemas
+from fakekube.core.schema.builtin import BuiltinSchemas, minors, number
 from fakekube.core.store import Store, path_of
 
 Object = dict[str, Any]
 
-KUBERNETES_VERSION = "1.36"
+KUBERNETES_VERSION = versions.RECORDED
+#: The first version that says what it emulates.
+EMULATION_SHOWN = (1, 33)
 DISCOVERY, BOOTSTRAP = "discovery-v1.36.json", "bootstrap-v1.36.json"
 
 
 @cache
-def _resources() -> tuple[Resource, ...]:
-    return tuple(builtin_resources(data.load(DISCOVERY)))
+def known_versions() -> tuple[str, ...]:
+    """The minor versions that can be served, the oldest first."""
+    return tuple(minors(data.load("schemas.json")))
+
+
+def version_of(text: str) -> str:
+    """The minor version that a text names (`1.31`, `v1.31.4`). Raises UnknownVersion, which is a ValueError."""
+    return versions.minor_of(text, known_versions())
 
 
 @cache
-def _schemas() -> BuiltinSchemas:
-    return BuiltinSchemas(data.load("schemas.json"), KUBERNETES_VERSION)
+def _resources(version: str) -> tuple[Resource, ...]:
+    return tuple(versions.resources(builtin_resources(data.load(DISCOVERY)), _schemas(version)))
+
+
+@cache
+def _schemas(version: str) -> BuiltinSchemas:
+    return BuiltinSchemas(data.load("schemas.json"), version)
 
 
 @cache
@@ -37,17 +50,20 @@ def _objects() -> tuple[Object, ...]:
     return tuple(data.load(BOOTSTRAP)["objects"])
 
 
-def version_info() -> Object:
+def version_info(version: str = KUBERNETES_VERSION) -> Object:
     """What `/version` says."""
-    major, minor = KUBERNETES_VERSION.split(".")
-    return {
-        "major": major,
-        "minor": minor,
+    major, minor = version.split(".")
+    emulated = {
         "emulationMajor": major,
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"v{KUBERNETES_VERSION}.2+fakekube",
+    }
+    return {
+        "major": major,
+        "minor": minor,
+        **(emulated if number(version) >= EMULATION_SHOWN else {}),
+        "gitVersion": f"v{version}.{2 if version == KUBERNETES_VERSION else 0}+fakekube",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
@@ -58,26 +74,37 @@ def version_info() -> Object:
 
 
 def api_server(
-    now: datetime, chance: Chance, *, authorization_mode: str = "AlwaysAllow", history_window: int = 20_000
+    now: datetime,
+    chance: Chance,
+    *,
+    authorization_mode: str = "AlwaysAllow",
+    history_window: int = 20_000,
+    version: str = KUBERNETES_VERSION,
 ) -> ApiServer:
-    """A fresh server. With RBAC it has the bootstrap roles, otherwise just the namespaces."""
+    """A fresh server of a Kubernetes version. With RBAC it has the bootstrap roles, otherwise just the namespaces.
+
+    Raises UnknownVersion.
+    """
+    version = version_of(version)
     catalog = Catalog()
-    for resource in _resources():
+    for resource in _resources(version):
         catalog.add(resource)
     server = ApiServer(
         catalog=catalog,
         store=Store(history_window),
-        version=version_info(),
-        schemas=_schemas(),
+        version=version_info(version),
+        schemas=_schemas(version),
         authorizer=AUTHORIZERS[authorization_mode],
     )
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    kinds = {(r.api_version, r.kind): r for r in _resources()}
+    kinds = {(r.api_version, r.kind): r for r in _resources(version)}
     for recorded in _objects():
-        resource = kinds[recorded["apiVersion"], recorded["kind"]]
-        wanted = resource.group == rbac.GROUP and authorization_mode == "RBAC"
-        if resource.kind == "Namespace" or wanted:
-            restore(server, resource, recorded, stamp, chance)
+        found = kinds.get((recorded["apiVersion"], recorded["kind"]))
+        if found is None:
+            continue  # an older version has no such kind
+        wanted = found.group == rbac.GROUP and authorization_mode == "RBAC"
+        if found.kind == "Namespace" or wanted:
+            restore(server, found, recorded, stamp, chance)
     return server
 
 

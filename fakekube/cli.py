@@ -22,6 +22,7 @@ from fakekube.clock import SystemClock
 from fakekube.controlplane import ControlPlane
 from fakekube.core.apiserver import AUTHORIZERS
 from fakekube.core.authentication import User, parse_token_file
+from fakekube.core.versions import UnknownVersion
 from fakekube.server import EVERY_ADDRESS, HttpServer, listen
 from fakekube.transport import DirectTransport
 
@@ -38,6 +39,7 @@ class Options:
     manifests: tuple[Path, ...]
     tls: bool
     history_window: int
+    kubernetes_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,11 @@ async def _running(options: Options) -> AsyncIterator[Running]:
         )
     clock, chance = SystemClock(), SystemChance()
     core = bootstrap.api_server(
-        clock.now(), chance, authorization_mode=options.authorization_mode, history_window=options.history_window
+        clock.now(),
+        chance,
+        authorization_mode=options.authorization_mode,
+        history_window=options.history_window,
+        version=options.kubernetes_version,
     )
     plane = ControlPlane(core, clock, chance, tokens=tokens)
     loaded = 0
@@ -125,6 +131,13 @@ def _write_kubeconfig(path: Path, running: Running) -> None:
         raise click.ClickException(f"--kubeconfig {path}: {_reason(error)}") from None
 
 
+def _known_version(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return bootstrap.version_of(value)
+    except UnknownVersion as problem:
+        raise click.BadParameter(str(problem)) from None
+
+
 def _server_options(command: click.decorators.FC) -> click.decorators.FC:
     for option in reversed(
         (
@@ -155,6 +168,13 @@ def _server_options(command: click.decorators.FC) -> click.decorators.FC:
                 type=click.IntRange(1),
                 help="How many changes watches can read back; older ones answer 410 Gone.",
             ),
+            click.option(
+                "--kubernetes-version",
+                default=bootstrap.KUBERNETES_VERSION,
+                show_default=True,
+                callback=_known_version,
+                help="Minor version whose kinds and fields are served.",
+            ),
         )
     ):
         command = option(command)
@@ -184,10 +204,19 @@ def serve(
     manifests: tuple[Path, ...],
     tls: bool,
     history_window: int,
+    kubernetes_version: str,
 ) -> None:
     """Serve the Kubernetes API until interrupted."""
     options = Options(
-        port, bind_address, token_auth_file, authorization_mode, kubeconfig, manifests, tls, history_window
+        port,
+        bind_address,
+        token_auth_file,
+        authorization_mode,
+        kubeconfig,
+        manifests,
+        tls,
+        history_window,
+        kubernetes_version,
     )
     asyncio.run(_serve(options))
 
@@ -207,7 +236,7 @@ async def _serve(options: Options) -> None:
 
 def _greeting(running: Running, options: Options) -> list[str]:
     url = running.server.url
-    version = bootstrap.version_info()["gitVersion"]
+    version = bootstrap.version_info(options.kubernetes_version)["gitVersion"]
     lines = [f"fakekube serves the Kubernetes API {version} at {url}"]
     if running.loaded:
         lines.append(f"  loaded {running.loaded} objects from {', '.join(map(str, options.manifests))}")
@@ -233,13 +262,16 @@ def run(
     manifests: tuple[Path, ...],
     tls: bool,
     history_window: int,
+    kubernetes_version: str,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND against a fresh server, with KUBECONFIG set, and return its status.
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    options = Options(0, bind_address, token_auth_file, authorization_mode, None, manifests, tls, history_window)
+    options = Options(
+        0, bind_address, token_auth_file, authorization_mode, None, manifests, tls, history_window, kubernetes_version
+    )
     sys.exit(asyncio.run(_run(options, command)))
 
 

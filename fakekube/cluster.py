@@ -20,6 +20,7 @@ from fakekube.chance import SeededChance
 from fakekube.controlplane import ControlPlane
 from fakekube.core.authentication import ADMIN, User, authenticated
 from fakekube.core.faults import FaultRule
+from fakekube.core.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.core.requestlog import RequestRecord
 from fakekube.endpoint import Endpoint, run_at_once
 from fakekube.ledger import Ledger
@@ -50,6 +51,7 @@ class FakeKube:
     wall_clock: whether `datetime.now()`, `time.time()` and `time.sleep()` of all code are on the cluster's clock.
     transport: how operators that are started here reach the server.
     history_window: how many changes watches can read back.
+    version: the Kubernetes minor whose kinds and fields are served, like "1.31".
     patience: real seconds after which something that is busy counts as stuck. Raises ValueError naming the argument.
 
     What moves time (`settle`, `advance`, `start`, ...) blocks in a sync test and must be awaited in an async one. What
@@ -77,7 +79,11 @@ class FakeKube:
         self._transport: Transport = transport
         chance = SeededChance(drawn)
         core = bootstrap.api_server(
-            self.clock.now(), chance, authorization_mode=AUTHORIZATION[rbac], history_window=history_window
+            self.clock.now(),
+            chance,
+            authorization_mode=AUTHORIZATION[rbac],
+            history_window=history_window,
+            version=version or bootstrap.KUBERNETES_VERSION,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
         self._plane = ControlPlane(core, self.clock, chance, tokens=tokens)
@@ -395,6 +401,28 @@ class FakeKube:
         """End every open watch, as a restart of the server would; clients may watch again."""
         self._plane.end_watches()
 
+    # --- in the kubelet's place ------------------------------------------------------------------------------------
+
+    def on_logs(self, handler: LogHandler) -> LogHandler:
+        """`handler` says what the log of a container has (a LogRequest; text or bytes). Can be used as a decorator."""
+        self._plane.core.kubelet.logs = handler
+        return handler
+
+    def on_exec(self, handler: ExecHandler) -> ExecHandler:
+        """`handler` runs commands in containers (an ExecRequest; what the command wrote, or an ExecResult)."""
+        self._plane.core.kubelet.exec = handler
+        return handler
+
+    def on_attach(self, handler: ExecHandler) -> ExecHandler:
+        """`handler` answers who attaches to a container (an ExecRequest without a command)."""
+        self._plane.core.kubelet.attach = handler
+        return handler
+
+    def on_port_forward(self, handler: ForwardHandler) -> ForwardHandler:
+        """`handler` answers what is sent to a port of a pod (a ForwardRequest; bytes)."""
+        self._plane.core.kubelet.forward = handler
+        return handler
+
 
 def _check(
     transport: object, history_window: int, patience: float, version: str | None, controllers: Sequence[str]
@@ -405,7 +433,7 @@ def _check(
         raise ValueError(f"history_window={history_window}: watches need at least one change to read")
     if patience <= 0:
         raise ValueError(f"patience={patience}: threads need some time to come back")
-    if version not in (None, bootstrap.KUBERNETES_VERSION):
-        raise ValueError(f"version={version!r}: this release serves Kubernetes {bootstrap.KUBERNETES_VERSION} only")
+    if version is not None:
+        bootstrap.version_of(version)
     if controllers:
         raise ValueError(f"controllers={list(controllers)!r}: this release has no built-in controllers")

@@ -13,14 +13,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
-from aiohttp import HttpVersion11, hdrs, web
+from aiohttp import HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.controlplane import ControlPlane
 from fakekube.core import codec, warning
 from fakekube.core.negotiation import is_pretty
 from fakekube.core.request import Request, is_escaped, parse_query
-from fakekube.core.response import Cached, Response
+from fakekube.core.response import Cached, Response, Upgrade
 from fakekube.core.status import StatusError, too_large
 from fakekube.core.watch import Watch, error_event
 
@@ -138,6 +138,8 @@ class _Handler:
             return _broken(http)
         if response.watch is not None:
             return await self._stream(http, response, response.watch)
+        if response.upgrade is not None:
+            return await _web_socket(http, response.upgrade)
         return _plain(request, response)
 
     async def _request(self, http: web.BaseRequest) -> Request:
@@ -161,12 +163,34 @@ class _Handler:
             async with contextlib.aclosing(self._plane.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([_line(event) for event in batch]))
+                    del batch  # the first one may be long, and the next may take its time
             await stream.write_eof()
         except ConnectionError:
             pass  # the client has gone; there is nobody to tell
         finally:
             self._streams.discard(task)
         return stream
+
+
+async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResponse:
+    """Pass messages between a WebSocket and its session until one of them ends."""
+    socket = web.WebSocketResponse(protocols=[upgrade.protocol] if upgrade.protocol else ())
+    session = upgrade.session
+    await socket.prepare(http)
+    try:
+        for message in session.opened():
+            await socket.send_bytes(message)
+        while not session.done:
+            frame = await socket.receive()
+            if frame.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
+                break
+            data = frame.data if isinstance(frame.data, bytes) else frame.data.encode()
+            for message in session.received(data):
+                await socket.send_bytes(message)
+        await socket.close()
+    except ConnectionError:
+        pass  # the client has gone; there is nobody to tell
+    return socket
 
 
 def _line(event: Any) -> bytes:

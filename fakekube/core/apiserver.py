@@ -20,6 +20,7 @@ from fakekube.core.discovery import UNSTORED, Catalog
 from fakekube.core.faults import Faults, error_of
 from fakekube.core.impersonation import Impersonation
 from fakekube.core.kinds import STRATEGIES
+from fakekube.core.kubelet import Kubelet
 from fakekube.core.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
@@ -79,6 +80,7 @@ class ApiServer:
     schemas: BuiltinSchemas
     authorizer: Authorizer = always_allow
     faults: Faults = field(default_factory=Faults)
+    kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = lambda change: None
     address: str = ""
     allocations: ServiceAllocations = field(init=False)

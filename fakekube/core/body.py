@@ -9,6 +9,7 @@ from fakekube.core import codec, gojson
 from fakekube.core.call import Call
 from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.status import StatusError, bad_request, field_invalid, invalid
+from fakekube.core.versions import RECORDED
 
 Object = dict[str, Any]
 
@@ -40,6 +41,8 @@ def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
         return without_type(call.server.custom(call.resource).decode(obj, unknown))
     draft = without_type(decode(schema, obj, unknown))
     call.strategy.default(draft)
+    if call.server.schemas.version != RECORDED:
+        return without_type(decode(schema, draft, []))  # the defaults are today's: without those of later fields
     return draft
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from fakekube.core.channels import Session
 from fakekube.core.store import Entry
 from fakekube.core.watch import View, Watch
 
@@ -107,10 +108,31 @@ class Text:
         return self.text.encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes that are no document: a log."""
+
+    data: bytes
+
+    def to_object(self) -> Any:
+        return self.data.decode("utf-8", "replace")
+
+    def encode(self) -> bytes:
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """The connection becomes a WebSocket of a subprotocol ("": none), and `session` says what goes over it."""
+
+    protocol: str
+    session: Session
+
+
 @dataclass(slots=True)
 class Response:
-    """`watch` set: what follows is a stream, and `body` is unused. `reset`: the connection breaks instead of an
-    answer."""
+    """`watch` set: what follows is a stream, and `body` is unused; so it is with `upgrade`. `reset`: the connection
+    breaks instead of an answer."""
 
     status: int = 200
     body: Body | None = None
@@ -118,4 +140,5 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     watch: Watch | None = None
+    upgrade: Upgrade | None = None
     reset: bool = False

@@ -104,6 +104,11 @@ class BuiltinSchemas:
         )
 
 
+def minors(data: Mapping[str, Any]) -> list[str]:
+    """The Kubernetes versions that the data is of, the oldest first."""
+    return sorted({row[0] for rows in data["types"].values() for row in rows}, key=number)
+
+
 def number(version: str) -> tuple[int, ...]:
     """`1.36` as numbers that can be compared."""
     return tuple(int(part) for part in version.split("."))
