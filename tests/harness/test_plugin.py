@@ -6,16 +6,33 @@ import sys
 
 import pytest
 
+import fakekube.cluster  # noqa: F401 - before pytester, which takes away what a run imports
+
 HEAVY = ("aiohttp", "kubernetes", "freezegun", "orjson", "yaml", "click", "trustme", "asyncio", "fakekube.cluster")
+
+
+#: Without the plugins that take long to import.
+LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
 
 
 @pytest.fixture
 def run(pytester):
-    """Runs tests with the plugin as it is installed, in a process of their own; their source, then pytest's options."""
+    """Runs tests with the plugin as it is installed: their source, then pytest's options."""
 
     def run(source, *options):
         pytester.makepyfile(source)
-        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+        return pytester.runpytest_inprocess(*LEAN, *options)
+
+    return run
+
+
+@pytest.fixture
+def run_apart(pytester):
+    """The same in a process of its own."""
+
+    def run(source, *options):
+        pytester.makepyfile(source)
+        return pytester.runpytest_subprocess(*LEAN, *options)
 
     return run
 
@@ -137,8 +154,8 @@ def test_a_failing_test_leaves_the_next_one_a_fresh_cluster(run):
     ).assert_outcomes(passed=1, failed=1)
 
 
-def test_the_durations_are_real(run):
-    result = run("def test_it(fakekube):\n    fakekube.advance(days=300)", "--durations=3", "-vv")
+def test_the_durations_are_real(run_apart):
+    result = run_apart("def test_it(fakekube):\n    fakekube.advance(days=300)", "--durations=3", "-vv")
     result.assert_outcomes(passed=1)
     (seconds,) = [line.split("s call")[0] for line in result.outlines if "s call" in line]
     assert float(seconds) < 60
@@ -166,12 +183,12 @@ DIGEST = """
 """
 
 
-def test_workers_of_xdist_give_the_same_logs(run, tmp_path):
+def test_workers_of_xdist_give_the_same_logs(run_apart, tmp_path):
     logs = []
     for options in (("-n0",), ("-n2",)):
         folder = tmp_path / options[0]
         folder.mkdir()
-        run(DIGEST.replace("DIRECTORY", repr(str(folder))), *options).assert_outcomes(passed=12)
+        run_apart(DIGEST.replace("DIRECTORY", repr(str(folder))), *options).assert_outcomes(passed=12)
         logs.append({path.name: path.read_text() for path in folder.iterdir()})
     assert len(logs[0]) == 12
     assert len(set(logs[0].values())) == 12  # each test its own seed
@@ -184,8 +201,8 @@ def test_importing_the_plugin_imports_nothing_heavy(module):
     assert subprocess.run([sys.executable, "-c", code], env=os.environ).returncode == 0
 
 
-def test_a_run_that_does_not_use_it_imports_nothing_heavy(run):
-    run(
+def test_a_run_that_does_not_use_it_imports_nothing_heavy(run_apart):
+    run_apart(
         f"""
         import sys
 
@@ -193,5 +210,5 @@ def test_a_run_that_does_not_use_it_imports_nothing_heavy(run):
             assert "fakekube.pytest_plugin" in sys.modules
             assert not {{*{HEAVY[:-2]!r}, "fakekube.cluster"}} & set(sys.modules)
         """,
-        *("-p", "no:xdist", "-p", "no:benchmark", "-p", "no:hypothesispytest", "-p", "no:anyio"),
+        "-pno:xdist",
     ).assert_outcomes(passed=1)
