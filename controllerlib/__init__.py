@@ -1,5 +1,6 @@
 """Informers, work queues and controllers for Kubernetes operators, as client-go and controller-runtime have them."""
 
+from controllerlib.blocking import BlockingClient
 from controllerlib.builder import Builder
 from controllerlib.cache import Cache
 from controllerlib.client import Client, ClientListWatch, Reader
@@ -7,6 +8,7 @@ from controllerlib.clock import Chance, Clock, FixedChance, SeededChance, System
 from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
 from controllerlib.core.cause import Cause
+from controllerlib.core.models import Model, Writable, as_model, as_object
 from controllerlib.core.priorityqueue import LOW_PRIORITY
 from controllerlib.election import LeaderElection, LeaderElectionOptions
 from controllerlib.errors import ApiError
@@ -21,6 +23,7 @@ from controllerlib.handler import (
 from controllerlib.manager import LeaderElectionLost, Manager
 from controllerlib.observer import Call, InformerEvent, Observer
 from controllerlib.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
+from controllerlib.reconciler import Reconciler
 from controllerlib.sharedinformer import SharedInformer
 from controllerlib.signals import run
 from controllerlib.transport import Transport
@@ -29,6 +32,7 @@ from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
 __all__ = [
     "LOW_PRIORITY",
     "ApiError",
+    "BlockingClient",
     "Builder",
     "ByObject",
     "Cache",
@@ -54,9 +58,11 @@ __all__ = [
     "LeaderElectionLost",
     "LeaderElectionOptions",
     "Manager",
+    "Model",
     "Observer",
     "Outcome",
     "Reader",
+    "Reconciler",
     "Request",
     "RequestQueue",
     "Result",
@@ -69,6 +75,9 @@ __all__ = [
     "TerminalError",
     "Transport",
     "WorkQueue",
+    "Writable",
+    "as_model",
+    "as_object",
     "current_run",
     "priority_queue",
     "run",

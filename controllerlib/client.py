@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from controllerlib.core.models import as_object
+from controllerlib.core.models import Writable, as_object
 from controllerlib.core.names import Object
 from controllerlib.core.resource import Resource
 from controllerlib.errors import from_status
@@ -170,24 +170,24 @@ class Client:
 
     # --- writing
 
-    async def create(self, obj: Any, *, field_manager: str = "", dry_run: bool = False) -> Object:
+    async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Create `obj` and return it as stored; AlreadyExists when the name is taken."""
         body = as_object(obj)
         resource, namespace, _ = await self._locate(body)
         query = _write_query(field_manager, dry_run)
         return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
 
-    async def update(self, obj: Any, *, field_manager: str = "", dry_run: bool = False) -> Object:
+    async def update(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Replace the stored object; Conflict when its resourceVersion is not the current one."""
         return await self._update(obj, "", field_manager, dry_run)
 
-    async def update_status(self, obj: Any, *, field_manager: str = "", dry_run: bool = False) -> Object:
+    async def update_status(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Replace the status only."""
         return await self._update(obj, "status", field_manager, dry_run)
 
     async def patch(
         self,
-        target: Any,
+        target: Writable,
         patch: Any,
         *,
         type: PatchType = "merge",
@@ -208,12 +208,12 @@ class Client:
             body=patch,
         )
 
-    async def patch_status(self, target: Any, patch: Any, *, type: PatchType = "merge") -> Object:
+    async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
         """Change the status only; `patch` is `{"status": ...}`."""
         return await self.patch(target, patch, type=type, subresource="status")
 
     async def apply(
-        self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
+        self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Object:
         """Server-side apply; Conflict when another manager owns a field, unless `force`."""
         body = as_object(obj)
@@ -223,7 +223,7 @@ class Client:
 
     async def delete(
         self,
-        target: Any,
+        target: Writable | str,
         kind: str | None = None,
         name: str | None = None,
         namespace: str | None = None,
@@ -238,10 +238,10 @@ class Client:
 
         `uid` and `resource_version` are preconditions (Conflict); `propagation` is Background, Foreground or Orphan.
         """
-        if kind is None:
-            resource, namespace, found = await self._locate(as_object(target))
-        else:
+        if isinstance(target, str) and kind is not None:
             resource, found = await self.mapper.resource(target, kind), name or ""
+        else:
+            resource, namespace, found = await self._locate(as_object(target))
         body = _delete_options(uid, resource_version, propagation, grace_period, dry_run)
         return await self._send("delete", "DELETE", resource.path(namespace, found), body=body)
 
@@ -267,7 +267,7 @@ class Client:
 
     # --- sending
 
-    async def _update(self, obj: Any, subresource: str, field_manager: str, dry_run: bool) -> Object:
+    async def _update(self, obj: Writable, subresource: str, field_manager: str, dry_run: bool) -> Object:
         body = as_object(obj)
         resource, namespace, name = await self._locate(body)
         path = resource.path(namespace, name, subresource)

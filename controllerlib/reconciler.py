@@ -5,14 +5,32 @@ import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 from controllerlib.blocking import BlockingClient
 from controllerlib.client import Client
 from controllerlib.reconcile import Result
 
-#: `reconcile(request)` or `reconcile(request, client)`, sync or async, or an object with such a method `reconcile`.
-Reconciler = Callable[..., Any]
+Answer = Result | None
+#: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks.
+ReconcileFunc = (
+    Callable[[Any], Awaitable[Answer]]
+    | Callable[[Any, Client], Awaitable[Answer]]
+    | Callable[[Any], Answer]
+    | Callable[[Any, BlockingClient], Answer]
+)
+
+
+class ReconcilerObject(Protocol):
+    """An object with a method `reconcile` (controller-runtime: reconcile.Reconciler)."""
+
+    @property
+    def reconcile(self) -> ReconcileFunc:
+        """The method."""
+        ...
+
+
+Reconciler = ReconcileFunc | ReconcilerObject
 
 
 class RecoveredPanic(Exception):

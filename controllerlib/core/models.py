@@ -1,8 +1,32 @@
-"""Objects of other libraries, seen as plain JSON objects."""
+"""Models of the official client, and objects of other libraries: read from plain JSON objects, and written as such."""
 
+import re
+import sys
 from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Any
+from datetime import UTC, date, datetime
+from typing import Any, Protocol, TypeVar
+
+M = TypeVar("M")
+
+#: What JSON has as it is; nearly everything in an object is of these.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+#: Fields that are MicroTimes: they must have a fraction, also where it is zero.
+_MICRO_TIMES = frozenset({"acquireTime", "renewTime", "pingTime", "eventTime", "lastObservedTime"})
+_LIST = re.compile(r"list\[(.*)\]")
+_DICT = re.compile(r"dict\(str, (.*)\)")
+_SCALARS = frozenset({"str", "int", "float", "bool", "object", "date", "bytes"})
+
+
+class Model(Protocol):
+    """A model of the official client, or of another library that says what it is in the same way."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields."""
+        ...
+
+
+#: What can be written: a JSON object, or a model.
+Writable = Mapping[str, Any] | Model
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -13,26 +37,69 @@ def as_object(value: Any) -> dict[str, Any]:
     return plain
 
 
-#: What JSON has as it is; nearly everything in an object is of these.
-_PLAIN = frozenset({str, int, float, bool, type(None)})
-
-
 def to_json(value: Any) -> Any:
     """JSON from mappings, sequences, dates and models of the official client (by their `attribute_map`)."""
     if type(value) in _PLAIN or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): item if type(item) in _PLAIN else _field(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
-        return value.isoformat()
+        return _time(value, micro=False)
     names = getattr(value, "attribute_map", None)
     if isinstance(names, Mapping):
         pairs = ((names[attribute], getattr(value, attribute)) for attribute in names)
-        return {name: to_json(item) for name, item in pairs if item is not None}
+        return {name: _field(name, item) for name, item in pairs if item is not None}
     if callable(getattr(value, "to_dict", None)):
         return to_json(value.to_dict())
     raise TypeError(f"cannot be written as JSON: {type(value).__name__}")
+
+
+def as_model(model: type[M], obj: Mapping[str, Any]) -> M:
+    """A JSON object as a model of the official client: `as_model(client.V1Pod, await reader.get("v1", "Pod", name))`.
+
+    Fields that the model does not have are lost. Raises ValueError when one that it needs is missing, TypeError for a
+    class that is no model.
+    """
+    if callable(from_dict := getattr(model, "from_dict", None)):
+        found: M = from_dict(dict(obj))
+        return found
+    types, names = getattr(model, "openapi_types", None), getattr(model, "attribute_map", None)
+    if not isinstance(types, Mapping) or not isinstance(names, Mapping):
+        raise TypeError(f"not a model: {model.__name__}")
+    values = {attribute: _read(types[attribute], obj.get(names[attribute]), model) for attribute in types}
+    return model(**values)
+
+
+def _field(name: object, value: Any) -> Any:
+    return _time(value, micro=name in _MICRO_TIMES) if isinstance(value, date) else to_json(value)
+
+
+def _time(value: date, *, micro: bool) -> str:
+    """RFC 3339; a time without a zone is UTC."""
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return zoned.isoformat(timespec="microseconds" if micro else "auto").replace("+00:00", "Z")
+
+
+def _read(name: str, value: Any, owner: type) -> Any:
+    """A value as the type that the models before v36 of the official client call `name`."""
+    if value is None or name in _SCALARS:
+        return value
+    if name == "datetime":
+        return datetime.fromisoformat(value)
+    if match := _LIST.fullmatch(name):
+        return [_read(match[1], item, owner) for item in value]
+    if match := _DICT.fullmatch(name):
+        return {key: _read(match[1], item, owner) for key, item in value.items()}
+    return as_model(_class(name, owner), value)
+
+
+def _class(name: str, owner: type) -> type[Any]:
+    """The class of that name beside `owner`, or in the package that has all models."""
+    for module in (owner.__module__, owner.__module__.rpartition(".")[0]):
+        if isinstance(found := getattr(sys.modules.get(module), name, None), type):
+            return found
+    raise TypeError(f"no model {name} beside {owner.__name__}")

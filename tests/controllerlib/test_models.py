@@ -1,352 +1,165 @@
-"""Queues and stores against naive ones: whatever is done to both, they agree at every step."""
+"""Models of the official client: what is written is what its serializer writes, what is read is what was written."""
 
-from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kubernetes import client
 
-from controllerlib.core.delta import Batch
-from controllerlib.core.deltafifo import DeltaFIFO
-from controllerlib.core.names import DeletedFinalStateUnknown
-from controllerlib.core.priorityqueue import PriorityQueueState
-from controllerlib.core.process import Notification, apply
-from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
-from controllerlib.core.store import Indexer, StoreOp
-from controllerlib.core.workqueue import WorkQueueState
-from tests.controllerlib.naive import (
-    Failures,
-    NaiveDeltaFIFO,
-    NaivePriorityQueue,
-    NaiveQueue,
-    NaiveRealFIFO,
-    NaiveStore,
-    key_of,
+from controllerlib.client import Client
+from controllerlib.core.models import as_model, as_object, to_json
+from tests.controllerlib.fakeapi import FakeApi
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def deployment() -> Any:
+    ports = [client.V1ContainerPort(container_port=80, host_ip="10.0.0.1")]
+    container = client.V1Container(name="web", image="nginx", ports=ports, resources=client.V1ResourceRequirements(
+        limits={"cpu": "1"}))  # fmt: skip
+    labels = {"app.kubernetes.io/name": "web"}
+    template = client.V1PodTemplateSpec(
+        metadata=client.V1ObjectMeta(labels=labels), spec=client.V1PodSpec(containers=[container])
+    )
+    return client.V1Deployment(
+        api_version="apps/v1", kind="Deployment",
+        metadata=client.V1ObjectMeta(name="web", namespace="default", creation_timestamp=WHEN, labels=labels),
+        spec=client.V1DeploymentSpec(replicas=0, selector=client.V1LabelSelector(match_labels=labels),
+                                     template=template, paused=False),
+    )  # fmt: skip
+
+
+def crd_schema() -> Any:
+    return client.V1JSONSchemaProps(
+        ref="#/x", x_kubernetes_preserve_unknown_fields=True, default={"snake_case": [1]}, _not=None, type="object"
+    )
+
+
+def moments(obj: Any) -> Any:
+    """With the Z that the official client writes out."""
+    if isinstance(obj, dict):
+        return {key: moments(value) for key, value in obj.items()}
+    return obj.replace("+00:00", "Z") if isinstance(obj, str) else obj
+
+
+@pytest.mark.parametrize("model", [deployment(), crd_schema()], ids=["deployment", "schema"])
+def test_as_the_official_client_writes_it(model: Any) -> None:
+    assert as_object(model) == moments(client.ApiClient().sanitize_for_serialization(model))
+
+
+def test_there_and_back() -> None:
+    model = deployment()
+    assert as_model(client.V1Deployment, as_object(model)) == model
+    assert as_object(as_model(client.V1Deployment, as_object(model))) == as_object(model)
+
+
+def test_what_a_model_needs() -> None:
+    with pytest.raises(ValueError):
+        as_model(client.V1Container, {"image": "nginx"})
+    with pytest.raises(TypeError, match="not a model: int"):
+        as_model(int, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (WHEN, "2026-01-02T03:04:05Z"),
+        (WHEN.replace(microsecond=7), "2026-01-02T03:04:05.000007Z"),
+        (WHEN.replace(tzinfo=None), "2026-01-02T03:04:05Z"),
+        (WHEN.astimezone(timezone(timedelta(hours=2))), "2026-01-02T05:04:05+02:00"),
+        (date(2026, 1, 2), "2026-01-02"),
+    ],
 )
-from tests.controllerlib.objects import pod
-
-LONG = settings(max_examples=250, deadline=None)
-
-Keys = st.sampled_from(["a", "b", "c", "d"])
-Delays = st.sampled_from([0.0, -1.0, 1.0, 2.0, 5.0])
-Always = st.booleans()
-
-#: What is done to a queue; getting and time passing are likelier than the rest.
-QueueSteps = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), Keys, Delays, Always, st.integers(-1, 1)),
-        st.tuples(st.just("add"), Keys, st.just(0.0), st.just(False), st.integers(-1, 1)),
-        st.tuples(st.sampled_from(["get", "tick"])),
-        st.tuples(st.sampled_from(["done", "forget"]), Keys),
-        st.tuples(st.sampled_from(["get", "done first", "shut down"])),
-    ),
-    min_size=8,
-    max_size=60,
-)
+def test_times(value: date, text: str) -> None:
+    assert to_json({"creationTimestamp": value, "list": [value]}) == {"creationTimestamp": text, "list": [text]}
 
 
-# --- queues ------------------------------------------------------------------------------------------------------------
+def test_micro_times_have_a_fraction() -> None:
+    lease = client.V1Lease(
+        api_version="coordination.k8s.io/v1", kind="Lease", metadata=client.V1ObjectMeta(name="a"),
+        spec=client.V1LeaseSpec(renew_time=WHEN, holder_identity="me"),
+    )  # fmt: skip
+    assert as_object(lease)["spec"] == {"renewTime": "2026-01-02T03:04:05.000000Z", "holderIdentity": "me"}
+    assert to_json({"eventTime": WHEN}) == {"eventTime": "2026-01-02T03:04:05.000000Z"}
 
 
-@given(QueueSteps)
-@LONG
-def test_plain_and_delaying_queue(steps: Sequence[Any]) -> None:
-    queue, naive = WorkQueueState[str](Failures()), NaiveQueue()
-    for verb, *rest in steps:
-        now = float(naive.now)
-        if verb == "add":
-            item, after, limited, _ = rest
-            naive.add(item, after, limited)
-            queue.add(item, now, after, limited)
-        elif verb == "get":
-            found = queue.pop(now)
-            assert (found and found.item) == naive.get()
-        elif verb.startswith("done"):
-            item = rest[0] if rest else next(iter(naive.processing), "a")
-            naive.done(item)
-            queue.done(item, now)
-        elif verb == "forget":
-            naive.limiter.forget(*rest)
-            queue.limiter.forget(*rest)
-        else:
-            naive.tick() if verb == "tick" else (naive.shut_down(), queue.shut_down())
-        now = float(naive.now)
-        queue.ripen(now)
-        assert queue.length(now) == len(naive.line)
-        assert queue.is_ready() is bool(naive.line)
-        assert list(queue.processing()) == naive.processing
-        assert list(queue.ready()) == naive.dirty
-        assert list(queue.waiting().items()) == [(item, due) for due, item in naive.waiting]
-        assert queue.next_deadline() == (naive.waiting[0][0] if naive.waiting else None)
-        for item in "abcd":
-            assert queue.due(item) == next((due for due, key in naive.waiting if key == item), None)
-            assert queue.limiter.num_requeues(item) == naive.limiter.num_requeues(item)
+class Described:
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "Thing", "at": WHEN}
 
 
-@given(QueueSteps)
-@LONG
-def test_a_queue_that_is_seldom_asked(steps: Sequence[Any]) -> None:
-    """What is due ripens late, when somebody asks; nobody can tell."""
-    queue, naive = WorkQueueState[str](Failures()), NaiveQueue()
-    handed: list[tuple[str | None, str | None]] = []
-    for verb, *rest in steps:
-        now = float(naive.now)
-        if verb == "add":
-            item, after, limited, _ = rest
-            naive.add(item, after, limited)
-            queue.add(item, now, after, limited)
-        elif verb == "get":
-            found = queue.pop(now)
-            handed.append((found and found.item, naive.get()))
-        elif verb.startswith("done") and naive.processing:
-            item = naive.processing[0]
-            naive.done(item)
-            queue.done(item, now)
-        elif verb == "tick":
-            naive.tick()
-    assert all(ours == theirs for ours, theirs in handed), handed
+def test_other_objects() -> None:
+    assert as_object(Described()) == {"kind": "Thing", "at": "2026-01-02T03:04:05Z"}
+    for value in (7, "text", [1], None, object()):
+        with pytest.raises(TypeError):
+            as_object(value)
 
 
-@given(QueueSteps)
-@LONG
-def test_priority_queue(steps: Sequence[Any]) -> None:
-    queue, naive = PriorityQueueState[str](Failures()), NaivePriorityQueue()
-    for verb, *rest in steps:
-        now = float(naive.now)
-        if verb == "add":
-            item, after, limited, priority = rest
-            naive.add(item, after, limited, priority)
-            queue.add(item, now, after, limited, priority)
-        elif verb == "get":
-            found = queue.pop(now)
-            assert (found and (found.item, found.priority)) == naive.get()
-        elif verb.startswith("done"):
-            item = rest[0] if rest else next(iter(naive.processing), "a")
-            naive.done(item)
-            queue.done(item, now)
-        elif verb == "forget":
-            naive.limiter.forget(*rest)
-            queue.limiter.forget(*rest)
-        else:
-            naive.tick() if verb == "tick" else (naive.shut_down(), queue.shut_down())
-        now = float(naive.now)
-        assert queue.length(now) == len(naive.line())
-        assert list(queue.ready().items()) == naive.line()
-        assert queue.waiting() == naive.waiting()
-        assert queue.next_deadline() == min(naive.waiting().values(), default=None)
-        assert list(queue.processing()) == naive.processing
-        assert queue.is_ready() is any(key not in naive.processing for key, _ in naive.line())
-        for item in "abcd":
-            assert queue.due(item) == naive.waiting().get(item)
-            assert queue.limiter.num_requeues(item) == naive.limiter.num_requeues(item)
-
-
-# --- stores ------------------------------------------------------------------------------------------------------------
-
-
-def by_node(obj: Any) -> Sequence[str]:
-    return [obj["node"]] if obj["node"] else []
-
-
-def by_label(obj: Any) -> Sequence[str]:
-    return tuple(obj["labels"])
-
-
-INDEXERS = {"node": by_node, "label": by_label}
-Objects = st.builds(
-    lambda name, version, node, labels: {**pod(name, version), "node": node, "labels": labels},
-    st.sampled_from("abcde"),
-    st.integers(1, 9),
-    st.sampled_from(["", "n1", "n2"]),
-    st.lists(st.sampled_from("xyz"), unique=True, max_size=3),
-)
-StoreSteps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(["add", "update", "delete", "tombstone"]), Objects),
-        st.tuples(st.just("replace"), st.lists(Objects, max_size=5)),
-        st.tuples(st.just("transaction"), st.lists(st.tuples(st.sampled_from(["add", "update", "delete"]), Objects), max_size=4)),
-        st.tuples(st.just("bookmark"), st.integers(10, 19)),
-    ),
-    min_size=6,
-    max_size=40,
-)  # fmt: skip
-
-
-def _put(naive: NaiveStore, verb: str, obj: Any) -> str:
-    if verb in ("add", "update"):
-        naive.objects[key_of(obj)] = obj
-    else:
-        naive.objects.pop(key_of(obj), None)
-    return str(obj["metadata"]["resourceVersion"])
-
-
-def _both(store: Indexer, naive: NaiveStore, verb: str, arg: Any, version: str) -> str:
-    """Do the same to both; the resourceVersion then known."""
-    if verb == "transaction":
-        store.transaction([StoreOp(kind, obj) for kind, obj in arg])
-        return [version, *(_put(naive, kind, obj) for kind, obj in arg)][-1]
-    if verb == "replace":
-        store.replace(arg, "100")
-        naive.objects = {key_of(obj): obj for obj in arg}
-        return "100"
-    if verb == "bookmark":
-        store.bookmark(str(arg))
-        return str(arg)
-    if verb == "tombstone":
-        store.delete(DeletedFinalStateUnknown(key_of(arg), arg))
-        _put(naive, "delete", arg)
-        return version  # a tombstone has no version of its own
-    getattr(store, verb)(arg)
-    return _put(naive, verb, arg)
-
-
-@given(StoreSteps, st.integers(0, 40))
-@LONG
-def test_indexer(steps: Sequence[Any], late: int) -> None:
-    store, naive = Indexer(indexers={"node": by_node}), NaiveStore(**INDEXERS)
-    version = ""
-    if late >= len(steps):
-        store.add_indexers({"label": by_label})
-    for number, (verb, arg) in enumerate(steps):
-        if number == late:
-            store.add_indexers({"label": by_label})
-        version = _both(store, naive, verb, arg, version)
-        assert store.resource_version == version
-        assert list(store.list_keys()) == naive.list_keys()
-        assert store.list() == naive.list()
-        assert len(store) == len(naive.objects)
-        for name in store.indexers():
-            assert list(store.list_index_values(name)) == naive.index_values(name)
-            for value in ("", "n1", "n2", "x", "y", "z"):
-                assert list(store.by_index(name, value)) == naive.by_index(name, value)
-                assert list(store.index_keys(name, value)) == [key_of(obj) for obj in naive.by_index(name, value)]
-    for obj in naive.list():
-        alike = [o for o in naive.list() if set(by_node(o)) & set(by_node(obj))]
-        assert list(store.index("node", obj)) == alike
-
-
-# --- informer queues -------------------------------------------------------------------------------------------------
-
-
-#: What a reflector does with a queue, and that its consumer takes something; numbers make objects of one name differ.
-FifoSteps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(["Added", "Updated", "Deleted", "tombstone"]), Keys),
-        st.tuples(st.just("replace"), st.lists(Keys, unique=True)),
-        st.tuples(st.sampled_from(["take", "take", "resync", "bookmark"])),
-    ),
-    min_size=8,
-    max_size=50,
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
-class Consumer:
-    """Takes from a queue and its naive twin, compares, and brings what it took into both their stores."""
-
-    def __init__(self) -> None:
-        self.store, self.naive_store = Indexer(), NaiveStore()
-        self.told: list[Notification] = []
-
-    def take(self, queue: Any, naive: Any) -> bool:
-        ours, theirs = queue.take(), naive.take()
-        if theirs is None:
-            assert ours is None
-            return False
-        assert list(ours.deltas) == list(theirs.deltas)
-        assert ours.initial == theirs.initial
-        told, error = apply(self.store, ours)
-        assert error is None
-        self.told.extend(told)
-        self._apply(theirs)
-        queue.finish(ours)
-        if hasattr(naive, "finish"):
-            naive.finish(theirs)
-        assert self.store.list() == self.naive_store.list()
-        return True
-
-    def _apply(self, batch: Batch) -> None:
-        objects = self.naive_store.objects
-        for kind, obj in batch.deltas:
-            if kind == "ReplacedAll":
-                self.naive_store.objects = objects = {key_of(one): one for one in obj.objects}
-            elif kind == "Deleted":
-                objects.pop(key_of(obj), None)
-            elif kind not in ("SyncAll", "Bookmark"):
-                objects[key_of(obj)] = obj
+@given(st.dictionaries(st.text(), json_values))
+def test_json_stays_as_it_is_and_is_a_copy(obj: dict[str, Any]) -> None:
+    found = as_object(obj)
+    assert found == obj
+    assert found is not obj
 
 
-def explains(told: Sequence[Notification], store: Indexer) -> None:
-    """Whoever only hears of changes knows what is in the store."""
-    heard: dict[str, Any] = {}
-    for kind, obj, old, _, _, sync in told:
-        key = key_of(obj)
-        if kind == "added":
-            assert key not in heard
-        elif kind == "updated":
-            assert heard[key] is old
-            assert sync is (old["metadata"]["resourceVersion"] == obj["metadata"]["resourceVersion"])
-        if kind == "deleted":
-            heard.pop(key, None)
-        else:
-            heard[key] = obj
-    assert heard == {key_of(obj): obj for obj in store.list()}
+# --- models as the official client had them before they were pydantic's
 
 
-def run(queue: Any, naive: Any, consumer: Consumer, steps: Sequence[Any]) -> None:
-    """Do the same to both queues, and compare after each step; at last drain them."""
-    server: dict[str, Any] = {}
-    for version, (verb, *rest) in enumerate(steps, 1):
-        if verb == "take":
-            consumer.take(queue, naive)
-        elif verb == "resync":
-            queue.resync()
-            naive.resync()
-        elif verb == "bookmark":
-            for one in (queue, naive):
-                if hasattr(one, "bookmark"):
-                    one.bookmark(str(version))
-        elif verb == "replace":
-            server = {f"default/{name}": pod(name, version) for name in rest[0]}
-            queue.replace(list(server.values()), str(version))
-            naive.replace(list(server.values()), *([str(version)] if isinstance(naive, NaiveRealFIFO) else []))
-        else:
-            _change(queue, naive, verb, pod(rest[0], version), server)
-        assert queue.has_synced() == naive.has_synced()
-    while consumer.take(queue, naive):
-        pass
-    assert queue.has_synced() == naive.has_synced()
-    assert {key_of(obj): obj for obj in consumer.store.list()} == server
-    explains(consumer.told, consumer.store)
+class V1Part:
+    openapi_types = {"host_ip": "str", "since": "datetime"}  # noqa: RUF012  as they are there
+    attribute_map = {"host_ip": "hostIP", "since": "since"}  # noqa: RUF012
+
+    def __init__(self, host_ip: str | None = None, since: datetime | None = None) -> None:
+        self.host_ip, self.since = host_ip, since
 
 
-def _change(queue: Any, naive: Any, verb: str, obj: Any, server: dict[str, Any]) -> None:
-    if verb in ("Added", "Updated"):
-        server[key_of(obj)] = obj
-    else:
-        server.pop(key_of(obj), None)
-    told = DeletedFinalStateUnknown(key_of(obj), obj) if verb == "tombstone" else obj
-    naive.change("Deleted" if verb == "tombstone" else verb, told)
-    {"Added": queue.add, "Updated": queue.update}.get(verb, queue.delete)(told)
+class V1Whole:
+    openapi_types = {  # noqa: RUF012
+        "parts": "list[V1Part]", "by_name": "dict(str, V1Part)", "size": "int", "anything": "object",
+        "labels": "dict(str, str)", "missing": "V1Gone",
+    }  # fmt: skip
+    attribute_map = {  # noqa: RUF012
+        "parts": "parts", "by_name": "byName", "size": "size", "anything": "anything", "labels": "labels",
+        "missing": "missing",
+    }  # fmt: skip
+
+    def __init__(self, **values: Any) -> None:
+        if values["size"] is None:
+            raise ValueError("Invalid value for `size`, must not be `None`")
+        self.__dict__.update(values)
 
 
-@pytest.mark.parametrize("emit_replaced", [True, False])
-@given(steps=FifoSteps)
-@LONG
-def test_delta_fifo(emit_replaced: bool, steps: Sequence[Any]) -> None:
-    consumer = Consumer()
-    queue = DeltaFIFO(known=consumer.store, emit_replaced=emit_replaced)
-    naive = NaiveDeltaFIFO(consumer.naive_store, replaced="Replaced" if emit_replaced else "Sync")
-    run(queue, naive, consumer, steps)
+def test_older_models() -> None:
+    obj = {"parts": [{"hostIP": "1.2.3.4", "since": "2026-01-02T03:04:05Z"}], "byName": {"a": {"hostIP": "::1"}},
+           "size": 3, "anything": {"snake_case": 1}, "labels": {"a": "b"}}  # fmt: skip
+    whole: Any = as_model(V1Whole, obj)
+    assert [whole.parts[0].host_ip, whole.parts[0].since, whole.by_name["a"].host_ip] == ["1.2.3.4", WHEN, "::1"]
+    assert as_object(whole) == obj
+    with pytest.raises(ValueError):
+        as_model(V1Whole, {})
+    with pytest.raises(TypeError, match="no model V1Gone beside V1Whole"):
+        as_model(V1Whole, {"size": 1, "missing": {}})
 
 
-@pytest.mark.parametrize("atomic", [True, False])
-@pytest.mark.parametrize("batch_size", [1, 3, 1000])
-@given(steps=FifoSteps)
-@LONG
-def test_real_fifo(atomic: bool, batch_size: int, steps: Sequence[Any]) -> None:
-    consumer = Consumer()
-    options = RealFIFOOptions(atomic, atomic, atomic, batch_size)
-    queue = RealFIFO(options, known=None if atomic else consumer.store)
-    naive = NaiveRealFIFO(consumer.naive_store, atomic=atomic, batch_size=batch_size)
-    run(queue, naive, consumer, steps)
+# --- with a client
+
+
+async def test_writing_and_reading_models() -> None:
+    reader = Client(FakeApi())
+    made = as_model(client.V1Deployment, await reader.create(deployment()))
+    made.spec.replicas = 3
+    await reader.update(made)
+    assert (await reader.get("apps/v1", "Deployment", "web", "default"))["spec"]["replicas"] == 3
+    await reader.patch(made, {"metadata": {"labels": {"a": "b"}}})
+    found = as_model(client.V1Deployment, await reader.get("apps/v1", "Deployment", "web", "default"))
+    assert [found.metadata.labels["a"], found.metadata.name] == ["b", "web"]
+    await reader.delete(found)
+    assert await reader.list("apps/v1", "Deployment") == []
