@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.core import codec, integers
+from fakekube.core.apply import scale as fields
 from fakekube.core.call import Call, Step
 from fakekube.core.crd.custom import nested
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -24,6 +25,9 @@ from fakekube.core.status import (
     unsupported_media_type,
 )
 from fakekube.core.store import Entry
+from fakekube.core.verbs import ownership
+from fakekube.core.verbs.apply import without_kind
+from fakekube.core.verbs.scale import as_scale
 from fakekube.core.verbs.update import store_changed
 
 Object = dict[str, Any]
@@ -85,10 +89,33 @@ def _write(call: Call, options: WriteOptions, edit: Callable[[Object], Any]) -> 
             raise invalid(call.resource.group, call.resource.kind, call.info.name, [error])
         _check_version(call, edited, existing)
         obj = with_value(call.shown(existing), path.lstrip(".").split("."), replicas)
+        obj = _owned(call, obj, scale, edited, options)
         done: Response | None = yield from store_changed(call, obj, existing, options)
         if done is not None:
             entry = getattr(done.body, "entry", existing)
             return Response(body=Document(_scale(call, entry)[0]))
+
+
+def _owned(call: Call, obj: Object, scale: Object, edited: Object, options: WriteOptions) -> Object:
+    """The object, whose replicas belong to who wrote the scale (`ScaleHandler`)."""
+    paths: fields.Paths = {
+        version.api_version: _field_path((call.server.custom(version).scale or {}).get("specReplicasPath"))
+        for version in call.server.catalog.resources()
+        if version.collection == call.resource.collection
+    }
+    entries = obj["metadata"].get("managedFields") or ()
+    before = fields.to_scale(entries, paths)
+    standing = {**scale, "metadata": {**scale["metadata"], "managedFields": before}}
+    sent = {**edited, "metadata": edited.get("metadata") or {}}
+    wanted = ownership.changed(as_scale(call), without_kind(sent), without_kind(standing), options)
+    of_scale = wanted["metadata"].get("managedFields") or ()
+    owners = fields.to_parent(entries, of_scale, paths, call.resource.api_version)
+    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": {**meta, "managedFields": owners} if owners else meta}
+
+
+def _field_path(path: str | None) -> tuple[str, ...] | None:
+    return tuple(f"f:{name}" for name in path.lstrip(".").split(".")) if path else None
 
 
 def _decoded(call: Call, value: Any) -> Object:
