@@ -31,6 +31,8 @@ class Builder:
     """Collects what a controller needs; `complete` makes it and adds it to the manager.
 
     Every method but `build` and `complete` returns the builder. Mistakes are raised by `build`, as ValueError.
+
+    Source: controller-runtime, builder.Builder.
     """
 
     def __init__(self, manager: "Manager | None") -> None:

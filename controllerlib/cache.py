@@ -21,7 +21,7 @@ _ALL = "__all_namespaces"
 
 
 class CacheNotStarted(RuntimeError):
-    """A cache was read before it ran."""
+    """A cache was read before it ran (controller-runtime: cache.ErrCacheNotStarted)."""
 
     def __init__(self) -> None:
         super().__init__("the cache is not started, can not read objects")
@@ -31,6 +31,8 @@ class Cache:
     """Gets and lists from stores that follow the server; what it gives are deep copies, and may be a moment old.
 
     Reading a kind for the first time begins to watch it, and waits until its first list is there.
+
+    Source: controller-runtime, cache.Cache.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,applica
 
 
 class Reader(Protocol):
-    """Something to read objects from: the server, or a cache. Raises ApiError."""
+    """Something to read objects from: the server, or a cache. Raises ApiError (controller-runtime: client.Reader)."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
         """The object; NotFound when it does not exist."""
@@ -52,6 +52,8 @@ class Client:
     """Talks to the server directly. Objects are dicts; everything raises ApiError, or OSError without a connection.
 
     What is written may also be a model of the official client; what comes back is always a dict.
+
+    Source: controller-runtime, client.Client.
     """
 
     def __init__(
@@ -332,7 +334,10 @@ def _delete_options(uid: str, version: str, propagation: str, grace_period: int 
 
 
 class ClientListWatch:
-    """Lists and watches one kind through a client, always with the same namespace and selectors."""
+    """Lists and watches one kind through a client, always with the same namespace and selectors.
+
+    Source: client-go, cache.NewListWatchFromClient.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """Monotonic seconds, wall time, and two ways to wait."""
+    """Monotonic seconds, wall time, and two ways to wait (k8s.io/utils/clock)."""
 
     def monotonic(self) -> float:
         """Seconds since some fixed moment; never goes back."""

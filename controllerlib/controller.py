@@ -38,6 +38,8 @@ class ControllerOptions:
     [True] retry bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup`
     [False] fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter` makes the queue's
     limiter [5 ms..1000 s per item; with the plain queue also 10 per second over all] · `skip_name_validation` [False]
+
+    Source: controller-runtime, controller.Options.
     """
 
     max_concurrent_reconciles: int | None = None
@@ -71,7 +73,10 @@ DEFAULTS = ControllerOptions(
 
 
 class Controller:
-    """Reconciles requests: each at most once at a time, `max_concurrent_reconciles` of them side by side."""
+    """Reconciles requests: each at most once at a time, `max_concurrent_reconciles` of them side by side.
+
+    Source: controller-runtime, controller.Controller.
+    """
 
     def __init__(
         self,

@@ -434,7 +434,7 @@ class Election(Protocol):
 
 
 class LeaderElection:
-    """A manager's election, by a Lease."""
+    """A manager's election, by a Lease (controller-runtime: pkg/leaderelection)."""
 
     def __init__(self, options: LeaderElectionOptions) -> None:
         """ValueError without a name, or for another kind of lock than leases."""

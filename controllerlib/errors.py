@@ -24,7 +24,10 @@ _REASONS = {
 
 
 class ApiError(Exception):
-    """The server's answer was a Status with an error; branch on `reason`, show `message`."""
+    """The server's answer was a Status with an error; branch on `reason`, show `message`.
+
+    Source: apimachinery, errors.StatusError.
+    """
 
     def __init__(self, code: int, reason: str, message: str, status: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)

@@ -11,7 +11,10 @@ Answer = Awaitable[None] | None
 
 
 class ResourceEventHandler(Protocol):
-    """Told each change in order; must not change the objects. Plain methods must not block, coroutine ones may wait."""
+    """Told each change in order; must not change the objects. Plain methods must not block, coroutine ones may wait.
+
+    Source: client-go, cache.ResourceEventHandler.
+    """
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> Answer:
         """An object appeared, or was there when the handler came."""
@@ -38,7 +41,10 @@ Handler = ResourceEventHandler | NotificationHandler
 
 
 class HandlerFuncs:
-    """A handler of up to three functions; the ones left out do nothing."""
+    """A handler of up to three functions; the ones left out do nothing.
+
+    Source: client-go, cache.ResourceEventHandlerDetailedFuncs.
+    """
 
     def __init__(
         self,
@@ -59,7 +65,10 @@ class HandlerFuncs:
 
 
 class FilteringHandler:
-    """Passes on what `wanted` lets through: an object that comes into it is added, one that leaves it deleted."""
+    """Passes on what `wanted` lets through: an object that comes into it is added, one that leaves it deleted.
+
+    Source: client-go, cache.FilteringResourceEventHandler.
+    """
 
     def __init__(self, wanted: Callable[[Any], bool], handler: ResourceEventHandler) -> None:
         self._wanted, self._handler = wanted, handler

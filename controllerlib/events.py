@@ -32,6 +32,8 @@ class EventRecorder(Protocol):
     `related` may be None. `event_type`: "Normal" or "Warning". `reason` (why) and `action` (what was done) are
     UpperCamelCase, for programs; `note` is for people, and `note % args` is recorded (TypeError when these do not fit).
     May be called in any thread.
+
+    Source: client-go, events.EventRecorder.
     """
 
     def eventf(
@@ -56,7 +58,7 @@ class EventRecorder(Protocol):
 
 
 class EventBroadcaster:
-    """Takes events from recorders to a sink, listeners and logs.
+    """Takes events from recorders to a sink, listeners and logs (client-go: events.EventBroadcaster).
 
     Of equal events (all but the note) the first is created, the second makes it a series; more are only counted here
     and written every 30 minutes, and when none came for 6 minutes. Eight are written at a time, each tried at most 12

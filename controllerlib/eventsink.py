@@ -28,7 +28,10 @@ class Again(Exception):
 
 
 class EventSink(Protocol):
-    """Stores events. Raises ApiError for what the server refuses, anything else for what may pass."""
+    """Stores events. Raises ApiError for what the server refuses, anything else for what may pass.
+
+    Source: client-go, record.EventSink, events.EventSink.
+    """
 
     async def create(self, event: Object) -> Object:
         """Create the event and return it as stored."""

@@ -76,7 +76,10 @@ async def wait_for_cache_sync(
 
 
 class SharedInformerFactory:
-    """Makes informers on demand and runs them; every informer has the namespace index."""
+    """Makes informers on demand and runs them; every informer has the namespace index.
+
+    Source: client-go, informers.SharedInformerFactory.
+    """
 
     def __init__(
         self,

@@ -23,7 +23,10 @@ MapFunc = Callable[[Mapping[str, Any]], Sequence[Hashable] | Awaitable[Sequence[
 
 
 class RequestQueue:
-    """A controller's queue as sources and handlers see it: every request comes with its cause."""
+    """A controller's queue as sources and handlers see it: every request comes with its cause.
+
+    Source: controller-runtime, priorityqueue as handlers see it.
+    """
 
     __slots__ = ("_controller", "_observe", "cause", "priority", "queue")
 
@@ -68,7 +71,10 @@ class RequestQueue:
 
 
 class EventHandler(Protocol):
-    """Turns events into requests; must not block, a coroutine function may wait."""
+    """Turns events into requests; must not block, a coroutine function may wait.
+
+    Source: controller-runtime, handler.EventHandler.
+    """
 
     def handle(self, event: Event, queue: RequestQueue) -> Answer:
         """Add the requests of an event to `queue`."""
@@ -93,7 +99,7 @@ def low_priority(event: Event, queue: RequestQueue) -> RequestQueue:
 
 
 class EnqueueRequestForObject:
-    """The object itself; of an update the new one."""
+    """The object itself; of an update the new one (controller-runtime: handler.EnqueueRequestForObject)."""
 
     def handle(self, event: Event, queue: RequestQueue) -> None:
         obj = (event.new or event.old) if isinstance(event, UpdateEvent) else event.obj
@@ -107,6 +113,8 @@ class EnqueueRequestForOwner:
     """The owners of the object that are of one kind: the controlling one, or all of them.
 
     The request's namespace is the object's, or none when the owner's kind is cluster-scoped.
+
+    Source: controller-runtime, handler.EnqueueRequestForOwner.
     """
 
     def __init__(
@@ -137,7 +145,10 @@ class EnqueueRequestForOwner:
 
 
 class EnqueueRequestsFromMapFunc:
-    """What a function makes of the object; of an update of the old one and then of the new one, each request once."""
+    """What a function makes of the object; of an update of the old one and then of the new one, each request once.
+
+    Source: controller-runtime, handler.EnqueueRequestsFromMapFunc.
+    """
 
     def __init__(self, func: MapFunc) -> None:
         self._func = func
@@ -162,7 +173,10 @@ async def _gather(answers: Sequence[Any], queue: RequestQueue) -> None:
 
 
 class HandlerFuncs:
-    """One function for each kind of event, called with the event and the queue; the ones left out do nothing."""
+    """One function for each kind of event, called with the event and the queue; the ones left out do nothing.
+
+    Source: controller-runtime, handler.Funcs.
+    """
 
     def __init__(
         self,

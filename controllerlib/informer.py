@@ -38,7 +38,7 @@ class InformerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What an InformerController needs.
+    """What an InformerController needs (client-go: cache.Config).
 
     `process` is given each batch and may be a coroutine function; what it raises is logged and the batch is gone.
     """
@@ -58,7 +58,7 @@ class Config:
 
 
 class InformerController:
-    """Runs a reflector into a queue and processes what comes out."""
+    """Runs a reflector into a queue and processes what comes out (client-go: cache.Controller)."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -171,7 +171,10 @@ class Listener:
 
 
 class Registration:
-    """A handler's place in an informer: what `remove_handler` takes, and whether the handler has synced."""
+    """A handler's place in an informer: what `remove_handler` takes, and whether the handler has synced.
+
+    Source: client-go, cache.ResourceEventHandlerRegistration.
+    """
 
     def __init__(self, listener: Listener, owner: Any) -> None:
         self.listener, self.owner = listener, owner

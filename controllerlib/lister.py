@@ -41,7 +41,10 @@ def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, fo
 
 
 class Lister:
-    """What an informer knows of one resource. Objects are the cached ones: do not change them."""
+    """What an informer knows of one resource. Objects are the cached ones: do not change them.
+
+    Source: client-go, cache.GenericLister.
+    """
 
     def __init__(self, store: Indexer, resource: str, namespace: str = "") -> None:
         """`resource`: as messages name it, "pods" or "jobs.batch"."""

@@ -14,7 +14,7 @@ PAGE_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or watch asks for; unset values are not sent."""
+    """What a list or watch asks for; unset values are not sent (apimachinery: metav1.ListOptions)."""
 
     resource_version: str = ""
     resource_version_match: str = ""
@@ -53,7 +53,10 @@ class WatchStream(Protocol):
 
 
 class ListerWatcher(Protocol):
-    """A kind of object that can be listed and watched. Both raise ApiError, or OSError without a connection."""
+    """A kind of object that can be listed and watched. Both raise ApiError, or OSError without a connection.
+
+    Source: client-go, cache.ListerWatcher.
+    """
 
     async def list(self, options: ListOptions) -> Object:
         """The List object: `metadata.resourceVersion`, `metadata.continue`, `items`."""
@@ -73,7 +76,7 @@ def supports_streaming(source: object) -> bool:
 
 
 class ListWatch:
-    """A ListerWatcher of two functions, which may be coroutine functions or plain ones."""
+    """A ListerWatcher of two functions, which may be coroutine functions or plain ones (client-go: cache.ListWatch)."""
 
     def __init__(
         self,

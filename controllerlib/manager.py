@@ -44,7 +44,7 @@ class GraceExpired(Exception):
 
 
 class LeaderElectionLost(Exception):
-    """Another one leads now: the process must end."""
+    """Another one leads now: the process must end (controller-runtime: "leader election lost")."""
 
     def __init__(self) -> None:
         super().__init__("leader election lost")

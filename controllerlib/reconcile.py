@@ -13,7 +13,10 @@ from controllerlib.tasks import Event
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The object to reconcile: its namespace ("" when it has none) and name, nothing else."""
+    """The object to reconcile: its namespace ("" when it has none) and name, nothing else.
+
+    Source: controller-runtime, reconcile.Request.
+    """
 
     namespace: str
     name: str
@@ -48,7 +51,10 @@ class Result:
 
 
 class TerminalError(Exception):
-    """A failure that retrying cannot help: counted as an error, never retried. The cause is its `__cause__`."""
+    """A failure that retrying cannot help: counted as an error, never retried. The cause is its `__cause__`.
+
+    Source: controller-runtime, reconcile.TerminalError.
+    """
 
     def __init__(self, cause: BaseException | str | None = None) -> None:
         super().__init__(f"terminal error: {cause}" if cause is not None else "nil terminal error")

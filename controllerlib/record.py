@@ -23,6 +23,8 @@ class EventRecorder(Protocol):
 
     `obj`: an object with apiVersion and kind, a model of the official client, or an ObjectReference. `event_type`:
     "Normal" or "Warning". `reason`: UpperCamelCase, for programs; `message`: for people. May be called in any thread.
+
+    Source: client-go, record.EventRecorder.
     """
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
@@ -41,7 +43,7 @@ class EventRecorder(Protocol):
 
 
 class EventBroadcaster:
-    """Takes events from recorders to sinks, listeners and logs.
+    """Takes events from recorders to sinks, listeners and logs (client-go: record.EventBroadcaster).
 
     `pause`: seconds between the (at most 12) tries of an event that could not be written, the first cut short at
     random. Each sink has a correlator of its own. What is queued at the shutdown is tried once.

@@ -95,7 +95,7 @@ class _Watch:
 
 
 class Reflector:
-    """Lists, watches and starts over, forever; `run` returns only by cancellation.
+    """Lists, watches and starts over, forever; `run` returns only by cancellation (client-go: cache.Reflector).
 
     A delay (0.8 s doubling to 30 s, each stretched by up to itself, starting over every 2 minutes) follows every
     attempt, also one that ended without an error.

@@ -33,6 +33,8 @@ class RunnableGroup:
     """Members added before the start are waited for by `start`; later ones are started at once.
 
     What a member raises goes to `on_error`; a member that returns is simply over. The owner must `stop` the group.
+
+    Source: controller-runtime, runnableGroup.
     """
 
     def __init__(self, name: str, on_error: Callable[[Exception], None]) -> None:

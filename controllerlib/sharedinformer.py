@@ -26,6 +26,8 @@ class SharedInformer:
 
     Handlers are independent: each has its own backlog and may have its own resync period. Unchanged objects (same
     resourceVersion, from a resync or a new list) are told only to handlers whose resync is due.
+
+    Source: client-go, cache.SharedIndexInformer.
     """
 
     def __init__(

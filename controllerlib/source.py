@@ -26,7 +26,7 @@ RETRY = 10.0
 
 
 class Source(Protocol):
-    """Adds requests to a controller's queue."""
+    """Adds requests to a controller's queue (controller-runtime: source.Source)."""
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
         """Begin, and return; what goes on runs in `tasks`."""
@@ -158,7 +158,7 @@ class Kind:
 
 
 class Informer:
-    """An informer that somebody else runs; nobody waits for it to sync."""
+    """An informer that somebody else runs; nobody waits for it to sync (controller-runtime: source.Informer)."""
 
     def __init__(self, informer: CacheInformer, handler: EventHandler, predicates: Sequence[Predicate] = ()) -> None:
         self._informer, self._handler, self._predicates = informer, handler, tuple(predicates)
@@ -175,7 +175,10 @@ class Informer:
 
 
 class Channel:
-    """Events from outside the API: `send` them, at any time; those sent before the start wait for it."""
+    """Events from outside the API: `send` them, at any time; those sent before the start wait for it.
+
+    Source: controller-runtime, source.Channel.
+    """
 
     def __init__(
         self,
@@ -232,7 +235,10 @@ class Channel:
 
 
 class Func:
-    """A function that is given the queue; it may be a coroutine function, which must return soon."""
+    """A function that is given the queue; it may be a coroutine function, which must return soon.
+
+    Source: controller-runtime, source.Func.
+    """
 
     def __init__(self, func: Callable[[RequestQueue], Awaitable[None] | None]) -> None:
         self._func = func

@@ -5,7 +5,10 @@ from typing import Any, Protocol
 
 
 class Transport(Protocol):
-    """Carries requests and answers; told nothing of kinds. Without a connection it raises an OSError."""
+    """Carries requests and answers; told nothing of kinds. Without a connection it raises an OSError.
+
+    Source: Go, http.RoundTripper.
+    """
 
     async def request(
         self,

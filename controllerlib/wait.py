@@ -21,7 +21,7 @@ DEFAULT_BACKOFF = Backoff(duration=0.01, factor=5.0, jitter=0.1, steps=4)
 
 
 class TimedOut(TimeoutError):
-    """The tries are used up, or the time is."""
+    """The tries are used up, or the time is (apimachinery: wait.ErrWaitTimeout)."""
 
     def __init__(self) -> None:
         super().__init__("timed out waiting for the condition")

@@ -31,6 +31,8 @@ class WorkQueue(Generic[T]):
     """A queue of keys for workers: a key is never handed out twice at a time, and asking twice is asking once.
 
     Adding never waits. Entries with a delay become ready at their own moment, with or without anybody waiting.
+
+    Source: client-go, workqueue.TypedRateLimitingInterface.
     """
 
     def __init__(

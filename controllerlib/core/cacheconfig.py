@@ -11,7 +11,7 @@ ALL_NAMESPACES = ""
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is cached; None: as the next wider setting says.
+    """What is cached; None: as the next wider setting says (controller-runtime: cache.Config).
 
     `share`: hand out cached objects themselves, not deep copies (UnsafeDisableDeepCopy). `bookmarks`: ask for them.
     """
@@ -30,7 +30,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ByObject:
-    """Settings of one kind; `namespaces` None: those of the cache."""
+    """Settings of one kind; `namespaces` None: those of the cache (controller-runtime: cache.ByObject)."""
 
     selection: Selection = field(default_factory=Selection)
     namespaces: Mapping[str, Selection] | None = None
@@ -39,7 +39,7 @@ class ByObject:
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """Settings of a cache. Times in seconds.
+    """Settings of a cache. Times in seconds (controller-runtime: cache.Options).
 
     `sync_period` (10 h) is stretched for each informer by a factor of 1 ± `sync_period_jitter`, drawn when the informer
     is made; it repeats what is known and never asks the server. `namespaces` empty: all. `fail_on_missing_informer`:

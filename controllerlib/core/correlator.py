@@ -66,7 +66,10 @@ class CorrelatorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """An event to be written: created, or (`patch`, for one that was written before) patched."""
+    """An event to be written: created, or (`patch`, for one that was written before) patched.
+
+    Source: client-go, record.EventCorrelateResult.
+    """
 
     event: Object
     patch: Object | None = None
@@ -89,7 +92,7 @@ class _Seen:
 
 
 class Correlator:
-    """What one sink has been told so far."""
+    """What one sink has been told so far (client-go: record.EventCorrelator)."""
 
     def __init__(self, options: CorrelatorOptions | None = None) -> None:
         self._options = options or CorrelatorOptions()

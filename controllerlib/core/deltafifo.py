@@ -19,7 +19,7 @@ def merge_deletions(deltas: list[Delta]) -> list[Delta]:
 
 
 class DeltaFIFO:
-    """Keys in the order of their first queued delta, each with all its deltas.
+    """Keys in the order of their first queued delta, each with all its deltas (client-go: cache.DeltaFIFO).
 
     `known` (usually the store) tells what a list lacks and what a resync repeats. `emit_replaced`: a list gives
     Replaced instead of Sync (informers do).

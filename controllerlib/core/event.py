@@ -9,7 +9,7 @@ from controllerlib.core.names import resource_version
 
 @dataclass(frozen=True, slots=True)
 class CreateEvent:
-    """An object appeared, or was there when watching began."""
+    """An object appeared, or was there when watching began (controller-runtime: event.CreateEvent)."""
 
     obj: Mapping[str, Any] | None
     is_in_initial_list: bool = False
@@ -17,7 +17,7 @@ class CreateEvent:
 
 @dataclass(frozen=True, slots=True)
 class UpdateEvent:
-    """An object changed, or is told once more unchanged."""
+    """An object changed, or is told once more unchanged (controller-runtime: event.UpdateEvent)."""
 
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
@@ -25,7 +25,10 @@ class UpdateEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEvent:
-    """An object went; `delete_state_unknown`: its end was missed, `obj` is the last state that was seen."""
+    """An object went; `delete_state_unknown`: its end was missed, `obj` is the last state that was seen.
+
+    Source: controller-runtime, event.DeleteEvent.
+    """
 
     obj: Mapping[str, Any] | None
     delete_state_unknown: bool = False
@@ -33,7 +36,7 @@ class DeleteEvent:
 
 @dataclass(frozen=True, slots=True)
 class GenericEvent:
-    """Something outside the API happened that concerns an object."""
+    """Something outside the API happened that concerns an object (controller-runtime: event.GenericEvent)."""
 
     obj: Mapping[str, Any] | None
 

@@ -9,7 +9,10 @@ from controllerlib.core.store import KeyFunc
 
 
 class FIFO:
-    """Keys in line and their newest objects; a deleted key keeps its place and is skipped. A failed item is gone."""
+    """Keys in line and their newest objects; a deleted key keeps its place and is skipped. A failed item is gone.
+
+    Source: client-go, cache.FIFO.
+    """
 
     def __init__(self, key_func: KeyFunc = deletion_handling_key) -> None:
         self._key_func = key_func

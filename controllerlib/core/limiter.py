@@ -14,7 +14,7 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[T_contra]):
-    """What a rate limiting queue asks."""
+    """What a rate limiting queue asks (client-go: workqueue.TypedRateLimiter)."""
 
     def when(self, item: T_contra, now: float) -> float:
         """Count a failure of `item` and return how long it should wait (seconds)."""
@@ -51,7 +51,10 @@ class ItemExponentialFailureRateLimiter(Generic[T]):
 
 @dataclass(slots=True)
 class ItemFastSlowRateLimiter(Generic[T]):
-    """`fast` seconds for the first `attempts` failures of an item, then `slow`."""
+    """`fast` seconds for the first `attempts` failures of an item, then `slow`.
+
+    Source: client-go, workqueue.ItemFastSlowRateLimiter.
+    """
 
     fast: float
     slow: float
@@ -86,7 +89,10 @@ class BucketRateLimiter(Generic[T]):
 
 
 class MaxOfRateLimiter(Generic[T]):
-    """Asks every limiter (so each counts, or spends a token) and takes the longest delay."""
+    """Asks every limiter (so each counts, or spends a token) and takes the longest delay.
+
+    Source: client-go, workqueue.MaxOfRateLimiter.
+    """
 
     def __init__(self, *limiters: RateLimiter[T]) -> None:
         self._limiters = limiters
@@ -104,7 +110,7 @@ class MaxOfRateLimiter(Generic[T]):
 
 @dataclass(slots=True)
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Another limiter, but never longer than `longest` seconds."""
+    """Another limiter, but never longer than `longest` seconds (client-go: workqueue.WithMaxWaitRateLimiter)."""
 
     limiter: RateLimiter[T]
     longest: float

@@ -25,7 +25,10 @@ def _number(obj: Any) -> int:
 
 
 class MutationCache:
-    """The newer of the store's object and of one's own last write. At most `size` writes, each for `ttl` seconds."""
+    """The newer of the store's object and of one's own last write. At most `size` writes, each for `ttl` seconds.
+
+    Source: client-go, cache.MutationCache.
+    """
 
     def __init__(self, store: Indexer, *, ttl: float = 300.0, size: int = 100, include_adds: bool = False) -> None:
         """`include_adds`: answer with own writes also while the store does not have the object."""

@@ -26,14 +26,17 @@ class KeyFailure(Exception):
 
 
 class ExplicitKey(str):
-    """A key given instead of an object: key functions pass it through."""
+    """A key given instead of an object: key functions pass it through (client-go: cache.ExplicitKey)."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedFinalStateUnknown:
-    """Stands for an object that vanished while nobody watched: its key and the last known state, if any."""
+    """Stands for an object that vanished while nobody watched: its key and the last known state, if any.
+
+    Source: client-go, cache.DeletedFinalStateUnknown.
+    """
 
     key: str
     obj: Any = None
@@ -41,7 +44,10 @@ class DeletedFinalStateUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """Namespace and name; its text is the key form, without a slash when there is no namespace."""
+    """Namespace and name; its text is the key form, without a slash when there is no namespace.
+
+    Source: client-go, cache.ObjectName.
+    """
 
     namespace: str
     name: str

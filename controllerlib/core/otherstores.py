@@ -60,7 +60,7 @@ class TTLStore:
 
 
 class UndeltaStore:
-    """Tells its whole content after every change."""
+    """Tells its whole content after every change (client-go: cache.UndeltaStore)."""
 
     def __init__(self, push: Callable[[Sequence[Any]], None], key_func: KeyFunc = deletion_handling_key) -> None:
         self._store, self._push = Indexer(key_func), push

@@ -9,7 +9,7 @@ from controllerlib.core.resource import split_api_version
 
 
 class AlreadyOwned(Exception):
-    """Another controller owns the object."""
+    """Another controller owns the object (controller-runtime: controllerutil.AlreadyOwnedError)."""
 
     def __init__(self, obj: ObjectName, owner: Mapping[str, Any]) -> None:
         whose = f"{owner.get('kind')} controller {owner.get('name')}"

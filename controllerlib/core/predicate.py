@@ -13,7 +13,10 @@ Predicate = Callable[[Event], bool]
 
 @dataclass(frozen=True, slots=True)
 class Funcs:
-    """One function for each kind of event; the ones left out let everything pass."""
+    """One function for each kind of event; the ones left out let everything pass.
+
+    Source: controller-runtime, predicate.Funcs.
+    """
 
     create: Callable[[CreateEvent], bool] | None = None
     update: Callable[[UpdateEvent], bool] | None = None

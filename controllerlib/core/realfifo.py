@@ -52,7 +52,10 @@ class RealFIFOOptions:
 
 
 class RealFIFO:
-    """An ordered list of deltas with one consumer: `take` a batch, process it, `finish` it."""
+    """An ordered list of deltas with one consumer: `take` a batch, process it, `finish` it.
+
+    Source: client-go, cache.RealFIFO.
+    """
 
     def __init__(
         self,

@@ -38,7 +38,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements must hold; without any, everything is selected. `nothing` selects nothing at all."""
+    """All requirements must hold; without any, everything is selected. `nothing` selects nothing at all.
+
+    Source: apimachinery, labels.Selector.
+    """
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False

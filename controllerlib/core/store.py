@@ -74,7 +74,10 @@ class TransactionError(Exception):
 
 
 class ThreadSafeStore:
-    """Objects by key, with indices by name and the resourceVersion up to which it is known."""
+    """Objects by key, with indices by name and the resourceVersion up to which it is known.
+
+    Source: client-go, cache.ThreadSafeStore.
+    """
 
     def __init__(self, indexers: Mapping[str, IndexFunc] | None = None) -> None:
         self._items: dict[str, Any] = {}
@@ -180,7 +183,7 @@ class ThreadSafeStore:
 
 
 class Indexer:
-    """A ThreadSafeStore that computes keys itself; a tombstone names its key.
+    """A ThreadSafeStore that computes keys itself; a tombstone names its key (client-go: cache.Indexer).
 
     A key that cannot be computed raises KeyFailure. `transform` applies to what is added, updated and replaced, after
     its key was computed.
