@@ -42,7 +42,7 @@ from fakekube.core.status import (
     unauthorized,
 )
 from fakekube.core.store import Change, Store
-from fakekube.core.strategy import DEFAULT, Strategy
+from fakekube.core.strategy import DEFAULT, Convert, Strategy
 from fakekube.core.table import printers
 from fakekube.core.table.columns import Printer
 from fakekube.core.table.custom import DEFAULT_COLUMNS
@@ -279,7 +279,7 @@ class ApiServer:
         found = self._views.get(key)
         if found is None:
             custom = self.custom(resource) if resource.custom else None
-            convert = None if custom is None or custom.reads_as_stored else custom.read
+            convert: Convert | None = None if custom is None or custom.reads_as_stored else custom.read
             if not resource.custom:
                 convert = self.strategy(resource).read
             found = self._views[key] = View(resource.api_version, resource.kind, convert)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.core.kinds import cluster, configuration, events, networking, pods, workloads
+from fakekube.core.kinds import cluster, configuration, events, networking, pods, storage, workloads
 from fakekube.core.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
@@ -13,5 +13,6 @@ STRATEGIES: Mapping[str, Strategy] = {
     **events.STRATEGIES,
     **networking.STRATEGIES,
     **pods.STRATEGIES,
+    **storage.STRATEGIES,
     **workloads.STRATEGIES,
 }

@@ -1,4 +1,4 @@
-"""Kinds of the cluster itself: namespaces, nodes, storage, access, API extensions."""
+"""Kinds of the cluster itself: namespaces, nodes, access, API extensions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from fakekube.core import names
 from fakekube.core.strategy import Strategy, metadata_field
+from fakekube.core.validation import namespaces, nodes, rbac
 
 Object = dict[str, Any]
 
@@ -41,38 +42,47 @@ def _phase(obj: Object) -> str:
     return phase
 
 
+#: The taint that every new node gets, until its kubelet says that it is ready (admission plugin
+#: TaintNodesByCondition).
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+def default_node(obj: Object) -> None:
+    """One range of pod addresses is also the first of many; what can be allocated is all there is."""
+    spec, status = obj.setdefault("spec", {}), obj.get("status") or {}
+    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
+    if one and (not many or many[0] != one):
+        spec["podCIDRs"] = [one]
+    elif many:
+        spec["podCIDR"] = many[0]
+    if status.get("capacity") and status.get("allocatable") is None:
+        status["allocatable"] = dict(status["capacity"])
+
+
+def prepare_node(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    taints = spec.get("taints") or []
+    if any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == NOT_READY["effect"] for taint in taints):
+        return obj
+    return {**obj, "spec": {**spec, "taints": [*taints, dict(NOT_READY)]}}
+
+
 def prepare_node_update(new: Object, old: Object) -> Object:
     return {**new, "status": old.get("status") or {}}
-
-
-def default_volume(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-    spec.setdefault("volumeMode", "Filesystem")
-    if spec.get("hostPath") is not None:
-        spec["hostPath"].setdefault("type", "")
-
-
-def default_storage_class(obj: Object) -> None:
-    obj.setdefault("reclaimPolicy", "Delete")
-    obj.setdefault("volumeBindingMode", "Immediate")
 
 
 def default_priority_class(obj: Object) -> None:
     obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
-
-
 def default_binding(obj: Object) -> None:
     """Groups of the role and of the subjects (`pkg/apis/rbac/v1/defaults.go`)."""
     obj.setdefault("roleRef", {})
     if not obj["roleRef"].get("apiGroup"):
-        obj["roleRef"]["apiGroup"] = RBAC_GROUP
+        obj["roleRef"]["apiGroup"] = rbac.GROUP
     for subject in obj.get("subjects") or ():
         if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
-            subject["apiGroup"] = RBAC_GROUP
+            subject["apiGroup"] = rbac.GROUP
 
 
 def default_webhooks(obj: Object) -> None:
@@ -96,8 +106,21 @@ def default_mutating_webhooks(obj: Object) -> None:
         webhook.setdefault("reinvocationPolicy", "Never")
 
 
-RBAC = Strategy(name_check=names.path_segment_problems, create_on_update=True)
-BINDING = Strategy(name_check=names.path_segment_problems, create_on_update=True, default=default_binding)
+RBAC = Strategy(
+    name_check=names.path_segment_problems,
+    create_on_update=True,
+    repeats_metadata=False,
+    validate=rbac.validate_role,
+    validate_update=rbac.validate_role_update,
+)
+BINDING = Strategy(
+    name_check=names.path_segment_problems,
+    create_on_update=True,
+    repeats_metadata=False,
+    default=default_binding,
+    validate=rbac.validate_binding,
+    validate_update=rbac.validate_binding_update,
+)
 
 STRATEGIES = {
     "namespaces": Strategy(
@@ -107,24 +130,24 @@ STRATEGIES = {
         prepare_create=prepare_namespace,
         prepare_update=prepare_namespace_update,
         prepare_status_update=prepare_namespace_status,
+        validate=namespaces.validate_namespace,
+        validate_status_update=namespaces.validate_namespace_status,
     ),
     "nodes": Strategy(
         status_on_create=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
         fields_message="label",
+        default=default_node,
+        prepare_create=prepare_node,
         prepare_update=prepare_node_update,
+        validate=nodes.validate_node,
+        validate_update=nodes.validate_node_update,
+        validate_status_update=nodes.validate_node_update,
     ),
     "roles.rbac.authorization.k8s.io": RBAC,
     "rolebindings.rbac.authorization.k8s.io": BINDING,
     "clusterroles.rbac.authorization.k8s.io": RBAC,
     "clusterrolebindings.rbac.authorization.k8s.io": BINDING,
-    "persistentvolumes": Strategy(default=default_volume, returns_deleted=True, default_status={"phase": "Pending"}),
-    "storageclasses.storage.k8s.io": Strategy(default=default_storage_class, returns_deleted=True),
-    "csidrivers.storage.k8s.io": Strategy(returns_deleted=True, unconditional_update=False, generation=("spec",)),
-    "csinodes.storage.k8s.io": Strategy(returns_deleted=True, unconditional_update=False),
-    "csistoragecapacities.storage.k8s.io": Strategy(returns_deleted=True),
-    "volumeattachments.storage.k8s.io": Strategy(returns_deleted=True, unconditional_update=False),
-    "volumeattributesclasses.storage.k8s.io": Strategy(returns_deleted=True),
     "deviceclasses.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
     "resourceclaims.resource.k8s.io": Strategy(returns_deleted=True),
     "resourceclaimtemplates.resource.k8s.io": Strategy(returns_deleted=True),

@@ -1,4 +1,4 @@
-"""Kinds that hold data or limits: ConfigMap, Secret, quotas, leases, events, service accounts."""
+"""Kinds that hold data or limits: ConfigMap, Secret, quotas, leases, service accounts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+from fakekube.core.status import FieldError
 from fakekube.core.strategy import Strategy
+from fakekube.core.validation import leases, quotas
 from fakekube.core.validation.configmaps import (
     validate_configmap,
     validate_configmap_update,
     validate_secret,
     validate_secret_update,
 )
+from fakekube.core.validation.metadata import check_again
 
 Object = dict[str, Any]
 
@@ -37,8 +40,35 @@ def _at(*path: str) -> Callable[[Object], str]:
     return read
 
 
-def default_claim(obj: Object) -> None:
-    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+def default_limit_range(obj: Object) -> None:
+    """Of containers: the default limit is the highest there is, the default request the limit or else the lowest
+    (`SetDefaults_LimitRangeItem`)."""
+    for limit in (obj.get("spec") or {}).get("limits") or ():
+        if limit.get("type") != "Container":
+            continue
+        limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
+        requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
+        for field, found in (("default", limits), ("defaultRequest", requests)):
+            if found:
+                limit[field] = found
+
+
+def prepare_lease(obj: Object) -> Object:
+    """Coordinated leader election is switched off: what belongs to it is not taken."""
+    spec = obj.get("spec") or {}
+    if not spec.keys() & {"strategy", "preferredHolder"}:
+        return obj
+    return {**obj, "spec": {key: value for key, value in spec.items() if key not in ("strategy", "preferredHolder")}}
+
+
+def prepare_lease_update(new: Object, old: Object) -> Object:
+    return prepare_lease(new)
+
+
+def validate_service_account_update(new: Object, old: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    check_again(new, errors)
+    return errors
 
 
 STRATEGIES = {
@@ -50,11 +80,32 @@ STRATEGIES = {
         validate=validate_secret,
         validate_update=validate_secret_update,
     ),
-    "serviceaccounts": Strategy(returns_deleted=True),
-    "resourcequotas": Strategy(returns_deleted=True),
-    "limitranges": Strategy(create_on_update=True),
-    "leases.coordination.k8s.io": Strategy(create_on_update=True, unconditional_update=False),
-    "persistentvolumeclaims": Strategy(
-        default=default_claim, returns_deleted=True, default_status={"phase": "Pending"}
+    "serviceaccounts": Strategy(returns_deleted=True, validate_update=validate_service_account_update),
+    "resourcequotas": Strategy(
+        returns_deleted=True,
+        validate=quotas.validate_quota,
+        validate_update=quotas.validate_quota_update,
+        validate_status_update=quotas.validate_quota_status,
+    ),
+    "limitranges": Strategy(
+        create_on_update=True,
+        default=default_limit_range,
+        repeats_metadata=False,
+        validate=quotas.validate_limit_range,
+        validate_update=quotas.validate_limit_range_update,
+    ),
+    "leases.coordination.k8s.io": Strategy(
+        create_on_update=True,
+        unconditional_update=False,
+        prepare_create=prepare_lease,
+        prepare_update=prepare_lease_update,
+        validate=leases.validate_lease,
+        validate_update=leases.validate_lease_update,
+    ),
+    "leasecandidates.coordination.k8s.io": Strategy(
+        create_on_update=True,
+        unconditional_update=False,
+        validate=leases.validate_candidate,
+        validate_update=leases.validate_candidate_update,
     ),
 }
