@@ -83,7 +83,7 @@ class Chance(Protocol):
 
 
 class SystemChance:
-    """The machine's own randomness."""
+    """The machine's own randomness: another number at each call."""
 
     def __init__(self) -> None:
         self._random = random.SystemRandom()

@@ -88,6 +88,7 @@ class LowPriorityWhenUnchanged:
         self._handler = handler
 
     def handle(self, event: Event, queue: RequestQueue) -> Answer:
+        """See EventHandler."""
         return self._handler.handle(event, low_priority(event, queue))
 
 
@@ -102,6 +103,7 @@ class EnqueueRequestForObject:
     """The object itself; of an update the new one (controller-runtime: handler.EnqueueRequestForObject)."""
 
     def handle(self, event: Event, queue: RequestQueue) -> None:
+        """See EventHandler."""
         obj = (event.new or event.old) if isinstance(event, UpdateEvent) else event.obj
         if obj is None:
             log.error("event without an object", extra={"event": type(event).__name__})
@@ -137,6 +139,7 @@ class EnqueueRequestForOwner:
             self._known = True
 
     def handle(self, event: Event, queue: RequestQueue) -> None:
+        """See EventHandler."""
         objs = (event.old, event.new) if isinstance(event, UpdateEvent) else (event.obj,)
         names = {name: None for obj in objs for name in self._owner.names_in(obj)}
         queue = low_priority(event, queue)
@@ -154,6 +157,7 @@ class EnqueueRequestsFromMapFunc:
         self._func = func
 
     def handle(self, event: Event, queue: RequestQueue) -> Answer:
+        """See EventHandler."""
         objs = (event.old, event.new) if isinstance(event, UpdateEvent) else (event.obj,)
         queue = low_priority(event, queue)
         answers = [self._func(obj) for obj in objs if obj is not None]
@@ -188,6 +192,7 @@ class HandlerFuncs:
         self._create, self._update, self._delete, self._generic = create, update, delete, generic
 
     def handle(self, event: Event, queue: RequestQueue) -> Answer:
+        """See EventHandler."""
         queue = low_priority(event, queue)
         if isinstance(event, CreateEvent):
             return self._create(event, queue) if self._create else None
