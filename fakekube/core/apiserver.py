@@ -223,7 +223,8 @@ class ApiServer:
         key = (resource.group, resource.version, resource.plural)
         found = self._strategies.get(key)
         if found is None:
-            found = STRATEGIES.get(resource.qualified, DEFAULT)
+            own = STRATEGIES.get(f"{resource.qualified}/{resource.version}")
+            found = own or STRATEGIES.get(resource.qualified, DEFAULT)
             if resource.custom:
                 definition = self.store.get(crd.COLLECTION, resource.collection)
                 custom = self.custom(resource)

@@ -71,10 +71,6 @@ def prepare_node_update(new: Object, old: Object) -> Object:
     return {**new, "status": old.get("status") or {}}
 
 
-def default_priority_class(obj: Object) -> None:
-    obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
 def default_binding(obj: Object) -> None:
     """Groups of the role and of the subjects (`pkg/apis/rbac/v1/defaults.go`)."""
     obj.setdefault("roleRef", {})
@@ -177,6 +173,4 @@ STRATEGIES = {
         fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName", "")},
         fields_message="label",
     ),
-    "runtimeclasses.node.k8s.io": Strategy(unconditional_update=False),
-    "priorityclasses.scheduling.k8s.io": Strategy(default=default_priority_class, constant_generation=True),
 }

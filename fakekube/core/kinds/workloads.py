@@ -7,9 +7,10 @@ import re
 from typing import Any
 
 from fakekube.core import names
-from fakekube.core.kinds.podspec import default_template
+from fakekube.core.kinds import autoscalers
+from fakekube.core.kinds.podspec import default_template, round_up
 from fakekube.core.strategy import Strategy
-from fakekube.core.validation import cronjobs, jobs, jobstatus, workloads
+from fakekube.core.validation import cronjobs, disruption, jobs, jobstatus, scheduling, workloads
 
 Object = dict[str, Any]
 
@@ -154,12 +155,12 @@ def prepare_job(obj: Object) -> Object:
     return {**obj, "metadata": labelled, "spec": spec}
 
 
-def default_autoscaler(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    spec.setdefault("minReplicas", 1)
-    if not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+def default_priority_class(obj: Object) -> None:
+    obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def default_runtime_class(obj: Object) -> None:
+    round_up((obj.get("overhead") or {}).get("podFixed") or {})
 
 
 def _counted(**more: Any) -> Strategy:
@@ -231,6 +232,21 @@ STRATEGIES = {
     ),
     "poddisruptionbudgets.policy": _counted(
         unconditional_update=False,
+        validate=disruption.validate,
+        validate_update=disruption.validate_update,
+        validate_status_update=disruption.validate_status_update,
     ),
-    "horizontalpodautoscalers.autoscaling": Strategy(default=default_autoscaler),
+    "priorityclasses.scheduling.k8s.io": Strategy(
+        default=default_priority_class,
+        constant_generation=True,
+        validate=scheduling.validate_priority_class,
+        validate_update=scheduling.validate_priority_class_update,
+    ),
+    "runtimeclasses.node.k8s.io": Strategy(
+        default=default_runtime_class,
+        unconditional_update=False,
+        validate=scheduling.validate_runtime_class,
+        validate_update=scheduling.validate_runtime_class_update,
+    ),
+    **autoscalers.STRATEGIES,
 }

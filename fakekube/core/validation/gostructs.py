@@ -76,7 +76,7 @@ def _struct(struct: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_struct(struct, item) for item in value]
     if struct == "LabelSelector":
-        return _selector(value)
+        return selector_fields(value)
     made: Object = {}
     for go_name, name, unset, inner in _fields(struct):
         found = value.get(name, unset)
@@ -84,7 +84,7 @@ def _struct(struct: str, value: Any) -> Any:
     return made
 
 
-def _selector(selector: Object) -> Object:
+def selector_fields(selector: Object) -> Object:
     """metav1's types do have JSON names."""
     made: Object = {}
     if selector.get("matchLabels"):
