@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FAKEKUBE = (sys.executable, "-m", "fakekube")
@@ -35,7 +35,7 @@ class Started:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()  # None: it says no more
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -43,9 +43,12 @@ class Started:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
 
     def line(self) -> str:
-        return self._lines.get(timeout=FUSE)
+        line = self._lines.get(timeout=FUSE)
+        assert line is not None, "it has ended"
+        return line
 
     def lines_to(self, last: str) -> Sequence[str]:
         found = [self.line()]
@@ -58,10 +61,7 @@ class Started:
         self.process.send_signal(number)
         status = self.process.wait(FUSE)
         self._reader.join()
-        said = []
-        while not self._lines.empty():
-            said.append(self._lines.get())
-        return status, said
+        return status, list(iter(self._lines.get, None))
 
 
 @contextmanager
@@ -75,12 +75,14 @@ def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
         text=True,
         env=environment(folder),
         cwd=folder,
+        start_new_session=True,
     ) as process:
         command = Started(process)
         try:
             yield command
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
             command._reader.join()
 

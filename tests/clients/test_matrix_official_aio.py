@@ -153,12 +153,11 @@ async def test_a_watch_from_a_version_that_is_gone(api_client, namespace, server
     version = (await core.list_namespaced_config_map(namespace)).metadata.resource_version
     await core.create_namespaced_config_map(namespace, config_map("a"))
     server.expire()
-    with pytest.raises(ApiException) as expired:
-        async with watch.Watch().stream(
-            core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
-        ) as events:
-            async for event in events:
-                raise AssertionError(event)
+    async with watch.Watch().stream(
+        core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
+    ) as events:
+        with pytest.raises(ApiException) as expired:
+            await anext(aiter(events))
     assert expired.value.status == 410
 
 

@@ -97,8 +97,8 @@ def test_a_watch_goes_on_where_it_was(api, namespace, api_version, kind, field, 
         seen.append((event["type"], event["raw_object"][field]))
         version = event["raw_object"]["metadata"]["resourceVersion"]
         break
-    for event in resource.watch(namespace=namespace, resource_version=version, timeout=1):
-        seen.append((event["type"], event["raw_object"][field]))
+    rest = resource.watch(namespace=namespace, resource_version=version, timeout=1)
+    seen += [(event["type"], event["raw_object"][field]) for event in rest]
     assert seen == [("ADDED", first), ("MODIFIED", second), ("DELETED", second)]
 
 

@@ -35,15 +35,15 @@ def configmap(name: str, **data: str) -> dict[str, Any]:
 async def test_events_come_as_they_happen():
     async with served() as api, watching(api) as following:
         seen = []
-        _, created, _ = await api.call("POST", CONFIGMAPS, configmap("a", größe="1"))
+        _, created, _ = await api.call("POST", CONFIGMAPS, configmap("a", size="größe 1"))
         seen.append(await following())
-        await api.call("PUT", f"{CONFIGMAPS}/a", configmap("a", größe="2"))
+        await api.call("PUT", f"{CONFIGMAPS}/a", configmap("a", size="größe 2"))
         seen.append(await following())
         await api.call("DELETE", f"{CONFIGMAPS}/a")
         seen.append(await following())
         assert [event["type"] for event in seen] == ["ADDED", "MODIFIED", "DELETED"]
         assert seen[0]["object"] == created
-        assert seen[1]["object"]["data"] == {"größe": "2"}
+        assert seen[1]["object"]["data"] == {"size": "größe 2"}
 
 
 @on_a_loop
