@@ -1,14 +1,15 @@
 """Leader election: of several candidates one runs, the others wait (client-go: tools/leaderelection)."""
 
+import asyncio
 import inspect
 import logging
-import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from controllerlib.client import Client
 from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
@@ -181,13 +182,15 @@ class LeaderElector:
         watch_dog: LeaderHealthz | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
+        chance_key: str = "",
         registry: Registry | None = None,
     ) -> None:
         """`lease_duration`: for how long others leave a lease alone that does not change, stored in whole seconds.
         `renew_deadline`: for how long renewing is tried before leadership counts as lost. `retry_period`: between
         renewals; candidates ask every 1 to 2.2 times of it.
 
-        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease.
+        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease. `chance_key`: what
+        its draws go by; "": the identity.
         """
         check_durations(lease_duration, renew_deadline, retry_period)
         if callbacks.started is None:
@@ -203,6 +206,7 @@ class LeaderElector:
         self._release, self._coordinated = release_on_cancel, coordinated
         self._clock: Clock = clock or SystemClock()
         self._chance: Chance = chance or SystemChance()
+        self._chance_key = chance_key or identity
         self._metrics = _Metrics(registry or Registry(), name)
         self._tries = 0
         self.state = LeaseState(identity, lease_duration)
@@ -260,7 +264,7 @@ class LeaderElector:
             if led:
                 break
             self._tries += 1
-            fraction = self._chance.fraction("leader-election", self.state.identity, self._tries)
+            fraction = self._chance.fraction("leader-election", self._chance_key, self._tries)
             await sleep(self._clock, jitter(self._retry, JITTER, fraction))
         self._lock.record_event(f"{self.state.identity} became leader")
         self._metrics.leading(True)
@@ -448,7 +452,8 @@ class LeaderElection:
     def prepare(self, manager: Any) -> None:
         """See Election."""
         options = self._options
-        identity = options.identity or _identity(manager.chance, options.name)
+        part = _random_part(manager.chance, options.name)
+        identity = options.identity or f"{socket.gethostname()}_{part}"
         self.elector = LeaderElector(
             options.lock or self._lease(manager, identity),
             identity,
@@ -461,6 +466,7 @@ class LeaderElection:
             watch_dog=options.watch_dog,
             clock=manager.clock,
             chance=manager.chance,
+            chance_key=options.identity or part,
             registry=manager.registry,
         )
 
@@ -489,9 +495,15 @@ class LeaderElection:
         )
 
 
-def _identity(chance: Chance, name: str) -> str:
-    part = int(chance.fraction("leader-election-identity", name, os.getpid()) * 2**48)
-    return f"{socket.gethostname()}_{part:012x}"
+#: How many candidates each loop has seen: of two in one process, with one seed, each is somebody else.
+_candidates: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+
+
+def _random_part(chance: Chance, name: str) -> str:
+    """What tells this candidate from all others; under a seed the same in each run, on each machine."""
+    loop = asyncio.get_running_loop()
+    ordinal = _candidates[loop] = _candidates.get(loop, 0) + 1
+    return f"{int(chance.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"
 
 
 def _own_namespace() -> str:

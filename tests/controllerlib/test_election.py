@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib.client import Client
-from controllerlib.clock import Chance, FixedChance, SystemClock, sleep
+from controllerlib.clock import Chance, FixedChance, SeededChance, SystemClock, sleep
 from controllerlib.core.lease import LeaseRecord, LeaseState, check_durations
 from controllerlib.election import (
     LeaderCallbacks,
@@ -719,3 +719,38 @@ async def test_a_managers_election_says_who_it_is_and_what_is_missing() -> None:
         "controllerlib/leader-election"
     }
     check()
+
+
+async def test_two_replicas_with_one_seed_are_two_candidates() -> None:
+    api = FakeApi()
+    replicas = [
+        Operator(api, chance=SeededChance(7), election=LeaderElection(LeaderElectionOptions("lock", "default")))
+        for _ in range(2)
+    ]
+    for replica in replicas:
+        await replica.run(1)
+    assert [replica.manager.elected.is_set() for replica in replicas] == [True, False]
+    await replicas[0].stop()
+    await advance(30)
+    assert replicas[1].manager.elected.is_set()
+
+
+def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> list[float]:
+        api = FakeApi()
+        held(api, "other", leaseDurationSeconds=3600)
+        election = LeaderElection(LeaderElectionOptions("lock", "default"))
+        operator = await Operator(api, chance=SeededChance(7), election=election).run(60)
+        await operator.stop()
+        return times(api, "get", "controllerlib/leader-election")
+
+    found = []
+    for host in ("here", "there"):
+        monkeypatch.setattr("socket.gethostname", lambda host=host: host)
+        loop = VirtualTimeLoop()
+        try:
+            found.append(loop.run_until_complete(main()))
+        finally:
+            loop.close()
+    assert found[0] == found[1]
+    assert len({round(b - a, 3) for a, b in pairwise(found[0])}) > 5
