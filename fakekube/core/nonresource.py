@@ -69,7 +69,7 @@ def _aggregated(request: Request, version: str, document: Document) -> Response:
     tag = f'"{document.hash}"'
     headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
     if request.headers.get("if-none-match") == tag:
-        return Response(304, headers=headers)
+        return Response(304, content_type="", headers=headers)
     media_type = f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
     return Response(body=Cached(document.json, raw=False), content_type=media_type, headers=headers)
 

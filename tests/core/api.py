@@ -54,10 +54,16 @@ class Stamp:
 class Api:
     """A fresh server, called as a client would call it."""
 
-    def __init__(self, *, authorization_mode: str = "AlwaysAllow", history_window: int = 20_000) -> None:
+    def __init__(
+        self,
+        *,
+        authorization_mode: str = "AlwaysAllow",
+        history_window: int = 20_000,
+        version: str = bootstrap.KUBERNETES_VERSION,
+    ) -> None:
         self.stamp = Stamp()
         self.core = bootstrap.api_server(
-            START, self.stamp, authorization_mode=authorization_mode, history_window=history_window
+            START, self.stamp, authorization_mode=authorization_mode, history_window=history_window, version=version
         )
         self.changes: list[Change] = []
         self.core.on_commit = self.changes.append

@@ -68,15 +68,15 @@ def as_listed(objects: Sequence[Object]) -> Sequence[Object]:
 class Printer:
     """How a kind is printed.
 
-    `conditions` marks rows that a client may leave out; `order` is that of a list's rows; `no_rows` is what an empty
-    list has for rows.
+    `conditions` marks rows that a client may leave out; `order` is that of a list's rows; `null_rows`: those of an
+    empty list are null.
     """
 
     columns: tuple[Column, ...]
     cells: Cells
     conditions: Callable[[Object], list[Object]] = no_conditions
     order: Callable[[Sequence[Object]], Sequence[Object]] = as_listed
-    no_rows: Sequence[Object] | None = ()
+    null_rows: bool = False
 
 
 def get(obj: Any, path: str, default: Any = None) -> Any:

@@ -59,7 +59,7 @@ class TableMaker:
             "apiVersion": f"meta.k8s.io/{self.version}",
             "metadata": {key: value for key, value in metadata.items() if value != ""},
             "columnDefinitions": self._headers(),
-            "rows": rows or self.printer.no_rows,
+            "rows": None if self.printer.null_rows and not rows else rows,
         }
 
     def _headers(self) -> list[Object]:

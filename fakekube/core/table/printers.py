@@ -19,7 +19,7 @@ def _created_at(obj: Object, ages: Ages) -> list[Any]:
 
 #: Kinds without a printer of their own (apiserver `registry/rest.NewDefaultTableConvertor`).
 DEFAULT = Printer(
-    columns(NAME, Column("Created At", "date", description="When the object was created.")), _created_at, no_rows=None
+    columns(NAME, Column("Created At", "date", description="When the object was created.")), _created_at, null_rows=True
 )
 
 #: Qualified resource -> its printer.
