@@ -81,7 +81,7 @@ def api_server(
     history_window: int = 20_000,
     version: str = KUBERNETES_VERSION,
 ) -> ApiServer:
-    """A fresh server of a Kubernetes version. With RBAC it has the bootstrap roles, otherwise just the namespaces.
+    """A fresh server of a Kubernetes version. With RBAC it has the bootstrap roles.
 
     Raises UnknownVersion.
     """
@@ -102,8 +102,7 @@ def api_server(
         found = kinds.get((recorded["apiVersion"], recorded["kind"]))
         if found is None:
             continue  # an older version has no such kind
-        wanted = found.group == rbac.GROUP and authorization_mode == "RBAC"
-        if found.kind == "Namespace" or wanted:
+        if found.group != rbac.GROUP or authorization_mode == "RBAC":
             restore(server, found, recorded, stamp, chance)
     return server
 

@@ -58,8 +58,6 @@ def default_pod_template(obj: Object) -> None:
 def prepare_pod(obj: Object) -> Object:
     """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
     spec = _tolerating(obj["spec"])
-    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-    spec.setdefault("priority", 0)
     _merge_label_keys(spec, obj["metadata"].get("labels") or {})
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):

@@ -42,7 +42,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
         named = name or generated(call, generate_name)
         complete = completed(call, obj, named, dry_run=options.dry_run)
         check_new(call, complete)
-        yield from admission.validate(call, complete, None)
+        yield from admission.validate(call, complete, None, dry_run=options.dry_run)
         path = path_of(call.namespace, named)
         existing = call.server.store.get(call.resource.collection, path)
         if existing is None:

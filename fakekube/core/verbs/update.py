@@ -109,7 +109,7 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
     obj = changed(call, obj, old, dry_run=options.dry_run)
     obj = yield from admission.mutate(call, obj, old)
     check_changed(call, obj, old)
-    yield from admission.validate(call, obj, old)
+    yield from admission.validate(call, obj, old, dry_run=options.dry_run)
     if call.stored() is not existing:
         return None
     obj = managedfields.keep_times(obj, old)

@@ -1,28 +1,16 @@
-"""What may stop a write, or change it, between its decoding and its storing (`plugin/pkg/admission`)."""
+"""What is to be written into must be there, and stay (NamespaceLifecycle, and its like for definitions)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
-from fakekube.core.call import Call, Need
+from fakekube.core.call import Call
 from fakekube.core.status import StatusError, forbidden, not_found
 
 Object = dict[str, Any]
 
 #: Namespaces that cannot be deleted (`NamespaceLifecycle`).
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
-
-
-def mutate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, Object]:
-    """The object as the mutating plugins leave it."""
-    yield from ()
-    return obj
-
-
-def validate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, None]:
-    """Raises what a validating plugin says against the write."""
-    yield from ()
 
 
 def definition_lifecycle_create(call: Call, name: str) -> None:
@@ -65,6 +53,4 @@ def _terminating(call: Call, name: str) -> StatusError:
 
 def namespace_lifecycle_delete(call: Call) -> None:
     if call.resource.collection == "namespaces" and call.info.name in IMMORTAL_NAMESPACES:
-        from fakekube.core.status import forbidden
-
         raise forbidden("namespaces", call.info.name, "this namespace may not be deleted")

@@ -1,0 +1,169 @@
+"""The LimitRanges of a namespace: defaults for containers, and bounds (LimitRanger)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from fakekube.core.call import Call
+from fakekube.core.status import forbidden
+from fakekube.core.validation.resources import number_of, spelled, total
+
+Object = dict[str, Any]
+Quantities = Mapping[str, str]
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+
+#: The containers of a pod -> how the annotation names one of them.
+CONTAINERS = {"containers": "container", "initContainers": "init container"}
+
+
+def _ranges(call: Call) -> Iterator[Object]:
+    """Each limit that holds in the namespace."""
+    for _, entry in call.server.store.collection("limitranges").scan(f"{call.namespace}/", "", None):
+        yield entry.object
+
+
+def _limits(call: Call, kind: str) -> Iterator[Object]:
+    for one in _ranges(call):
+        for limit in (one.get("spec") or {}).get("limits") or ():
+            if limit.get("type") == kind:
+                yield limit
+
+
+# --- defaults --------------------------------------------------------------------------------------------------------
+
+
+def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
+    """A new pod's containers get what they do not say; an annotation tells what."""
+    if old is not None:
+        return obj
+    for one in _ranges(call):
+        limits: dict[str, str] = {}
+        requests: dict[str, str] = {}
+        for limit in (one.get("spec") or {}).get("limits") or ():
+            if limit.get("type") == "Container":
+                limits |= limit.get("default") or {}
+                requests |= limit.get("defaultRequest") or {}
+        if limits or requests:
+            obj = _defaulted(obj, limits, requests)
+    return obj
+
+
+def _defaulted(pod: Object, limits: Quantities, requests: Quantities) -> Object:
+    spec = dict(pod["spec"])
+    notes: list[str] = []
+    for field, kind in CONTAINERS.items():
+        if spec.get(field):
+            spec[field] = [_filled(container, kind, limits, requests, notes) for container in spec[field]]
+    if not notes:
+        return pod
+    meta = dict(pod["metadata"])
+    meta["annotations"] = {**(meta.get("annotations") or {}), ANNOTATION: "LimitRanger plugin set: " + "; ".join(notes)}
+    return {**pod, "metadata": meta, "spec": spec}
+
+
+def _filled(container: Object, kind: str, limits: Quantities, requests: Quantities, notes: list[str]) -> Object:
+    resources = dict(container.get("resources") or {})
+    for field, word, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
+        have = resources.get(field) or {}
+        missing = {name: value for name, value in defaults.items() if name not in have}
+        if missing:
+            resources[field] = {**have, **missing}
+            notes.append(f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name') or ''}")
+    return {**container, "resources": resources}
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
+    """A new pod's containers, and they together, are within bounds. Raises 403."""
+    if old is not None:
+        return
+    spec = obj["spec"]
+    problems: list[str] = []
+    for limit in _limits(call, "Container"):
+        for field in CONTAINERS:
+            for container in spec.get(field) or ():
+                resources = container.get("resources") or {}
+                problems += _problems(limit, resources.get("requests") or {}, resources.get("limits") or {})
+    for limit in _limits(call, "Pod"):
+        problems += _problems(limit, _sums(spec, "requests", limit), _sums(spec, "limits", limit))
+    _refuse(call, obj, problems)
+
+
+def validate_claim(call: Call, obj: Object, old: Object | None) -> None:
+    """A claim asks for as much as it may. Raises 403."""
+    requests = ((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    problems: list[str] = []
+    for limit in _limits(call, "PersistentVolumeClaim"):
+        problems += [
+            p for name, least in (limit.get("min") or {}).items() if (p := _below(limit, name, least, requests, {}))
+        ]
+        for name, most in (limit.get("max") or {}).items():
+            about = f"maximum {name} usage per {limit['type']} is {most}"
+            if name not in requests:
+                problems.append(f"{about}.  No request is specified")
+            elif number_of(requests[name]) > number_of(most):
+                problems.append(f"{about}, but request is {requests[name]}")
+    _refuse(call, obj, problems)
+
+
+def _refuse(call: Call, obj: Object, problems: list[str]) -> None:
+    if problems:
+        why = problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]"
+        raise forbidden(call.resource.qualified, obj["metadata"].get("name") or "", why)
+
+
+def _sums(spec: Object, kind: str, limit: Object) -> Quantities:
+    """What all containers together ask for; each sum in the spelling of the bound."""
+    bounds = {**(limit.get("max") or {}), **(limit.get("min") or {})}
+    return {name: spelled(number, bounds.get(name, "1")) for name, number in total(spec, kind).items()}
+
+
+def _problems(limit: Object, requests: Quantities, limits: Quantities) -> list[str]:
+    found = [_below(limit, name, least, requests, limits) for name, least in (limit.get("min") or {}).items()]
+    found += [_above(limit, name, most, requests, limits) for name, most in (limit.get("max") or {}).items()]
+    ratios = limit.get("maxLimitRequestRatio") or {}
+    found += [_beyond_ratio(limit, name, ratio, requests, limits) for name, ratio in ratios.items()]
+    return [problem for problem in found if problem]
+
+
+def _below(limit: Object, name: str, least: str, requests: Quantities, limits: Quantities) -> str:
+    about = f"minimum {name} usage per {limit['type']} is {least}"
+    if name not in requests:
+        return f"{about}.  No request is specified"
+    if number_of(requests[name]) < number_of(least):
+        return f"{about}, but request is {requests[name]}"
+    if name in limits and number_of(limits[name]) < number_of(least):
+        return f"{about}, but limit is {limits[name]}"
+    return ""
+
+
+def _above(limit: Object, name: str, most: str, requests: Quantities, limits: Quantities) -> str:
+    about = f"maximum {name} usage per {limit['type']} is {most}"
+    if name not in limits:
+        return f"{about}.  No limit is specified"
+    if number_of(limits[name]) > number_of(most):
+        return f"{about}, but limit is {limits[name]}"
+    if name in requests and number_of(requests[name]) > number_of(most):
+        return f"{about}, but request is {requests[name]}"
+    return ""
+
+
+def _beyond_ratio(limit: Object, name: str, most: str, requests: Quantities, limits: Quantities) -> str:
+    about = f"{name} max limit to request ratio per {limit['type']} is {most}"
+    request = number_of(requests.get(name, "0"))
+    if not request:
+        return f"{about}, but no request is specified or request is 0"
+    used = number_of(limits.get(name, "0"))
+    if not used:
+        return f"{about}, but no limit is specified or limit is 0"
+    ratio = used / request
+    return f"{about}, but provided ratio is {_six(ratio)}" if ratio > number_of(most) else ""
+
+
+def _six(ratio: Decimal) -> str:
+    return f"{ratio:.6f}"
