@@ -92,15 +92,12 @@ class HttpTransport:
             last = attempt > self._retries
             try:
                 response = await self._send(method, path, query, headers, body)
-                async with response:
-                    raw = await response.read()
             except ConnectionResetError:
                 if method != "GET" or last:
                     raise
                 await sleep(self._clock, _PAUSE)
                 continue
-            except (aiohttp.ClientError, TimeoutError) as error:
-                raise _os_error(error) from error
+            raw = await _read(response)
             wait = _retry_after(response)
             if wait is None or last:
                 return response.status, dict(response.headers), _decode(raw, response.headers)
@@ -117,8 +114,7 @@ class HttpTransport:
             response = await self._send("GET", path, query, headers, None)
             if response.status == 200:
                 return 200, dict(response.headers), HttpStream(response)
-            async with response:
-                raw = await response.read()
+            raw = await _read(response)
             wait = _retry_after(response)
             if wait is None or attempt > self._retries:
                 return response.status, dict(response.headers), _decode(raw, response.headers)
@@ -201,6 +197,15 @@ class HttpStream:
     async def aclose(self) -> None:
         """End the watch."""
         self._response.close()
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """The body; OSError when it breaks off."""
+    try:
+        async with response:
+            return await response.read()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise _os_error(error) from error
 
 
 def _undecodable(error: Exception) -> dict[str, Any]:

@@ -608,6 +608,16 @@ async def test_coordinated_election_only_keeps_what_was_given() -> None:
     assert me.said()[-2:] == ["ends", "stopped"]
 
 
+def test_coordinated_election_does_not_renew_what_has_run_out() -> None:
+    state = LeaseState("me", 15)
+    assert state.coordinated(0.0, "now") is None, "nothing was read"
+    state.read(LeaseRecord("me", 10, "then", "then", 3), 100.0)
+    assert state.coordinated(110.0, "now") == LeaseRecord("me", 15, "then", "now", 3)
+    assert state.coordinated(110.1, "now") is None
+    state.read(LeaseRecord("me", 10, "then", "then", 3, preferred_holder="other"), 100.0)
+    assert state.coordinated(101.0, "now") is None
+
+
 async def test_an_ordinary_elector_drops_the_marks_of_coordinated_election() -> None:
     api = FakeApi()
     held(api, "me", preferredHolder="other", strategy="OldestEmulationVersion")

@@ -23,6 +23,7 @@ from controllerlib.core.lru import LRU
 from controllerlib.core.names import Object
 from controllerlib.errors import ApiError
 from controllerlib.eventsink import ClientSink, RequestConstructionError, UnexpectedObjectError
+from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
 from tests.controllerlib.objects import node, pod
 from tests.controllerlib.rig import BACKUP, Operator
@@ -572,6 +573,68 @@ async def test_a_finished_series_that_cannot_be_written_is_kept() -> None:
         await advance()
     await advance(2000)
     assert sink.log[2:] == [(720.0, "patch"), (1080.0, "patch")]
+
+
+async def test_a_series_that_cannot_be_refreshed_is_tried_the_next_time() -> None:
+    sink = Sink(None, None, OSError("down"), None)
+    recorder = started(sink).new_recorder("test")
+    await advance(1)
+    for _ in range(65):
+        tell(recorder)
+        await advance(60)
+    assert sink.log[2:] == [(1800.0, "patch"), (3600.0, "patch")]
+
+
+async def test_ev_14_the_same_of_series() -> None:
+    sink = Sink(OSError("down"))
+    broadcaster = started(sink)
+    recorder = broadcaster.new_recorder("test")
+    for number in range(10):
+        recorder.eventf(pod(f"p{number}"), None, "Normal", "R", "A", "m")
+    await advance(5)
+    assert len(sink.log) == 8, "as many as are written at a time"
+    await broadcaster.shutdown()
+    assert now() == 5.0
+    assert [event["regarding"]["name"] for event in sink.events[8:]] == ["p8", "p9"], "tried once, not again"
+    tell(recorder)
+    await advance(1000)
+    assert len(sink.log) == 10
+
+
+async def test_a_shutdown_that_is_cancelled_forgets_the_rest() -> None:
+    series, older = Sink(work=stuck), Sink(work=stuck)
+    broadcasters = [started(series), core(older)]
+    broadcasters[0].new_recorder("test").eventf(pod("a"), None, "Normal", "R", "A", "m")  # type: ignore[attr-defined]
+    broadcasters[1].new_recorder("test").event(pod("a"), "Normal", "R", "m")  # type: ignore[attr-defined]
+    await advance(1)
+    for broadcaster in broadcasters:
+        ending = asyncio.create_task(broadcaster.shutdown())
+        await advance(1)
+        ending.cancel()
+        await asyncio.wait([ending])
+    await advance(1)
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert not {name for name in names if name.startswith("event ")}
+
+
+def test_a_thread_that_outlives_the_loop_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    made: list[Any] = []
+
+    async def main() -> None:
+        broadcaster = core(Sink())
+        made.append(broadcaster.new_recorder("test"))
+        manager = Operator().manager
+        manager._events.begin()
+        made.append(manager.event_recorder_for("test"))
+        await broadcaster.shutdown()
+
+    loop = VirtualTimeLoop()
+    loop.run_until_complete(main())
+    loop.close()
+    for recorder in made:
+        recorder.event(pod("a"), "Normal", "R", "m")
+    assert len(caplog.records) == 2
+    assert all("unable to record event" in entry.message for entry in caplog.records)
 
 
 def test_what_happened_meanwhile_is_not_lost() -> None:

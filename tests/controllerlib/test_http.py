@@ -213,3 +213,36 @@ def test_an_address_is_needed() -> None:
     with pytest.raises(ValueError, match="a URL or credentials are needed"):
         HttpTransport()
     assert repr(HttpTransport("http://x/")) == "<HttpTransport http://x>"
+
+
+def test_a_body_that_breaks_off() -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        code = 500 if request.query.get("resourceVersion") else 200
+        response = web.StreamResponse(status=code, headers={"Content-Length": "100"})
+        await response.prepare(request)
+        await response.write(b'{"kind":')
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async def main() -> None:
+        async with Server(handle) as server, HttpTransport(server.url, clock=Instant()) as transport:
+            with pytest.raises(ConnectionResetError):
+                await transport.request("GET", "/x")
+            assert len(server.asked) == 1, "an answer had begun"
+            with pytest.raises(ConnectionResetError):
+                await transport.open_watch("/x", query=[("resourceVersion", "1")])
+            code, _, stream = await transport.open_watch("/x")
+            assert [code, [event async for event in stream]] == [200, []]
+            await stream.aclose()
+
+    real(main)
+
+
+def test_a_name_that_leads_nowhere() -> None:
+    async def main() -> None:
+        async with HttpTransport("http://nowhere.invalid") as transport:
+            with pytest.raises(OSError, match=r"nowhere\.invalid"):
+                await transport.request("GET", "/x")
+
+    real(main)

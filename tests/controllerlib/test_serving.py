@@ -16,7 +16,7 @@ import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
-from controllerlib import Manager
+from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
 from controllerlib.core.healthz import Reply, aggregated, single
 from controllerlib.http import HttpTransport
 from controllerlib.manager import Check
@@ -286,6 +286,44 @@ def test_what_ends_without_a_signal() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         real(lambda: until_signal(cancelled()))
+
+
+class Told(FakeApi):
+    """Sends the process a signal when it is asked for something, and knows whether it was closed."""
+
+    closed = False
+
+    async def aclose(self) -> None:
+        self.closed = True
+        await super().aclose()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_operator_runs_until_it_is_told_to_stop(is_async: bool) -> None:
+    api, managers = Told(), list[Manager]()
+
+    def build(manager: Manager) -> None:
+        managers.append(manager)
+        manager.controller("backup").for_(*BACKUP).complete(stopping)
+
+    async def build_later(manager: Manager) -> None:
+        await slow()
+        build(manager)
+
+    async def stopping(request: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    api.revision = 1
+    election = LeaderElection(LeaderElectionOptions("lock", "default", identity="me", release_on_cancel=True))
+
+    async def prepare() -> None:
+        api.put(*BACKUP, "nightly")
+
+    asyncio.run(prepare())
+    run(build_later if is_async else build, transport=api, metrics_bind_address="0", election=election)
+    assert api.closed
+    assert api.objects["/apis/coordination.k8s.io/v1/leases/default/lock"]["spec"]["holderIdentity"] == ""
+    assert managers[0].elected.is_set()
 
 
 STUBBORN = """
