@@ -67,7 +67,8 @@ class Client:
     ) -> None:
         """`reader`: where `get` and `list` read, usually a manager's cache; None: at the server."""
         self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
-        self._observed = overrides(observer, "before_call") or overrides(observer, "after_call")
+        self._observes_before = overrides(observer, "before_call")
+        self._observed = self._observes_before or overrides(observer, "after_call")
         self.mapper = mapper or RESTMapper(self.raw_get)
 
     def __repr__(self) -> str:
@@ -309,7 +310,8 @@ class Client:
         if not self._observed:
             return None
         call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
-        await self._observer.before_call(call)
+        if self._observes_before:
+            await self._observer.before_call(call)
         return call
 
     async def _after(self, call: Call | None, code: int, answer: Any) -> None:

@@ -1,7 +1,6 @@
 """The controller: sources fill its queue, workers reconcile (controller-runtime: pkg/internal/controller)."""
 
 import asyncio
-import hashlib
 import itertools
 import logging
 from collections.abc import Callable
@@ -341,7 +340,7 @@ class Controller:
         return Run(
             controller=self.name,
             request=handout.item,
-            id=_as_uuid(hashlib.md5(f"{drawn!r}/{self.name}/{number}".encode(), usedforsecurity=False).hexdigest()),
+            id=_as_uuid(f"{int(drawn * _DRAWS):013x}{number:019x}"),
             worker=worker,
             failures=self.queue.num_requeues(handout.item),
             priority=handout.priority,
@@ -350,6 +349,10 @@ class Controller:
             started=self._clock.monotonic(),
             stopping=self._stopping,
         )
+
+
+#: 13 hexadecimal digits, as much as a fraction holds.
+_DRAWS = 1 << 52
 
 
 def _as_uuid(digits: str) -> str:

@@ -52,7 +52,7 @@ class WorkQueue(Generic[T]):
         self._waiting = 0
         self._alarm = Alarm(self._clock, self._wake)
         self._idle: list[asyncio.Future[None]] = []
-        self._dropped_gate = gate.add_listener(self._wake) if gate is not None else None
+        self._dropped_gate = gate.add_listener(self._opened) if gate is not None else None
 
     def __repr__(self) -> str:
         state = self._state
@@ -197,6 +197,11 @@ class WorkQueue(Generic[T]):
             self._waiting -= 1
             if not self._waiting:
                 self._alarm.off()
+
+    def _opened(self) -> None:
+        """The gate is open: what became due before stands in line already, the alarm saw to that."""
+        if self._waiters and self._state.is_ready():
+            self._wake_one()
 
     def _wake(self) -> None:
         """If something is ready let the longest-waiting getter have it, and mind the next deadline."""

@@ -13,6 +13,7 @@ from fakekube.clock import Clock
 from fakekube.core import requestlog
 from fakekube.core.apiserver import ApiServer, refusal
 from fakekube.core.authentication import ANONYMOUS, User
+from fakekube.core.crd import COLLECTION as DEFINITIONS
 from fakekube.core.request import Request, RequestInfo, parse
 from fakekube.core.requestlog import RequestLog, RequestRecord
 from fakekube.core.response import Response
@@ -176,6 +177,8 @@ class ControlPlane:
         for listener in self._listeners:
             listener(change)
         waiting = self._waiting.pop(change.collection, None)
+        if change.collection == DEFINITIONS:
+            waiting = [*(waiting or ()), *self._waiting.pop(change.path, ())]
         if waiting:
             _wake(waiting)
         if self._idle:
@@ -186,41 +189,36 @@ class ControlPlane:
 
     async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
         """The events of a watch, in batches, until its time is up; a StatusError is the last thing that it says."""
-        self.watches[watch] = None
-        try:
-            async for batch in self._events(watch):
-                yield batch
-                del batch  # the first one may be long, and this lives as long as the watch
-        except StatusError as error:
-            yield [error]
-        finally:
-            self.watches.pop(watch, None)
-
-    async def _events(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent]]:
-        if watch.refused is not None:
-            raise watch.refused
         generation = self._generation
         start = asyncio.get_running_loop().time()
         deadline = start + watch.timeout
         bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
-        if watch.initial:
-            initial, watch.initial = watch.initial, []
-            yield initial
-            del initial
-        while generation == self._generation:
-            events = watch.read()
-            if events:
-                yield events
-                continue
-            now = asyncio.get_running_loop().time()
-            if now >= deadline:
-                return
-            if watch.bookmarks and now >= bookmark_at:
-                if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
-                    yield [watch.bookmark()]
-                bookmark_at = _next_bookmark(bookmark_at, now, deadline)
-                continue
-            await self._something(watch, deadline, bookmark_at)
+        self.watches[watch] = None
+        try:
+            if watch.refused is not None:
+                raise watch.refused
+            if watch.initial:
+                initial, watch.initial = watch.initial, []
+                yield initial
+                del initial  # it may be long, and this lives as long as the watch
+            while generation == self._generation:
+                events = watch.read()
+                if events:
+                    yield events
+                    continue
+                now = asyncio.get_running_loop().time()
+                if now >= deadline or watch.over():
+                    return
+                if watch.bookmarks and now >= bookmark_at:
+                    if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
+                        yield [watch.bookmark()]
+                    bookmark_at = _next_bookmark(bookmark_at, now, deadline)
+                    continue
+                await self._something(watch, deadline, bookmark_at)
+        except StatusError as error:
+            yield [error]
+        finally:
+            self.watches.pop(watch, None)
 
     async def _something(self, watch: Watch, deadline: float, bookmark_at: float) -> None:
         """Wait for a write to the watch's collection, for its next bookmark, or for its end.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 
 from fakekube.core.request import RequestInfo
 from fakekube.core.status import StatusError, conflict, forbidden, internal_error, too_many_requests
@@ -56,7 +57,7 @@ class FaultRule:
     draw: Callable[[str, int], float] | None = None
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
-    _patterns: tuple[tuple[str, str], ...] = field(init=False)
+    _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
     _tries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
@@ -73,12 +74,12 @@ class FaultRule:
         if self.error is None and not self.delay and not self.reset:
             raise ValueError("a fault needs an error, a delay or a reset")
         patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
-        self._patterns = tuple((name, pattern) for name, pattern in patterns if pattern != "*")
+        self._patterns = tuple((name, re.compile(translate(p)).match) for name, p in patterns if p != "*")
 
     def matches(self, info: RequestInfo, user_agent: str) -> bool:
         """This request is to be hit; counts it."""
-        for field_name, pattern in self._patterns:
-            if not fnmatchcase(getattr(info, field_name), pattern):
+        for field_name, fits in self._patterns:
+            if not fits(getattr(info, field_name)):
                 return False
         if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False

@@ -13,9 +13,15 @@ from fakekube import FakeKube
 from tests.harness.operators import build, config_map, every
 
 
+@pytest.fixture(autouse=True)
+def folder_for_files(tmp_path, monkeypatch):
+    """One of this test alone: others may run beside it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
 def state_of_the_process():
     gc.collect()
-    files = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("fakekube-")}
+    files = os.listdir(tempfile.gettempdir())
     hooked = (time.sleep, time.time, threading.Thread.join, sys.meta_path[:])
     return len(os.listdir("/proc/self/fd")), threading.active_count(), files, hooked
 
