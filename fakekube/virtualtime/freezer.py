@@ -22,6 +22,7 @@ REAL_TIME = (
     # the client builds classes around `datetime` when its modules are first used; frozen, those fail
     "kubernetes.client",
     "kubernetes.aio.client",
+    "kubernetes_asyncio.client",
     # real time-outs of real waiting: frozen, they would never end
     "asyncio.",
     "concurrent.futures.",
@@ -42,7 +43,11 @@ REAL_TIME = (
 REAL_TIME_EXACTLY = frozenset({"queue", "sched", "selectors", "socketserver", "subprocess", "threading"})
 
 #: Modules with a table of types that was filled at import: deserialising compares with `datetime.datetime`.
-_TYPE_TABLES = ("kubernetes.client.api_client", "kubernetes.aio.client.api_client")
+_TYPE_TABLES = (
+    "kubernetes.client.api_client",
+    "kubernetes.aio.client.api_client",
+    "kubernetes_asyncio.client.api_client",
+)
 
 
 class Freezer:

@@ -33,3 +33,11 @@ def namespace(server):
     name = f"test-{next(_NUMBERS)}"
     server.make_namespace(name)
     return name
+
+
+@pytest.fixture
+def namespaced(standalone):
+    """A namespace of the test's own on the standalone server."""
+    name = f"test-{next(_NUMBERS)}"
+    standalone.make_namespace(name)
+    return name

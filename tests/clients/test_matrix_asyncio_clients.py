@@ -1,36 +1,35 @@
-"""The official client's asyncio edition (`kubernetes.aio`)."""
+"""The asyncio editions of the official client: its own (`kubernetes.aio`), and the package `kubernetes_asyncio`."""
 
-from contextlib import asynccontextmanager
+import importlib
+from types import SimpleNamespace
 
 import pytest
-from kubernetes.aio import client, watch
-from kubernetes.aio.client import ApiException
-from kubernetes.aio.dynamic import DynamicClient
 
 GADGETS = ("example.com", "v1")
 
 
-@asynccontextmanager
-async def connected(server):
-    async with client.ApiClient(client.Configuration(host=server.url)) as made:
-        yield made
-
-
 def on(test):
-    """A test as a coroutine that gets an ApiClient; it runs on the cluster's loop, or on an ordinary one."""
+    """A test as a coroutine that gets a client; it runs on the cluster's loop, or on an ordinary one."""
 
-    def run(server, namespace):
+    @pytest.mark.parametrize("package", ["kubernetes.aio", "kubernetes_asyncio"])
+    def run(server, namespace, package):
+        client, watch, dynamic = (
+            importlib.import_module(f"{package}.{name}") for name in ("client", "watch", "dynamic")
+        )
+
         async def main():
-            async with connected(server) as api_client:
-                await test(api_client, namespace, server)
+            configuration = client.Configuration(host=server.url)
+            async with client.ApiClient(configuration) as api_client:
+                kit = SimpleNamespace(client=client, watch=watch, dynamic=dynamic, api=api_client, server=server)
+                await test(kit, namespace)
 
         server.run(main())
 
     return run
 
 
-def config_map(name, labels=None, **data):
-    return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels=labels), data=data or None)
+def config_map(kit, name, labels=None, **data):
+    return kit.client.V1ConfigMap(metadata=kit.client.V1ObjectMeta(name=name, labels=labels), data=data or None)
 
 
 def gadget(name, **spec):
@@ -38,35 +37,35 @@ def gadget(name, **spec):
 
 
 @on
-async def test_discovery(api_client, namespace, server):
-    assert (await client.VersionApi(api_client).get_code()).git_version.startswith("v1.36.2")
-    groups = await client.ApisApi(api_client).get_api_versions()
+async def test_discovery(kit, namespace):
+    assert (await kit.client.VersionApi(kit.api).get_code()).git_version.startswith("v1.36.2")
+    groups = await kit.client.ApisApi(kit.api).get_api_versions()
     assert "example.com" in [group.name for group in groups.groups]
-    resources = {found.name: found for found in (await client.CoreV1Api(api_client).get_api_resources()).resources}
+    resources = {found.name: found for found in (await kit.client.CoreV1Api(kit.api).get_api_resources()).resources}
     assert resources["configmaps"].kind == "ConfigMap"
 
 
 @on
-async def test_a_built_in_kind(api_client, namespace, server):
-    core = client.CoreV1Api(api_client)
-    created = await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+async def test_a_built_in_kind(kit, namespace):
+    core = kit.client.CoreV1Api(kit.api)
+    created = await core.create_namespaced_config_map(namespace, config_map(kit, "a", x="1"))
     assert created.data == {"x": "1"}
     found = await core.read_namespaced_config_map("a", namespace)
     assert found == created
     found.data["y"] = "2"
     assert (await core.replace_namespaced_config_map("a", namespace, found)).data == {"x": "1", "y": "2"}
-    with pytest.raises(ApiException) as stale:
+    with pytest.raises(kit.client.ApiException) as stale:
         await core.replace_namespaced_config_map("a", namespace, found)
     assert stale.value.status == 409
     await core.delete_namespaced_config_map("a", namespace)
-    with pytest.raises(ApiException) as gone:
+    with pytest.raises(kit.client.ApiException) as gone:
         await core.read_namespaced_config_map("a", namespace)
     assert gone.value.status == 404
 
 
 @on
-async def test_a_custom_kind(api_client, namespace, server):
-    custom, where = client.CustomObjectsApi(api_client), (*GADGETS, namespace, "gadgets")
+async def test_a_custom_kind(kit, namespace):
+    custom, where = kit.client.CustomObjectsApi(kit.api), (*GADGETS, namespace, "gadgets")
     created = await custom.create_namespaced_custom_object(*where, gadget("g", size=1))
     await custom.replace_namespaced_custom_object(*where, "g", {**created, "spec": {"size": 2}})
     await custom.patch_namespaced_custom_object_status(
@@ -79,9 +78,9 @@ async def test_a_custom_kind(api_client, namespace, server):
 
 
 @on
-async def test_patches(api_client, namespace, server):
-    core = client.CoreV1Api(api_client)
-    await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+async def test_patches(kit, namespace):
+    core = kit.client.CoreV1Api(kit.api)
+    await core.create_namespaced_config_map(namespace, config_map(kit, "a", x="1"))
     for kind, patch, data in (
         ("application/merge-patch+json", {"data": {"x": None, "y": "2"}}, {"y": "2"}),
         ("application/json-patch+json", [{"op": "add", "path": "/data/z", "value": "3"}], {"y": "2", "z": "3"}),
@@ -92,10 +91,10 @@ async def test_patches(api_client, namespace, server):
 
 
 @on
-async def test_selectors_and_pages(api_client, namespace, server):
-    core = client.CoreV1Api(api_client)
+async def test_selectors_and_pages(kit, namespace):
+    core = kit.client.CoreV1Api(kit.api)
     for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
-        await core.create_namespaced_config_map(namespace, config_map(name, {"app": app}))
+        await core.create_namespaced_config_map(namespace, config_map(kit, name, {"app": app}))
 
     async def names(**options):
         found = await core.list_namespaced_config_map(namespace, **options)
@@ -106,21 +105,21 @@ async def test_selectors_and_pages(api_client, namespace, server):
     page, token = await names(limit=2)
     assert (page, (await names(limit=2, _continue=token))[0]) == (["a", "b"], ["c"])
     await core.delete_namespaced_config_map("a", namespace)
-    server.expire()
-    with pytest.raises(ApiException) as expired:
+    kit.server.expire()
+    with pytest.raises(kit.client.ApiException) as expired:
         await names(limit=2, _continue=token)
     assert expired.value.status == 410
 
 
 @on
-async def test_a_watch_goes_on_where_it_was(api_client, namespace, server):
-    core = client.CoreV1Api(api_client)
+async def test_a_watch_goes_on_where_it_was(kit, namespace):
+    core = kit.client.CoreV1Api(kit.api)
     version = (await core.list_namespaced_config_map(namespace)).metadata.resource_version
-    await core.create_namespaced_config_map(namespace, config_map("a", x="1"))
+    await core.create_namespaced_config_map(namespace, config_map(kit, "a", x="1"))
     await core.delete_namespaced_config_map("a", namespace)
     seen = []
     for _ in range(2):
-        async with watch.Watch().stream(
+        async with kit.watch.Watch().stream(
             core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
         ) as events:
             async for event in events:
@@ -131,11 +130,11 @@ async def test_a_watch_goes_on_where_it_was(api_client, namespace, server):
 
 
 @on
-async def test_a_watch_hears_what_happens(api_client, namespace, server):
-    custom, where = client.CustomObjectsApi(api_client), (*GADGETS, namespace, "gadgets")
+async def test_a_watch_hears_what_happens(kit, namespace):
+    custom, where = kit.client.CustomObjectsApi(kit.api), (*GADGETS, namespace, "gadgets")
     version = (await custom.list_namespaced_custom_object(*where))["metadata"]["resourceVersion"]
     seen = []
-    async with watch.Watch().stream(
+    async with kit.watch.Watch().stream(
         custom.list_namespaced_custom_object, *where, resource_version=version, timeout_seconds=30
     ) as events:
         await custom.create_namespaced_custom_object(*where, gadget("g", size=1))
@@ -148,22 +147,22 @@ async def test_a_watch_hears_what_happens(api_client, namespace, server):
 
 
 @on
-async def test_a_watch_from_a_version_that_is_gone(api_client, namespace, server):
-    core = client.CoreV1Api(api_client)
+async def test_a_watch_from_a_version_that_is_gone(kit, namespace):
+    core = kit.client.CoreV1Api(kit.api)
     version = (await core.list_namespaced_config_map(namespace)).metadata.resource_version
-    await core.create_namespaced_config_map(namespace, config_map("a"))
-    server.expire()
-    async with watch.Watch().stream(
+    await core.create_namespaced_config_map(namespace, config_map(kit, "a"))
+    kit.server.expire()
+    async with kit.watch.Watch().stream(
         core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=5
     ) as events:
-        with pytest.raises(ApiException) as expired:
+        with pytest.raises(kit.client.ApiException) as expired:
             await anext(aiter(events))
     assert expired.value.status == 410
 
 
 @on
-async def test_the_dynamic_client(api_client, namespace, server):
-    dynamic = await DynamicClient(api_client)
+async def test_the_dynamic_client(kit, namespace):
+    dynamic = await kit.dynamic.DynamicClient(kit.api)
     for api_version, kind in (("v1", "ConfigMap"), ("example.com/v1", "Gadget")):
         resource = await dynamic.resources.get(api_version=api_version, kind=kind)
         body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "labels": {"app": "web"}}}
