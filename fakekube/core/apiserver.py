@@ -228,7 +228,8 @@ class ApiServer:
             if resource.custom:
                 definition = self.store.get(crd.COLLECTION, resource.collection)
                 custom = self.custom(resource)
-                found = crd.strategy_of(definition.object, resource.version, custom) if definition else DEFAULT
+                if definition is not None and custom is not None:
+                    found = crd.strategy_of(definition.object, resource.version, custom)
             elif resource.collection == crd.COLLECTION:
                 found = crd.definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
             self._strategies[key] = found
@@ -258,15 +259,16 @@ class ApiServer:
         openapi = crd.openapi_of(definition.object, resource.version) if definition else None
         return crd.apply_schema(openapi, self.schemas.type("meta.v1.ObjectMeta"))
 
-    def custom(self, resource: Resource) -> CustomVersion:
-        """The version of a definition that a custom resource is of, compiled."""
+    def custom(self, resource: Resource) -> CustomVersion | None:
+        """The version of a definition that a custom resource is of, compiled; None where it is gone."""
         found = self._customs.get(resource.collection)
         if found is None:
             definition = self.store.get(crd.COLLECTION, resource.collection)
             meta = self.schemas.type("meta.v1.ObjectMeta")
-            found = compile_versions(definition.object, meta) if definition else {}
-            self._customs[resource.collection] = found
-        return found[resource.version]
+            if definition is None:
+                return None
+            found = self._customs[resource.collection] = compile_versions(definition.object, meta)
+        return found.get(resource.version)
 
     def empty(self, resource: Resource) -> Object:
         """What even an object without anything shows, beside its metadata."""

@@ -38,7 +38,8 @@ def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
     schema = call.server.schema(call.resource)
     if schema is None:
         check_shape(call, obj)
-        return without_type(call.server.custom(call.resource).decode(obj, unknown))
+        custom = call.server.custom(call.resource)
+        return without_type(custom.decode(obj, unknown) if custom is not None else obj)
     draft = without_type(decode(schema, obj, unknown))
     call.strategy.default(draft)
     if call.server.schemas.version != RECORDED:

@@ -126,6 +126,11 @@ def partial_view(version: str) -> View:
     return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", _metadata_only)
 
 
+def never() -> bool:
+    """Most resources are served as long as the server is."""
+    return False
+
+
 class Watch:
     """One client's watch: `initial` is what it is told first, `read` what happened since it last asked.
 
@@ -150,6 +155,8 @@ class Watch:
         self.timeout = timeout
         self.bookmarks = bookmarks
         self.initial: list[WatchEvent] = []
+        self.over: Callable[[], bool] = never
+        """Whether what is watched is served no more: the stream ends."""
         self.refused: StatusError | None = None
         """Set: the stream opens, says this and ends."""
         self._empty = empty

@@ -6,15 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.core.crd import structural, values
+from fakekube.core.crd.cel.rules import Findings, Known, Rules
 from fakekube.core.crd.correlation import Correlation
 from fakekube.core.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.core.crd.listtypes import list_errors
 from fakekube.core.crd.structural import Structural
 from fakekube.core.crd.values import Values
 from fakekube.core.goprint import plain, type_of
+from fakekube.core.names import qualified_name_problems
 from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.schema.model import Schema
-from fakekube.core.status import FieldError, field_invalid
+from fakekube.core.status import FieldError, field_invalid, go_quote
 
 Object = dict[str, Any]
 
@@ -50,6 +52,8 @@ class CustomVersion:
         #: Whether stored objects may have been written under other schemas than this one.
         self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
+        self._rules = Rules.of(self.structural, root=True)
+        self._ratcheted: tuple[Object | None, list[str]] = (None, [])
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
@@ -114,7 +118,7 @@ class CustomVersion:
         errors += embedded_errors(whole, self.structural)
         if self.structural is not None:
             errors += list_errors(whole, self.structural)
-        return errors
+        return errors + self._rule_errors(errors, whole)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         """Of a changed object: what was wrong before and did not change is let be (ratcheting)."""
@@ -122,8 +126,9 @@ class CustomVersion:
         correlated = self._correlated(whole, before)
         errors = self._value_errors(whole, correlated)
         errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
-        errors += embedded_errors(whole, self.structural)
-        return errors + self._new_list_errors(whole, before)
+        errors += embedded_errors(whole, self.structural) + self._new_list_errors(whole, before)
+        errors += self._rule_errors(errors, whole, before, correlated)
+        return errors
 
     def validate_status_update(self, new: Object, old: Object) -> list[FieldError]:
         whole, before = self.whole(new), self.whole(old)
@@ -133,16 +138,18 @@ class CustomVersion:
         if status is not None and "status" in whole and not status.accepts(whole["status"]):
             known = correlated.key("status") if correlated is not None else None
             errors += values.field_errors(status.check(whole["status"], "", known).problems, "status")
-        errors += self._scale_status_errors(whole)
-        return errors + self._new_list_errors(whole, before)
+        errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
+        return errors + self._rule_errors(errors, whole, before, correlated)
 
     def warnings(self, obj: Object) -> list[str]:
         """Of a new object."""
-        return []
+        return _finalizer_warnings(obj, None)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        """Of a changed object."""
-        return []
+        """Of a changed object: what a rule says that said so before, and finalizers that are new."""
+        checked, ratcheted = self._ratcheted
+        same = checked is not None and checked.get("metadata") is new.get("metadata")
+        return (ratcheted if same else []) + _finalizer_warnings(new, old)
 
     def whole(self, obj: Object) -> Object:
         """With the apiVersion and kind that a stored object leaves out."""
@@ -155,6 +162,24 @@ class CustomVersion:
         if self.values is None or self.values.accepts(whole):
             return []
         return values.field_errors(self.values.check(whole, "", correlated).problems)
+
+    def _rule_errors(
+        self,
+        errors: list[FieldError],
+        whole: Object,
+        before: Object | None = None,
+        correlated: Correlation | None = None,
+    ) -> list[FieldError]:
+        """What the rules say; what they said before, too, is kept for the warnings of the same object."""
+        self._ratcheted = (None, [])
+        if self._rules is None:
+            return []
+        if any(error.reason in BLOCKING for error in errors):
+            return [UNCHECKED]
+        found = Findings()
+        self._rules.apply(whole, before, "", Known(correlated), found)
+        self._ratcheted = (whole, found.warnings)
+        return found.errors
 
     def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:
         if self.structural is None:
@@ -178,6 +203,25 @@ class CustomVersion:
             except WrongType as problem:
                 errors.append(field_invalid(selector, "", str(problem)))
         return errors
+
+
+#: Finalizers of Kubernetes itself, which need no domain.
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+def _finalizer_warnings(new: Object, old: Object | None) -> list[str]:
+    """New finalizers whose names may be somebody else's, too (`validateKubeFinalizerName`)."""
+    before = set(((old or {}).get("metadata") or {}).get("finalizers") or ())
+    path = "metadata.finalizers"
+    found: list[str] = []
+    for name in sorted(set(new["metadata"].get("finalizers") or ()) - before):
+        shown = go_quote(name)
+        found += [f"{path}: {shown}: {problem}" for problem in qualified_name_problems(name)]
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            path_part = "including a path (/) " if "." in name else ""
+            why = f"prefer a domain-qualified finalizer name {path_part}to avoid accidental conflicts"
+            found.append(f"{path}: {shown}: {why} with other finalizer writers")
+    return found
 
 
 def nested(obj: Object, path: str, kind: type) -> Any:

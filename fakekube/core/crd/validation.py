@@ -468,8 +468,8 @@ def _status_errors(crd: Object) -> list[FieldError]:
         if name not in names:
             why = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from "
-                "status.storedVersions"
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
             )
             errors.append(field_invalid(f"{here}[{i}]", name, why))
     return errors

@@ -99,9 +99,9 @@ def _write(call: Call, options: WriteOptions, edit: Callable[[Object], Any]) -> 
 def _owned(call: Call, obj: Object, scale: Object, edited: Object, options: WriteOptions) -> Object:
     """The object, whose replicas belong to who wrote the scale (`ScaleHandler`)."""
     paths: fields.Paths = {
-        version.api_version: _field_path((call.server.custom(version).scale or {}).get("specReplicasPath"))
+        version.api_version: _field_path((custom.scale or {}).get("specReplicasPath"))
         for version in call.server.catalog.resources()
-        if version.collection == call.resource.collection
+        if version.collection == call.resource.collection and (custom := call.server.custom(version)) is not None
     }
     entries = obj["metadata"].get("managedFields") or ()
     before = fields.to_scale(entries, paths)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fakekube.core.call import Call, Step
+from fakekube.core.discovery import Catalog
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
+from fakekube.core.resource import Resource
 from fakekube.core.response import Response
 from fakekube.core.selectors import FieldSelector, FieldTerm
 from fakekube.core.status import StatusError, bad_request, expired, too_large_resource_version
@@ -62,6 +66,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         bookmarks=options.bookmarks,
         empty=call.server.empty(call.resource),
     )
+    if call.resource.custom:
+        found.over = partial(_gone, call.server.catalog, call.resource)
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)
     elif revision and not initial and not store.readable(revision):
@@ -78,6 +84,10 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
             asked = options.send_initial_events is True or not revision
             found.initial.append(found.bookmark(initial_events_end=asked))
     return found
+
+
+def _gone(catalog: Catalog, resource: Resource) -> bool:
+    return catalog.find(resource.group, resource.version, resource.plural) is None
 
 
 def _wants_initial(options: ListOptions, revision: int) -> bool:

@@ -1,0 +1,1 @@
+"""The functions of CEL, by what they are about; `declarations` has them all."""
