@@ -1,6 +1,7 @@
 """A Transport over HTTP: the one module of this package that knows aiohttp (client-go: rest/request.go)."""
 
 import itertools
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,8 @@ from controllerlib.credentials import Credentials
 RETRIES = 10
 #: Seconds before a GET is repeated whose connection broke (client-go: an artificial Retry-After).
 _PAUSE = 1.0
+#: Seconds of silence on a watch, and between questions whether the other end is there.
+_KEEP_ALIVE = 30
 _JSON = "application/json"
 #: Called with code ("<error>" without an answer), method and host of every attempt.
 OnAnswer = Callable[[str, str, str], None]
@@ -113,6 +116,7 @@ class HttpTransport:
         for attempt in itertools.count(1):
             response = await self._send("GET", path, query, headers, None)
             if response.status == 200:
+                _keep_alive(response)
                 return 200, dict(response.headers), HttpStream(response)
             raw = await _read(response)
             wait = _retry_after(response)
@@ -197,6 +201,18 @@ class HttpStream:
     async def aclose(self) -> None:
         """End the watch."""
         self._response.close()
+
+
+def _keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Let the system notice that the other end is gone, where nothing is sent for minutes (Go's dialer: 30 s)."""
+    transport = response.connection.transport if response.connection else None
+    sock = transport.get_extra_info("socket") if transport else None
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # macOS has another name for the first
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), _KEEP_ALIVE)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from controllerlib import events, record
     from controllerlib.builder import Builder
     from controllerlib.election import Election
+    from controllerlib.prometheus import ExtraHandler
     from controllerlib.server import Endpoint, HttpServer
 
 log = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ class Manager:
         self._was_started = self._stopping = False
         #: set when the runnables that need leadership were started
         self.elected = Event()
+        self._extra: dict[str, ExtraHandler] = {}
         #: the small HTTP servers that this manager runs, by name: "metrics", "health probe"
         self.servers: dict[str, HttpServer] = {}
         self._serve_metrics(metrics_bind_address, metrics_tls)
@@ -176,6 +178,16 @@ class Manager:
     def add_readyz_check(self, name: str, check: Check) -> None:
         """`check` raises when the process is not ready; RuntimeError after the start."""
         self._add_check("readyz", name, check)
+
+    def add_metrics_server_extra_handler(self, path: str, handler: "ExtraHandler") -> None:
+        """Serve `path` beside /metrics, if that is served. ValueError for a path in use, RuntimeError once started."""
+        if self._was_started:
+            raise RuntimeError("unable to add new metrics handler because metrics endpoint has already been created")
+        if path == "/metrics":
+            raise ValueError("overriding builtin /metrics endpoint is not allowed")
+        if path in self._extra:
+            raise ValueError(f'can\'t register extra handler by duplicate path "{path}" on metrics http server')
+        self._extra[path] = handler
 
     def checks(self, kind: str) -> Mapping[str, Check]:
         """The checks of "healthz" or "readyz"."""
@@ -315,7 +327,7 @@ class Manager:
         if address not in ("", "0"):
             from controllerlib.prometheus import Metrics
 
-            self._serve("metrics", address, [Metrics(self.registry)], tls)
+            self._serve("metrics", address, [Metrics(self.registry, self._extra)], tls)
 
     def _serve_health(self, address: str, kinds: Mapping[str, str]) -> None:
         if address not in ("", "0"):

@@ -16,6 +16,8 @@ RECONCILE_BUCKETS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0),
     *(50.0, 60.0),
 )
+#: How many priorities of one queue are told apart, and what the others are called (controller-runtime's numbers).
+PRIORITIES, EXCEEDED = 25, "exceeded_cardinality_limit"
 #: client-go's buckets of work queues (seconds): 10 ns to 1000 s, each ten times the one before.
 QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 
@@ -221,7 +223,8 @@ class WorkQueueMetrics:
     def _move(self, priority: int, by: float) -> None:
         labels = self._depth_labels.get(priority)
         if labels is None:
-            shown = str(priority) if self._priorities else ""
+            shown = str(priority) if len(self._depth_labels) < PRIORITIES else EXCEEDED
+            shown = shown if self._priorities else ""
             labels = self._depth_labels[priority] = (*self._labels, shown)
         values = self._depth.values
         values[labels] = values.get(labels, 0.0) + by

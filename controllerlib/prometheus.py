@@ -1,7 +1,8 @@
 """Metrics as Prometheus scrapes them, through `prometheus_client` (controller-runtime: pkg/metrics)."""
 
+import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import accumulate
 
 from prometheus_client import REGISTRY
@@ -11,6 +12,8 @@ from prometheus_client.registry import Collector
 
 from controllerlib.core.healthz import Reply
 from controllerlib.metrics import Family, Histogram, Registry, number_text
+
+PATH = "/metrics"
 
 
 class RegistryCollector(Collector):
@@ -38,15 +41,22 @@ class _Everything(Collector):
         yield from (metric for metric in REGISTRY.collect() if metric.name not in own)
 
 
-class Metrics:
-    """The endpoint /metrics: a manager's families, and those of `prometheus_client.REGISTRY`."""
+#: Serves one path beside the metrics.
+ExtraHandler = Callable[[], Awaitable[Reply] | Reply]
 
-    def __init__(self, registry: Registry) -> None:
-        self._everything = _Everything(registry)
+
+class Metrics:
+    """The endpoint /metrics: a manager's families, and those of `prometheus_client.REGISTRY`; and extra paths."""
+
+    def __init__(self, registry: Registry, extra: Mapping[str, ExtraHandler] | None = None) -> None:
+        self._everything, self._extra = _Everything(registry), {} if extra is None else extra
 
     async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
         """In the text format, or as OpenMetrics where that is asked for."""
-        if path != "/metrics":
+        if path in self._extra:
+            answer = self._extra[path]()
+            return await answer if inspect.isawaitable(answer) else answer
+        if path != PATH:
             return None
         encode, content_type = choose_encoder(headers.get("Accept", ""))
         return Reply(200, encode(self._everything), content_type)

@@ -1,5 +1,7 @@
 """The transport over HTTP, against a small server of the test's own."""
 
+import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -244,5 +246,24 @@ def test_a_name_that_leads_nowhere() -> None:
         async with HttpTransport("http://nowhere.invalid") as transport:
             with pytest.raises(OSError, match=r"nowhere\.invalid"):
                 await transport.request("GET", "/x")
+
+    real(main)
+
+
+def test_a_watch_notices_that_the_other_end_is_gone() -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{}}\n')
+        await asyncio.get_running_loop().create_future()
+        return response
+
+    async def main() -> None:
+        async with Server(handle) as server, HttpTransport(server.url) as transport:
+            _, _, stream = await transport.open_watch("/x")
+            sock = stream._response.connection.transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+            await stream.aclose()
 
     real(main)

@@ -20,7 +20,7 @@ from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
 from controllerlib.core.healthz import Reply, aggregated, single
 from controllerlib.http import HttpTransport
 from controllerlib.manager import Check
-from controllerlib.metrics import Registry, count_requests
+from controllerlib.metrics import Registry, WorkQueueMetrics, count_requests
 from controllerlib.prometheus import Metrics, RegistryCollector
 from controllerlib.server import Health, HttpServer, parse_address, ping
 from controllerlib.signals import until_signal
@@ -192,6 +192,18 @@ async def test_metrics_of_ones_own_are_served_too() -> None:
         prometheus_client.REGISTRY.unregister(own)
 
 
+def test_no_more_than_25_priorities_are_told_apart() -> None:
+    registry = Registry()
+    metrics = WorkQueueMetrics(registry, "q", priorities=True)
+    for _ in range(2):
+        for priority in range(40):
+            metrics.added("x", priority, 0.0)
+    metrics.got("x", 30, 0.0, 0.0)
+    depth = registry.families["workqueue_depth"].values
+    assert len(depth) == 26
+    assert [depth["q", "q", "24"], depth["q", "q", "exceeded_cardinality_limit"]] == [2, 29]
+
+
 def test_a_manager_serves_what_it_is_told_to() -> None:
     async def main() -> None:
         manager = Manager(FakeApi(), metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0",
@@ -214,6 +226,26 @@ def test_a_manager_serves_what_it_is_told_to() -> None:
         await asyncio.wait([task])
         with pytest.raises(aiohttp.ClientConnectionError):
             await get(f"{health}/healthz")
+
+    real(main)
+
+
+def test_more_may_be_served_beside_the_metrics() -> None:
+    async def main() -> None:
+        manager = Manager(FakeApi(), metrics_bind_address="127.0.0.1:0")
+        manager.add_metrics_server_extra_handler("/debug/queues", lambda: Reply(200, b"empty", "text/html"))
+        for path, problem in (("/metrics", "overriding builtin /metrics endpoint is not allowed"),
+                              ("/debug/queues", "duplicate path")):  # fmt: skip
+            with pytest.raises(ValueError, match=problem):
+                manager.add_metrics_server_extra_handler(path, lambda: Reply(200, b""))
+        task = asyncio.create_task(manager.start())
+        await asyncio.wait_for(manager.wait_started(), 10)
+        status, body, headers = await get(f"{manager.servers['metrics'].url}/debug/queues")
+        assert [status, body, headers["Content-Type"]] == [200, "empty", "text/html"]
+        with pytest.raises(RuntimeError, match="has already been created"):
+            manager.add_metrics_server_extra_handler("/late", lambda: Reply(200, b""))
+        task.cancel()
+        await asyncio.wait([task])
 
     real(main)
 
