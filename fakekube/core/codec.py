@@ -66,6 +66,11 @@ def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = Tru
         value, duplicates = parse(body, kind_of_body, strict=strict)
         header_problem = _header_problem(value)
     except SyntaxProblem as problem:
+        if kind_of_body == YAML:
+            text = str(problem).removeprefix("error converting YAML to JSON: ")
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {kind}): {text} ({summary(body)})"
+            ) from None
         value, duplicates, header_problem = None, [], str(problem)
     if header_problem:
         raise bad_request(
@@ -258,9 +263,12 @@ def _repeated(node: yaml.Node | None) -> Iterator[str]:
 
 
 def _yaml_message(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
+    """As Go's library tells it: a parser's line is counted from zero, a scanner's from one."""
     problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}: {problem}" if mark else str(problem)
+    marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
+    at, began = (mark.line if mark is not None else 0 for mark in marks)
+    line = at + 1 if at and isinstance(error, yaml.scanner.ScannerError) else at or began
+    return f"line {line}: {problem}" if line else str(problem)
 
 
 def _jsonable(value: Any) -> Any:

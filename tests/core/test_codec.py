@@ -186,7 +186,7 @@ def test_yaml_that_is_refused(text):
     body = text if isinstance(text, bytes) else text.encode()
     code, message = refusal(body, YAML)
     assert code == 400
-    assert "error converting YAML to JSON: " in message or "exceeded max depth" in message
+    assert "(must be of type Pod): yaml: " in message or "exceeded max depth" in message
 
 
 def test_aliases_do_not_explode():

@@ -204,7 +204,8 @@ def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
         raise wrong(value, struct, shown, schema)
     position = illegal_base64(value)
     if position is not None:
-        raise WrongType(f"illegal base64 data at input byte {position}")
+        text = f"illegal base64 data at input byte {position}"
+        raise WrongType(text, f"error decoding from json: {text}")
     return value.replace("\n", "").replace("\r", "")
 
 
@@ -219,7 +220,7 @@ def illegal_base64(text: str) -> int | None:
         if char == "=" and n % 4 >= 2 and body[n:] in ("=", "==") and (n + len(body[n:])) % 4 == 0:
             return None
         return i
-    return len(text) if len(body) % 4 else None
+    return len(text) - len(body) % 4 if len(body) % 4 else None
 
 
 def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:

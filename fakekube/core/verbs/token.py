@@ -42,11 +42,12 @@ def create_token(call: Call) -> Step:
         call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
         id=call.stamp.uid(f"tokens/{call.path}"),
     )  # fmt: skip
+    uid = account.object["metadata"]["uid"]
     ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {**meta, "name": name, "namespace": namespace, "creationTimestamp": call.stamp.now},
+        "metadata": {**meta, "name": name, "namespace": namespace, "uid": uid, "creationTimestamp": call.stamp.now},
         "spec": {
             "audiences": audiences,
             "expirationSeconds": seconds,
