@@ -5,14 +5,13 @@ import kopf
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_):
-    settings.posting.enabled = True
+    settings.watching.server_timeout = 1  # so that it often watches on from where it was
     settings.persistence.finalizer = "example.com/kopf"
 
 
 @kopf.on.create("example.com", "v1", "gadgets")
 def created(spec, patch, **_):
     patch.metadata.annotations["example.com/created"] = str(spec.get("size"))
-    return None
 
 
 @kopf.on.update("example.com", "v1", "gadgets", field="spec")
@@ -36,4 +35,3 @@ def ticked(patch, annotations, **_):
 @kopf.daemon("example.com", "v1", "gadgets", cancellation_timeout=5)
 async def watched(stopped, patch, **_):
     patch.metadata.annotations["example.com/daemon"] = "ran"
-    return
