@@ -440,7 +440,7 @@ def status_validator(kind: str) -> Callable[[Object, Object], Errors]:
         total = status.get("replicas") or 0
         for field in at_most_all:
             if (status.get(field) or 0) > total:
-                errors.append(field_invalid(f"status.{field}", status[field], MORE_THAN_ALL))
+                errors.append(field_invalid(f"status.{field}", status.get(field) or 0, MORE_THAN_ALL))
         available = status.get("availableReplicas") or 0
         if more_than_ready and available > (status.get("readyReplicas") or 0):
             errors.append(field_invalid("status.availableReplicas", available, more_than_ready))
