@@ -24,7 +24,7 @@ from fakekube.core.kubelet import Kubelet
 from fakekube.core.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
-from fakekube.core.response import Document, Response, StoredList, Text
+from fakekube.core.response import Document, Response, Text
 from fakekube.core.reviews import REVIEWS
 from fakekube.core.schema.builtin import BuiltinSchemas
 from fakekube.core.schema.decode import zero
@@ -341,7 +341,7 @@ def _component_statuses(call: Call) -> Step:
 
         raise not_found("componentstatuses", call.info.name)
     call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
-    return Response(body=StoredList(call.view, "ComponentStatusList", {}, (), named=False))
+    return Response(body=call.listed({}, ()))
 
 
 def refusal(error: StatusError, request: Request) -> Response:

@@ -164,9 +164,14 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
         details["group"] = group
     if kind:
         details["kind"] = kind
-    details["causes"] = [{"reason": e.reason, "message": e.message, "field": e.field} for e in errors]
+    details["causes"] = [_cause(error) for error in errors]
     qualified = f"{kind}.{group}" if group else kind
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
+
+
+def _cause(error: FieldError) -> Object:
+    cause = {"reason": error.reason, "message": error.message}
+    return {**cause, "field": error.field} if error.field else cause
 
 
 def _of(qualified: str, name: str) -> Object:

@@ -12,6 +12,7 @@ from typing import Any
 
 from fakekube.core import names
 from fakekube.core.allocation import Allocator
+from fakekube.core.authentication import User
 from fakekube.core.resource import Resource
 from fakekube.core.status import FieldError, StatusError, bad_request
 
@@ -95,6 +96,8 @@ class Strategy:
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults
     """Fills a draft: an object that was just decoded, and that nobody else has seen."""
+    author: Callable[[Object, User], Object] | None = None
+    """What a new object says of who makes it; None: nothing."""
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.core.kinds import cluster, configuration, events, networking, pods, storage, workloads
+from fakekube.core.kinds import certificates, cluster, configuration, events, networking, pods, storage, workloads
 from fakekube.core.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
     **cluster.STRATEGIES,
+    **certificates.STRATEGIES,
     **configuration.STRATEGIES,
     **events.STRATEGIES,
     **networking.STRATEGIES,

@@ -169,8 +169,4 @@ STRATEGIES = {
     ),
     "flowschemas.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
-    "certificatesigningrequests.certificates.k8s.io": Strategy(
-        fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName", "")},
-        fields_message="label",
-    ),
 }

@@ -100,6 +100,8 @@ def completed(call: Call, obj: Object, name: str, *, dry_run: bool = False) -> O
         status = initial_status(call)
         if status is not None:
             obj["status"] = status
+    if strategy.author is not None:
+        obj = strategy.author(obj, call.user)
     if strategy.allocate is not no_allocation:
         obj = strategy.allocate(call.allocator(dry_run=dry_run), obj, None)
     return strategy.prepare_create(obj)
