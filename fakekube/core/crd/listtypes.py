@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.core.crd.correlation import item_key
 from fakekube.core.crd.structural import Structural
 from fakekube.core.status import FieldError, field_duplicate, field_invalid, go_json
 
@@ -13,6 +14,8 @@ Object = dict[str, Any]
 def list_errors(obj: Object, schema: Structural, path: str = "") -> list[FieldError]:
     """Every item that is there again, once, at its second place."""
     errors: list[FieldError] = []
+    if not schema.has_keys:
+        return errors
     for key, value in obj.items():
         if type(value) is not dict and type(value) is not list:
             continue
@@ -26,6 +29,8 @@ def list_errors(obj: Object, schema: Structural, path: str = "") -> list[FieldEr
 
 
 def _value_errors(value: Any, schema: Structural, path: str) -> list[FieldError]:
+    if not schema.has_keys:
+        return []
     if isinstance(value, dict):
         return list_errors(value, schema, path)
     if not isinstance(value, list):
@@ -46,6 +51,8 @@ def _map_errors(items: list[Any], schema: Structural, path: str) -> list[FieldEr
         if item is not None and not isinstance(item, dict):
             why = "must be an object for an array of list-type map"
             return [field_invalid(f"{path}[{i}]", item, why)]
+    if len({item_key(item, schema.list_keys) for item in items}) == len(items):
+        return []
     keys = [{key: item[key] for key in schema.list_keys if key in item} if item else {} for item in items]
     return [field_duplicate(f"{path}[{i}]", keys[i]) for i in repeated(keys)]
 

@@ -34,6 +34,7 @@ class Structural:
         "has_additional",
         "has_defaults",
         "has_embedded",
+        "has_keys",
         "int_or_string",
         "items",
         "list_keys",
@@ -66,6 +67,8 @@ class Structural:
         self.additional = Structural(additional) if isinstance(additional, Mapping) else None
         below = [*self.properties.values(), *(one for one in (self.items, self.additional) if one)]
         self.has_defaults: bool = any(one.has_defaults or one.default is not None for one in below)
+        #: Whether there are lists of type `set` or `map` in it.
+        self.has_keys: bool = self.list_type in ("set", "map") or any(one.has_keys for one in below)
         self.has_embedded: bool = self.embedded or any(one.has_embedded for one in below)
 
     def field(self, name: str) -> Structural | None:

@@ -436,11 +436,21 @@ def _any(alternatives: tuple[Accepts, ...]) -> Accepts:
 
 def _exact(values: Values) -> Accepts:
     node, kind = values.node, values.types
+    if kind == ("integer", "string") and not values.enum and not values.format and not _LIMITS & node.keys():
+        return _nullable(_int_or_string) if values.nullable else _int_or_string
     make = _MAKERS.get(kind[0]) if len(kind) == 1 else None
     if make is None or (values.format and kind[0] not in NUMBER_FORMATS and kind != ("string",)):
         return lambda value: not values._check(value, "", None).problems
     inner = make(values, node)
     return _nullable(inner) if values.nullable and not values.enum else inner
+
+
+#: What bounds a number or a text.
+_LIMITS = frozenset({"minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern"})
+
+
+def _int_or_string(value: Any) -> bool:
+    return type(value) is str or (type(value) is int and -_INT64 <= value < _INT64)
 
 
 def _nullable(inner: Accepts) -> Accepts:
@@ -479,13 +489,30 @@ def _matches(pattern: str) -> Accepts:
 
 def _number_accepts(values: Values, node: Node) -> Accepts:
     kind = values.types[0]
-    plain = not values.enum and not any(key in node for key in ("multipleOf", "minimum", "maximum"))
-    if plain and kind == "integer":
-        limit = 2**31 if values.format == "int32" else _INT64
-        return lambda value: type(value) is int and -limit <= value < limit
-    if plain:
+    if values.enum or "multipleOf" in node or (kind == "integer" and not _whole_bounds(node)):
+        return lambda value: type(value) in (int, float) and not values._check(value, "", None).problems
+    least, most = _range(values, node)
+    if kind == "integer":
+        return lambda value: type(value) is int and least <= value <= most
+    if least == -float("inf") and most == float("inf"):
         return lambda value: type(value) is int or type(value) is float
-    return lambda value: type(value) in (int, float) and not values._check(value, "", None).problems
+    return lambda value: type(value) in (int, float) and least < value < most
+
+
+def _whole_bounds(node: Node) -> bool:
+    return all(float(node[key]).is_integer() for key in ("minimum", "maximum") if key in node)
+
+
+def _range(values: Values, node: Node) -> tuple[float, float]:
+    """What is surely within the bounds, both ends included; of numbers, without them."""
+    whole = values.types[0] == "integer"
+    limit = (2**31 if values.format == "int32" else _INT64) if whole else float("inf")
+    least, most = -limit, limit - 1 if whole else limit
+    if "minimum" in node:
+        least = max(least, int(node["minimum"]) + bool(node.get("exclusiveMinimum")) if whole else node["minimum"])
+    if "maximum" in node:
+        most = min(most, int(node["maximum"]) - bool(node.get("exclusiveMaximum")) if whole else node["maximum"])
+    return least, most
 
 
 def _boolean_accepts(values: Values, node: Node) -> Accepts:

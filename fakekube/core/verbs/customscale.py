@@ -155,8 +155,9 @@ def _existing(call: Call) -> Entry:
 
 
 def _paths(call: Call) -> Object:
-    paths = call.server.custom(call.resource).scale
-    assert paths is not None
+    custom = call.server.custom(call.resource)
+    paths = custom.scale if custom is not None else None
+    assert paths is not None, "the route is there only with a scale subresource"
     return paths
 
 
