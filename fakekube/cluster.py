@@ -86,7 +86,7 @@ class FakeKube:
             version=version or bootstrap.KUBERNETES_VERSION,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
-        self._plane = ControlPlane(core, self.clock, chance, tokens=tokens)
+        self._plane = ControlPlane(core, self.clock, chance, tokens=tokens, rounds=self._bubble.gate)
         self._endpoint = Endpoint(self._plane, self._now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline = Timeline(self.clock.epoch)
         self.ledger = Ledger(self.clock.now, self.timeline)

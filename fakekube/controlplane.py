@@ -7,6 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol
 
 from fakekube.chance import Chance
 from fakekube.clock import Clock
@@ -59,6 +61,15 @@ class RequestStamp:
         return self.chance.fraction(purpose, key)
 
 
+class Rounds(Protocol):
+    """Times at which watches stand still (`virtualtime.gate.Gate`)."""
+
+    in_round: bool
+
+    def when_round_ends(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, when the round is over."""
+
+
 class WouldWait(Exception):
     """A request that was to be answered at once needs time first."""
 
@@ -77,8 +88,10 @@ class ControlPlane:
         *,
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
+        rounds: Rounds | None = None,
     ) -> None:
-        self.core, self.clock = core, clock
+        """`rounds`: while one lasts, watches tell nothing."""
+        self.core, self.clock, self._rounds = core, clock, rounds
         self.log = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
         core.tokens = tokens or {}
@@ -197,11 +210,13 @@ class ControlPlane:
         try:
             if watch.refused is not None:
                 raise watch.refused
+            await self._rest()
             if watch.initial:
                 initial, watch.initial = watch.initial, []
                 yield initial
                 del initial  # it may be long, and this lives as long as the watch
             while generation == self._generation:
+                await self._rest()
                 events = watch.read()
                 if events:
                     yield events
@@ -219,6 +234,14 @@ class ControlPlane:
             yield [error]
         finally:
             self.watches.pop(watch, None)
+
+    async def _rest(self) -> None:
+        """Wait until no round lasts."""
+        rounds = self._rounds
+        while rounds is not None and rounds.in_round:
+            over = asyncio.get_running_loop().create_future()
+            rounds.when_round_ends(partial(_wake, [over]))
+            await over
 
     async def _something(self, watch: Watch, deadline: float, bookmark_at: float) -> None:
         """Wait for a write to the watch's collection, for its next bookmark, or for its end.

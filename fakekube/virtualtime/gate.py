@@ -1,4 +1,4 @@
-"""The gate of stepped mode: while it is shut, work queues hand nothing out."""
+"""The gate of stepped mode: while it is shut work queues hand nothing out, during a round watches stand still."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,18 @@ from collections.abc import Callable
 class Gate:
     """A door between work queues and their workers.
 
-    Stepped mode keeps it shut except while a quiescent bubble opens it for one round; so every watch event of an
-    instant is in the queues, and coalesced there, before the first reconcile of that instant begins.
+    Stepped mode keeps it shut except while a quiescent bubble opens it for a round; so every watch event of an
+    instant is in the queues, and coalesced there, before the first reconcile of that instant begins. What the
+    reconciles of a round write is told when all of them have come as far as they can: nobody hears of it sooner over
+    one way to the server than over another. Then comes another round, until a round has nothing to tell.
     """
 
     def __init__(self, *, is_open: bool = True) -> None:
         self._open = is_open
         self._listeners: list[Callable[[], None]] = []
+        self._resting: list[Callable[[], None]] = []
+        #: whether it is open for a round
+        self.in_round = False
 
     def is_open(self) -> bool:
         return self._open
@@ -36,6 +41,25 @@ class Gate:
 
     def close(self) -> None:
         self._open = False
+
+    def begin_round(self) -> None:
+        self.in_round = True
+        self.open()
+
+    def end_round(self) -> bool:
+        """Shut it, and call those who wait for that; whether there were any. Nothing outside a round."""
+        if not self.in_round:
+            return False
+        self.in_round = False
+        self.close()
+        resting, self._resting = self._resting, []
+        for callback in resting:
+            callback()
+        return bool(resting)
+
+    def when_round_ends(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, when the round is over; it must not block."""
+        self._resting.append(callback)
 
     def __repr__(self) -> str:
         return f"<Gate {'open' if self._open else 'shut'} listeners={len(self._listeners)}>"

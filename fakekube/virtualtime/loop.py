@@ -84,7 +84,6 @@ class VirtualTimeLoop(TwoDoorLoop):
         self._horizon = microseconds(horizon)
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._blocked_since = 0
-        self._in_round = False
         self._round_done = False
         self._patience = patience
         self._linger = linger
@@ -260,7 +259,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         try:
             super().run_forever()
         finally:
-            self._end_round()
+            self.gate.end_round()
 
     def test_moved(self) -> None:
         """The test itself got on: what happened before is no sign of a hot loop, nor of a blocked test."""
@@ -338,14 +337,15 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _act(self) -> None:
         """The bubble is quiescent: do what follows from that."""
-        self._end_round()
+        if self.gate.end_round():
+            self._round_done = False
+            return  # to those who were kept waiting by the round
         goal = min(goal for goal, _ in self._waiters) if self._waiters else None
         step = next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due())
         match step:
             case OpenGate():
-                self._in_round = True
                 self._round_done = True
-                self.gate.open()
+                self.gate.begin_round()
                 if not self._ready and not self.turnstile.has_ready():
                     self._act()  # nobody came through: it is as quiet as before
             case Wake():
@@ -357,11 +357,6 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _round_is_due(self) -> bool:
         return not self._round_done and not self.gate.is_open()
-
-    def _end_round(self) -> None:
-        if self._in_round:
-            self._in_round = False
-            self.gate.close()
 
     def _wake(self) -> None:
         now = self.clock.us

@@ -35,7 +35,7 @@ def next_step(now: int, *, timer: int | None, goal: int | None, round_due: bool)
 
     `timer` is when the next timer fires. `goal` is the nearest instant that `settle` (goal = now) or `advance`
     wait for; None when nobody does, which means that the test itself is blocked and time may run.
-    `round_due`: the gate is shut and has not been open since this instant became quiet.
+    `round_due`: the gate is shut, and has not been open since this instant became quiet or something new was told.
     """
     if round_due:
         return OPEN_GATE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controllerlib import Client, Manager
+from controllerlib import Client, Manager, Result
 from controllerlib.core.difference import differences, is_equal, merge_patch
 from controllerlib.core.finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from controllerlib.core.owner import (
@@ -326,15 +326,17 @@ def test_cu_09_somebody_else_wrote_first(helper: Helper) -> None:
 def test_a_sync_reconciler_has_them_too(fakekube: FakeKube) -> None:
     results: list[str] = []
 
-    def reconcile(request: Any, client: Any) -> None:
-        results.append(client.create_or_update(named(f"{request.name}-child"), sized(1)))
-        results.append(client.create_or_patch(named(f"{request.name}-child"), sized(2)))
+    def reconcile(request: Any, client: Any) -> Result:
+        make = client.create_or_patch if results else client.create_or_update
+        results.append(make(named(f"{request.name}-child"), sized(len(results) + 1)))
+        return Result(requeue_after=60)
 
     def build(manager: Manager) -> None:
         minding(reconcile, predicates=[of_object(lambda obj: obj["metadata"]["name"] == "a")])(manager)
 
     stock(fakekube, "a")
     fakekube.start(build)
+    fakekube.advance(seconds=60)
     assert results == ["created", "updated"]
     assert fakekube.get(API, KIND, "a-child")["spec"] == {"size": 2}
 

@@ -147,3 +147,20 @@ def test_listeners_are_called_when_it_opens_and_only_then():
     gate.remove_listener(listener)
     gate.open()
     assert calls == [True]
+
+
+def test_what_waits_for_the_end_of_a_round_has_one_of_its_own(bubble):
+    controller = Controller(bubble)
+    gate, seen = bubble.gate, []
+
+    def told():
+        seen.append((gate.in_round, gate.is_open()))
+        controller.queue.add("told")
+
+    bubble.gate.add_listener(lambda: seen or gate.when_round_ends(told))
+    controller.queue.add("a")
+    bubble.settle()
+    assert seen == [(False, False)]
+    assert [key for _, key in controller.done] == ["a", "told"]
+    assert not gate.in_round
+    assert gate.end_round() is False

@@ -1,0 +1,127 @@
+"""One operator, however it reaches the server and whether it waits or blocks: the same runs, for the same reasons."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controllerlib import Client, Manager
+from controllerlib.http import HttpTransport
+from controllerlib.komega import eventually
+from fakekube import FakeKube
+from tests.clients.servers import standalone
+from tests.controllerlib.gardening import awaiting, blocking, garden
+from tests.controllerlib.minding import API, CRD, KIND, expire_watches, resize, stock, thing
+
+SHAPES: Mapping[str, Callable[..., Any]] = {"async": awaiting, "sync": blocking}
+QUEUES = {"priority-queue": True, "plain-queue": False}
+
+
+def season(kube: FakeKube) -> None:
+    """What happens to the garden within three virtual hours."""
+    kube.advance(minutes=7)
+    resize(kube, "a", 3)
+    kube.advance(seconds=30)
+    kube.delete("v1", "ConfigMap", "b-bed-0")
+    kube.create(thing("d", size=2))
+    kube.advance(minutes=32)
+    kube.cut_watches()
+    kube.delete(API, KIND, "c")
+    kube.advance(minutes=20)
+    expire_watches(kube)
+    for size in range(2, 6):
+        resize(kube, "d", size)
+    kube.advance(hours=2)
+
+
+def chronicle(kube: FakeKube, shape: str, queue: str) -> Mapping[str, Any]:
+    """What a cluster's operator did in a season, and what is left."""
+    stock(kube, "a", "b", "c", "lost")
+    build = garden(SHAPES[shape], use_priority_queue=QUEUES[queue], max_concurrent_reconciles=2)
+    gardener = kube.start(build, sync_period=3_000.0)["gardener"]
+    season(kube)
+    return {
+        "runs": {key: _runs(gardener, key) for key in gardener.keys()},  # noqa: SIM118  a view, no mapping
+        "due": {key: gardener.next_due(key) for key in gardener.keys()},  # noqa: SIM118
+        "requests": sorted((r.at, r.verb, r.path, r.code) for r in kube.requests() if "gardener" in r.user_agent),
+        "objects": left(kube.list(API, KIND), kube.list("v1", "ConfigMap")),
+    }
+
+
+def _runs(gardener: Any, key: str) -> list[Any]:
+    return [
+        (run.started, run.duration, run.cause, run.label, str(run.error or ""), run.after)
+        for run in gardener.history(key)
+    ]
+
+
+def left(plots: Any, beds: Any) -> Mapping[str, Any]:
+    """What matters of the objects in the end."""
+    return {
+        "plots": {p["metadata"]["name"]: (p["spec"]["size"], p.get("status")) for p in plots},
+        "beds": sorted(bed["metadata"]["name"] for bed in beds if "-bed-" in bed["metadata"]["name"]),
+    }
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_transport_and_shape_make_no_difference(queue: str) -> None:
+    seen: dict[tuple[str, str], Any] = {}
+    for transport in ("direct", "memory", "tcp"):
+        for shape in SHAPES:
+            with FakeKube(seed=1, transport=transport, stepped=True) as kube:  # type: ignore[arg-type]
+                seen[transport, shape] = chronicle(kube, shape, queue)
+    first = seen["direct", "async"]
+    causes = {
+        cause for runs in first["runs"].values() for _, _, all_causes, *_ in runs for cause in all_causes.split("+")
+    }
+    assert causes >= {"added", "updated", "deleted", "requeue_after", "retry", "resync", "relist"}
+    assert sum(map(len, first["runs"].values())) > 60
+    for found in seen.values():
+        assert found["runs"] == first["runs"]
+        assert found == first
+
+
+def test_over_https_with_a_token_it_comes_to_the_same(tmp_path: Path) -> None:
+    """A server in a process of its own, in real time: other runs, the same end."""
+    with FakeKube(seed=1) as kube:
+        stock(kube, "a", "b", "c")
+        kube.start(garden(awaiting))
+        resize(kube, "a", 3)
+        kube.delete(API, KIND, "c")
+        kube.advance(minutes=1)
+        wanted = left(kube.list(API, KIND), kube.list("v1", "ConfigMap"))
+    assert wanted["beds"] == ["a-bed-0", "a-bed-1", "a-bed-2", "b-bed-0"]
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('gardener-token,admin,admin-uid,"system:masters"\n')
+    options = ("--tls", "--token-auth-file", str(tokens), "--authorization-mode", "RBAC")
+    with standalone(tmp_path, *options) as server:
+        assert server.url.startswith("https://")
+        assert asyncio.run(_real_season(server.kubeconfig)) == wanted
+
+
+async def _real_season(kubeconfig: Path) -> Mapping[str, Any]:
+    manager = Manager(HttpTransport.from_kubeconfig(str(kubeconfig)))
+    client: Client = manager.api_reader
+    await client.create(CRD)
+    for name in ("a", "b", "c"):
+        await client.create(thing(name))
+    garden(awaiting)(manager)
+    running = asyncio.create_task(manager.start())
+
+    async def state() -> Mapping[str, Any]:
+        plots, beds = await client.list(API, KIND), await client.list("v1", "ConfigMap", "default")
+        return left(plots, beds)
+
+    def is_settled(found: Mapping[str, Any]) -> bool:
+        return all(status == {"beds": size, "size": size} for size, status in found["plots"].values())
+
+    await eventually(state, is_settled, within=30)
+    await client.patch(thing("a"), {"spec": {"size": 3}})
+    await client.delete(API, KIND, "c", "default")
+    found = await eventually(state, lambda s: is_settled(s) and len(s["plots"]) == 2, within=30)
+    running.cancel()
+    await asyncio.wait([running])
+    await client.aclose()
+    return found
