@@ -4,6 +4,7 @@ The same `build` runs in tests under the `fakekube` fixture.
 """
 
 import argparse
+import logging
 from typing import Any
 
 from controllerlib import ApiError, Client, LeaderElection, LeaderElectionOptions, Manager, Request, Result, run
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--metrics-bind-address", default=":8080")
     parser.add_argument("--health-probe-bind-address", default=":8081")
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO)
     election = LeaderElectionOptions("backup-operator", namespace=options.namespace, release_on_cancel=True)
     run(
         build,
