@@ -201,6 +201,44 @@ def test_patch_of_a_custom_kind_and_its_status(kubectl):
     assert kubectl.json("get", "gadget", "g")["spec"] == {}
 
 
+@pytest.mark.parametrize("how", [(), ("--server-side",)], ids=["client-side", "server-side"])
+def test_apply(kubectl, how):
+    said = kubectl("apply", *how, "--filename", "-", stdin=CONFIGMAPS)
+    word = "serverside-applied" if how else "created"
+    assert said.splitlines() == [f"configmap/a {word}", f"configmap/b {word}"]
+    changed = CONFIGMAPS.replace('data: {x: "1"}', 'data: {z: "2"}', 1)
+    said = kubectl("apply", *how, "--filename", "-", stdin=changed)
+    assert said.splitlines() == (
+        ["configmap/a serverside-applied", "configmap/b serverside-applied"]
+        if how
+        else ["configmap/a configured", "configmap/b unchanged"]
+    )
+    assert kubectl.json("get", "configmap", "a")["data"] == {"z": "2"}
+    kubectl("apply", *how, "--filename", "-", stdin=GADGET)
+    kubectl("apply", *how, "--filename", "-", stdin=GADGET.replace("size: 1", "size: 2"))
+    assert kubectl.json("get", "gadget", "g")["spec"] == {"size": 2}
+
+
+def test_conflicts_of_apply(kubectl):
+    kubectl("apply", "--server-side", "--field-manager", "one", "--filename", "-", stdin=CONFIGMAPS)
+    theirs = ("apply", "--server-side", "--field-manager", "two", "--filename", "-")
+    changed = CONFIGMAPS.replace('"1"', '"2"', 1)
+    assert 'conflict with "one": .data.x' in kubectl(*theirs, stdin=changed, status=1)
+    kubectl(*theirs, "--force-conflicts", stdin=changed)
+    assert kubectl.json("get", "configmap", "a")["data"] == {"x": "2"}
+
+
+def test_diff(kubectl):
+    kubectl("apply", "--filename", "-", stdin=CONFIGMAPS)
+    kubectl("diff", "--filename", "-", stdin=CONFIGMAPS)
+    changed = subprocess.run(
+        ["kubectl", "--namespace", kubectl.namespace, "diff", "--filename", "-"],
+        input=CONFIGMAPS.replace('"1"', '"2"', 1), capture_output=True, text=True, env=kubectl.env, check=False,
+    )  # fmt: skip
+    assert changed.returncode == 1
+    assert '+  x: "2"' in changed.stdout
+
+
 def test_label_annotate_and_edit_in_place(kubectl):
     kubectl("create", "--filename", "-", stdin=CONFIGMAPS)
     kubectl("label", "configmap", "a", "tier=front", "app-")

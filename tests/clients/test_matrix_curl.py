@@ -100,6 +100,18 @@ def test_patches(answered, namespace, root, plural, body, field):
 
 
 @pytest.mark.parametrize(("root", "plural", "body", "field"), KINDS)
+def test_apply(answered, namespace, root, plural, body, field):
+    path = f"{root}/namespaces/{namespace}/{plural}/a"
+    options = {"method": "PATCH", "kind": "application/apply-patch+yaml"}
+    red, blue = (named({**body, field: {"colour": colour}}, "a") for colour in ("red", "blue"))
+    applied = answered(f"{path}?fieldManager=one", body=red, status=201, **options)
+    assert applied["metadata"]["managedFields"][0]["manager"] == "one"
+    conflict = answered(f"{path}?fieldManager=two", body=blue, status=409, **options)
+    assert conflict["details"]["causes"][0]["field"] == f".{field}.colour"
+    assert answered(f"{path}?fieldManager=two&force=true", body=blue, **options)[field] == {"colour": "blue"}
+
+
+@pytest.mark.parametrize(("root", "plural", "body", "field"), KINDS)
 def test_selectors_and_pages(answered, namespace, root, plural, body, field):
     collection = f"{root}/namespaces/{namespace}/{plural}"
     for name, app in (("a", "web"), ("b", "db"), ("c", "web")):

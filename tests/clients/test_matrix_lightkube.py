@@ -67,6 +67,19 @@ def test_patches(client, kind, field, first, second):
         assert content(found, field) == {key: "3", "y": "4"}
 
 
+@pytest.mark.parametrize(("kind", "field", "first", "second"), KINDS)
+def test_apply(client, kind, field, first, second):
+    made = resource(kind, "a", **{field: first})
+    made.metadata.namespace = client.namespace
+    found = client.apply(made, field_manager="one")
+    assert content(found, field) == first
+    theirs = resource(kind, "a", **{field: second})
+    with pytest.raises(ApiError) as conflict:
+        client.apply(theirs, field_manager="two")
+    assert conflict.value.status.message.startswith('Apply failed with 1 conflict: conflict with "one"')
+    assert content(client.apply(theirs, field_manager="two", force=True), field) == second
+
+
 def test_status(client):
     client.create(resource(Gadget, "a", spec={"size": 1}))
     found = client.patch(Gadget.Status, "a", {"status": {"seen": 1}}, patch_type=PatchType.MERGE)

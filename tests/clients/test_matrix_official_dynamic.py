@@ -59,6 +59,19 @@ def test_patches(api, namespace, api_version, kind, field, first, second):
     assert patched.to_dict()[field] == {key: "3"}
 
 
+@pytest.mark.parametrize(("api_version", "kind", "field", "first", "second"), KINDS)
+def test_apply(api, namespace, api_version, kind, field, first, second):
+    resource = api.resources.get(api_version=api_version, kind=kind)
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, field: first}
+    applied = resource.server_side_apply(body=body, namespace=namespace, field_manager="one")
+    assert applied.to_dict()[field] == first
+    with pytest.raises(exceptions.ConflictError):
+        resource.server_side_apply(body={**body, field: second}, namespace=namespace, field_manager="two")
+    options = {"field_manager": "two", "force_conflicts": True}
+    applied = resource.server_side_apply(body={**body, field: second}, namespace=namespace, **options)
+    assert applied.to_dict()[field] == second
+
+
 def test_the_status_subresource(api, namespace):
     resource = api.resources.get(api_version="example.com/v1", kind="Gadget")
     body = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}}

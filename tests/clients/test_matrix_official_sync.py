@@ -103,6 +103,35 @@ def test_patches(core, namespace, kind, patch, data):
     assert core.patch_namespaced_config_map("a", namespace, patch, **options).data == data
 
 
+APPLY = {"_content_type": "application/apply-patch+yaml"}
+
+
+def test_apply(core, namespace):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1", "y": "1"}}
+    created = core.patch_namespaced_config_map("a", namespace, body, field_manager="one", **APPLY)
+    assert [(entry.manager, entry.operation) for entry in created.metadata.managed_fields] == [("one", "Apply")]
+    theirs = {**body, "data": {"x": "2"}}
+    with pytest.raises(client.ApiException) as conflict:
+        core.patch_namespaced_config_map("a", namespace, theirs, field_manager="two", **APPLY)
+    assert conflict.value.status == 409
+    assert 'Apply failed with 1 conflict: conflict with \\"one\\": .data.x' in conflict.value.body
+    forced = core.patch_namespaced_config_map("a", namespace, theirs, field_manager="two", force=True, **APPLY)
+    assert forced.data == {"x": "2", "y": "1"}
+    ours = {**body, "data": {"z": "3"}}
+    assert core.patch_namespaced_config_map("a", namespace, ours, field_manager="one", **APPLY).data == {
+        "x": "2",
+        "z": "3",
+    }
+
+
+def test_apply_of_a_custom_kind(custom, namespace):
+    where = (*GADGETS, namespace, "gadgets", "g")
+    # the client knows no 201 here: it answers None where the apply has created the object
+    assert custom.patch_namespaced_custom_object(*where, gadget("g", size=1), field_manager="me", **APPLY) is None
+    applied = custom.patch_namespaced_custom_object(*where, gadget("g", size=2), field_manager="me", **APPLY)
+    assert (applied["spec"], applied["metadata"]["generation"]) == ({"size": 2}, 2)
+
+
 def test_selectors(core, namespace):
     for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
         core.create_namespaced_config_map(namespace, config_map(name, {"app": app}))
