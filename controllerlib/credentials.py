@@ -6,6 +6,7 @@ is run again when the server did not accept what it gave, and impersonation is h
 """
 
 import asyncio
+import logging
 import os
 import ssl
 from base64 import b64encode
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from controllerlib.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
 
 #: Seconds after which a token that can be refreshed is asked for again (client-go: 1 minute for token files).
 _REFRESH = 60.0
@@ -71,7 +74,7 @@ class Credentials:
 
     async def headers(self) -> Sequence[tuple[str, str]]:
         """Authorization, and whom to impersonate. What can be refreshed is, in a thread: once a minute, and after
-        `expire`. Raises what a program or file that gives the token raises.
+        `expire`. What cannot be refreshed stays as it was; PermissionError when there is nothing, or it was refused.
         """
         now = self._clock.monotonic()
         if now >= self._fresh_until:
@@ -84,17 +87,25 @@ class Credentials:
         self._fresh_until, self._rejected = 0.0, True
 
     def _refresh(self) -> None:
-        if self._rejected and self._source is not None:
-            self._configuration = self._source.load()
-        elif self._configuration.refresh_api_key_hook is not None:
-            self._configuration.refresh_api_key_hook(self._configuration)
-        self._rejected = False
-        own = self._source.headers if self._source else ()
-        self._headers = (*self._authorization(), *own)
+        try:
+            headers = self._load()
+        except Exception as error:  # a file that is gone, a program that failed: whatever kubernetes.config raises
+            if not self._headers or self._rejected:
+                raise PermissionError(f"getting credentials: {error}") from error
+            log.error("unable to refresh credentials, going on with what there is: %s", error)
+            return
+        self._headers, self._rejected = headers, False
         files = _state_of_files(self._configuration)
         if files != self._files:
             self._files = files
             self.generation += 1
+
+    def _load(self) -> Sequence[tuple[str, str]]:
+        if self._rejected and self._source is not None:
+            self._configuration = self._source.load()
+        elif self._configuration.refresh_api_key_hook is not None:
+            self._configuration.refresh_api_key_hook(self._configuration)
+        return (*self._authorization(), *(self._source.headers if self._source else ()))
 
     def _authorization(self) -> Sequence[tuple[str, str]]:
         configuration = self._configuration

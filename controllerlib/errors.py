@@ -128,6 +128,14 @@ def is_too_large_resource_version(error: BaseException) -> bool:
     return "Too large resource version" in error.message
 
 
+def has_status_cause(error: BaseException, cause: str) -> bool:
+    """Whether one of the causes of a refusal has that reason (apimachinery: HasStatusCause)."""
+    if not isinstance(error, ApiError):
+        return False
+    causes = (error.status.get("details") or {}).get("causes") or ()
+    return any(found.get("reason") == cause for found in causes)
+
+
 def is_connection_refused(error: BaseException) -> bool:
     """Whether nobody listens at the server's address."""
     return isinstance(error, ConnectionRefusedError)

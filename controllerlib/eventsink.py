@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from controllerlib.client import Client
 from controllerlib.core.names import Object
-from controllerlib.errors import ApiError, is_already_exists
+from controllerlib.errors import ApiError, has_status_cause, is_already_exists
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,9 @@ async def record(sink: EventSink, event: Object, patch: Object | None, *, series
     except ApiError as error:
         if series and is_already_exists(error):
             raise Again from error
-        log.error("server rejected event (will not retry!)", extra={"event": event, "error": error.message})
+        expected = is_already_exists(error) or has_status_cause(error, "NamespaceTerminating")
+        level = logging.DEBUG if expected else logging.ERROR
+        log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
     except Exception as error:  # whatever a sink raises but a refusal may be over the next time
         log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
         raise Again from error

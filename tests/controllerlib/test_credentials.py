@@ -163,6 +163,24 @@ def test_an_exec_plugin_is_run_again_when_its_token_is_refused(home: Home) -> No
     assert home.tokens == ["Bearer t1", "Bearer t1", "Bearer t2", "Bearer t2"]
 
 
+def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
+    script = home.folder / "plugin.sh"
+    credential = json.dumps({"apiVersion": EXEC, "kind": "ExecCredential", "status": {"token": "t"}})
+    script.write_text(f"#!/bin/sh\necho '{credential}'\n")
+    script.chmod(0o755)
+    user = {"exec": {"apiVersion": EXEC, "command": str(script), "interactiveMode": "Never"}}
+    home.codes = [401]
+
+    async def test(server: Server) -> None:
+        async with HttpTransport.from_kubeconfig(home.kubeconfig(server.url, user)) as transport:
+            await transport.request("GET", "/version")
+            script.write_text("#!/bin/sh\nexit 1\n")
+            with pytest.raises(PermissionError, match=r"getting credentials: exec: .* gave no credentials"):
+                await transport.request("GET", "/version")
+
+    served(home, test)
+
+
 def test_an_exec_plugin_that_fails_is_no_anonymous_user(home: Home) -> None:
     user = {"exec": {"apiVersion": EXEC, "command": "false", "interactiveMode": "Never"}}
     with pytest.raises(config.ConfigException, match="exec: false gave no credentials"):
@@ -183,6 +201,34 @@ def test_a_token_file_is_read_again_every_minute(home: Home) -> None:
 
     served(home, test)
     assert home.tokens == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+def test_a_token_file_that_is_gone_for_a_while(home: Home) -> None:
+    token = home.folder / "token"
+    token.write_text("first")
+    home.codes = [200, 200, 401, 200]
+
+    async def test(server: Server) -> None:
+        clock = Instant()
+        known = from_kubeconfig(home.kubeconfig(server.url, {"tokenFile": "token"}), clock=clock)
+        token.unlink()
+        async with HttpTransport(credentials=known, clock=clock) as transport:
+            with pytest.raises(PermissionError, match=r"getting credentials: .*No such file"):
+                await transport.request("GET", "/nothing-yet")
+            token.write_text("first")
+            await transport.request("GET", "/version")
+            token.unlink()
+            clock.time += 60
+            await transport.request("GET", "/with-what-there-is")
+            await transport.request("GET", "/refused")
+            for _ in range(2):
+                with pytest.raises(PermissionError):
+                    await transport.request("GET", "/not-again")
+            token.write_text("second")
+            await transport.request("GET", "/version")
+
+    served(home, test)
+    assert home.tokens == ["Bearer first", "Bearer first", "Bearer first", "Bearer second"]
 
 
 def test_a_new_client_certificate_is_used(home: Home) -> None:

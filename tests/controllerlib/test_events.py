@@ -318,6 +318,23 @@ async def test_how_often_an_event_is_tried(acts: list[Any], attempts: int) -> No
     assert sink.verbs == ["create"] * attempts
 
 
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (REFUSED, "ERROR"),
+        (ApiError(409, "AlreadyExists", "there"), "DEBUG"),
+        (ApiError(403, "Forbidden", "no", {"details": {"causes": [{"reason": "NamespaceTerminating"}]}}), "DEBUG"),
+    ],
+)
+async def test_what_is_to_be_expected_is_no_error(
+    error: ApiError, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "controllerlib.eventsink")
+    core(Sink(error)).new_recorder("test").event(pod("a"), "Normal", "R", "m")
+    await advance(1)
+    assert [entry.levelname for entry in caplog.records if "rejected" in entry.message] == [level]
+
+
 async def test_ev_11_when_an_event_is_tried() -> None:
     sink = Sink(OSError("down"))
     core(sink, fraction=0.5).new_recorder("test").event(pod("a"), "Normal", "R", "m")
