@@ -39,10 +39,9 @@ _VERBS: dict[str, tuple[str, str, Object]] = {
 _COLLECTION = ("list", "create", "deletecollection")
 _OBJECT = ("get", "update", "patch", "delete")
 
-_PATCHES = (
-    "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-)  # fmt: skip
+#: Kinds of patches; custom kinds have no strategic ones, and kubectl chooses by what stands here.
+_CUSTOM_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_PATCHES = (*_CUSTOM_PATCHES, "application/strategic-merge-patch+json")
 
 
 def paths_of(resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> Object:
@@ -139,6 +138,7 @@ class _Writer:
 
     def _add_body(self, operation: Object, verb: str, answer: Object) -> None:
         patching = verb == "patch"
+        patches = _CUSTOM_PATCHES if self._resource.custom else _PATCHES
         schema = self._refer(PATCH) if patching else answer
         if verb in ("delete", "deletecollection"):
             schema = self._refer(DELETE_OPTIONS)
@@ -147,9 +147,9 @@ class _Writer:
             body: Object = {"in": "body", "name": "body", "schema": schema}
             operation["parameters"].insert(0, {**body, "required": True} if required else body)
             if patching:
-                operation["consumes"] = list(_PATCHES)
+                operation["consumes"] = list(patches)
             return
-        content = self._content(schema, _PATCHES if patching else ("*/*",))
+        content = self._content(schema, patches if patching else ("*/*",))
         operation["requestBody"] = {**content, "required": True} if required else content
 
     def _query_parameter(self, name: str, schema: Object) -> Object:
