@@ -8,8 +8,8 @@ from typing import Any
 
 from fakekube.core.kinds.podresources import qos_class
 from fakekube.core.status import FieldError, field_forbidden, field_invalid
+from fakekube.core.validation import podresize
 from fakekube.core.validation.pods import validate_ephemeral_containers
-from fakekube.core.validation.podspec import MIRROR
 
 Object = dict[str, Any]
 
@@ -55,61 +55,6 @@ def _resources(new: Object, old: Object, now: str) -> Object:
         elif kind == "containers":
             spec[kind] = wanted
     return {**old, "spec": spec}
-
-
-#: What of a container a resize may change.
-_RESIZABLE = ("cpu", "memory")
-
-
-def _validate_resize(new: Object, old: Object) -> list[FieldError]:
-    """`ValidatePodResize`."""
-    if MIRROR in (old["metadata"].get("annotations") or {}):
-        return [field_forbidden("", "static pods cannot be resized")]
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    if (before.get("os") or {}).get("name") == "windows":
-        return [field_forbidden("", "windows pods cannot be resized")]
-    errors: list[FieldError] = []
-    standing = (old.get("status") or {}).get("qosClass") or qos_class(before)
-    if qos_class(spec) != standing:
-        errors.append(field_invalid("spec", standing, "Pod QOS Class may not change as a result of resizing"))
-    for kind in ("containers", "initContainers"):
-        errors += _container_errors(kind, spec.get(kind) or [], before.get(kind) or [])
-    return errors
-
-
-def _container_errors(kind: str, new: list[Object], old: list[Object]) -> list[FieldError]:
-    if len(new) != len(old):
-        return [field_forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize")]
-    errors: list[FieldError] = []
-    for i, (container, before) in enumerate(zip(new, old, strict=True)):
-        here = f"spec.{kind}[{i}]"
-        if container.get("name") != before.get("name"):
-            errors.append(field_forbidden(f"{here}.name", f"{kind} may not be renamed or reordered on resize"))
-        elif _fixed(container) != _fixed(before):
-            errors.append(field_forbidden("spec", "only cpu and memory resources are mutable"))
-        errors += _removed(container, before, f"{here}.resources")
-    return errors
-
-
-def _fixed(container: Object) -> Object:
-    """What of its resources a resize leaves alone."""
-    found: Object = {}
-    for kind, named in (container.get("resources") or {}).items():
-        rest = {key: one for key, one in named.items() if key not in _RESIZABLE} if isinstance(named, dict) else named
-        if rest:
-            found[kind] = rest
-    return found
-
-
-def _removed(container: Object, before: Object, here: str) -> list[FieldError]:
-    """A resource that was asked for or limited stays so."""
-    errors = []
-    for kind in ("requests", "limits"):
-        now = (container.get("resources") or {}).get(kind) or {}
-        was = (before.get("resources") or {}).get(kind) or {}
-        if any(name in was and name not in now for name in _RESIZABLE):
-            errors.append(field_forbidden(f"{here}.{kind}", f"resource {kind} cannot be removed"))
-    return errors
 
 
 # --- certificate signing requests -----------------------------------------------------------------------------------
@@ -187,6 +132,6 @@ def _bad_status(path: str, status: str, supported: str) -> FieldError:
 #: (qualified resource, subresource) -> the part that it writes.
 PARTS: Mapping[tuple[str, str], Part] = {
     ("pods", "ephemeralcontainers"): Part(_ephemeral_containers, validate_ephemeral_containers),
-    ("pods", "resize"): Part(_resources, _validate_resize),
+    ("pods", "resize"): Part(_resources, podresize.validator(qos_class)),
     ("certificatesigningrequests.certificates.k8s.io", "approval"): Part(_approval, _validate_approval),
 }

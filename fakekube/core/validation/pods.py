@@ -63,7 +63,7 @@ def _check_tokens(spec: Object, errors: Errors) -> None:
                 errors.append(field_forbidden(here, "must not be specified when serviceAccountName is not set"))
 
 
-def _check_changed(new: Object, old: Object, errors: Errors) -> PodOptions:
+def check_changed(new: Object, old: Object, errors: Errors) -> PodOptions:
     """What of a changed pod would be refused of a new one; returns the rules that were good for it."""
     check_again(new, errors)
     found: Errors = []
@@ -82,7 +82,7 @@ def _check_changed(new: Object, old: Object, errors: Errors) -> PodOptions:
 
 def validate_update(new: Object, old: Object) -> Errors:
     errors: Errors = []
-    options = _check_changed(new, old, errors)
+    options = check_changed(new, old, errors)
     check_annotation_changes(new, old, errors, options)
     before, after = old.get("spec") or {}, new.get("spec") or {}
     for kind in ("containers", "initContainers"):
@@ -249,7 +249,7 @@ def validate_status_update(new: Object, old: Object) -> Errors:
 def validate_ephemeral_containers(new: Object, old: Object) -> Errors:
     """Containers may be added; none goes, and none changes (`ValidatePodEphemeralContainersUpdate`)."""
     errors: Errors = []
-    options = _check_changed(new, old, errors)
+    options = check_changed(new, old, errors)
     check_annotation_changes(new, old, errors, options)
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field_forbidden("", "static pods do not support ephemeral containers")]
