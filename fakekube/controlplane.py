@@ -15,6 +15,7 @@ from fakekube.clock import Clock
 from fakekube.core import requestlog
 from fakekube.core.apiserver import ApiServer, refusal
 from fakekube.core.authentication import ANONYMOUS, User
+from fakekube.core.call import Delay, Need, Reply
 from fakekube.core.crd import COLLECTION as DEFINITIONS
 from fakekube.core.request import Request, RequestInfo, parse
 from fakekube.core.requestlog import RequestLog, RequestRecord
@@ -22,6 +23,7 @@ from fakekube.core.response import Response
 from fakekube.core.status import StatusError, internal_error
 from fakekube.core.store import Change
 from fakekube.core.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.webhookclient import WebhookClient
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +97,7 @@ class ControlPlane:
         self.log = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
         core.tokens = tokens or {}
+        self.webhooks = WebhookClient()
         self._stamp = RequestStamp(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
@@ -121,14 +124,20 @@ class ControlPlane:
             step = self.core.answer(request, info, request.user, self._stamp)
             need = next(step)
             while True:
-                await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
-                need = step.send(None)
+                need = step.send(await self._met(need))
         except StopIteration as end:
             return self._logged(request, info, end.value)
         except StatusError as error:
             return self._logged(request, info, refusal(error, request))
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
+
+    async def _met(self, need: Need) -> Sequence[Reply]:
+        """What the core has asked for; for a delay, nothing."""
+        if isinstance(need, Delay):
+            await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
+            return ()
+        return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
     def answer_now(self, request: Request) -> Response:
         """Answer without waiting. Raises WouldWait where that cannot be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakekube.core import shape
@@ -31,7 +31,45 @@ class Delay:
     seconds: float
 
 
-Need = Delay
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service of the cluster, as configurations of webhooks name one."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One JSON document for a webhook. `url` is where it is reached, or what it is called where it is a Service.
+
+    `ca`: the PEM certificates that its certificate must be signed by; "": those of the system. `timeout`: seconds.
+    """
+
+    url: str
+    body: Object
+    timeout: float
+    ca: str = ""
+    service: Service | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a webhook said, or, in a Go client's words, why it did not (`problem`)."""
+
+    document: Any = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """What a request needs before it can go on: replies to these, all at the same time."""
+
+    posts: tuple[Post, ...]
+
+
+Need = Delay | Posts
 """What a request may wait for. The core yields it; whoever drives the core resumes it with the answer."""
 
 Step = Generator[Need, Any, Response]
@@ -107,6 +145,14 @@ class Call:
             return self.strategy.write(obj) if self.strategy.write is not None else obj
         custom = self.server.custom(self.resource)
         return obj if custom is None else custom.write(obj)
+
+    def in_version(self, obj: Object, resource: Resource, source: Resource | None = None) -> Object:
+        """An object of the request's version, or of `source`'s, in another version of the same kind."""
+        origin = self if source is None else self._of(source)
+        return self._of(resource).shown(Entry(0, origin.as_stored(obj)))
+
+    def _of(self, resource: Resource) -> Call:
+        return replace(self, resource=resource, strategy=self.server.strategy(resource))
 
     def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
         """422 of the kind, with one cause for each error."""

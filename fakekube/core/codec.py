@@ -298,6 +298,11 @@ def encode(value: Any) -> bytes:
     return orjson.dumps(value)
 
 
+def copied(value: Any) -> Any:
+    """A JSON value of one's own, to be changed at will."""
+    return orjson.loads(orjson.dumps(value))
+
+
 def encode_yaml(value: Any) -> bytes:
     text: str = yaml.safe_dump(value, default_flow_style=False, sort_keys=True, allow_unicode=True)
     return text.encode()

@@ -18,13 +18,16 @@ from fakekube.core.admission import (
     quota,
     resize,
     storageclass,
+    webhooks,
 )
 from fakekube.core.admission.lifecycle import (
     definition_lifecycle_create,
     namespace_lifecycle_create,
     namespace_lifecycle_delete,
 )
+from fakekube.core.admission.matching import CREATE, DELETE, UPDATE, Attributes
 from fakekube.core.call import Call, Need
+from fakekube.core.options import DeleteOptions, WriteOptions
 
 Object = dict[str, Any]
 
@@ -53,26 +56,67 @@ VALIDATING: Mapping[str, Sequence[Validate]] = {
 }
 
 
-def mutate(call: Call, obj: Object, old: Object | None) -> Generator[Need, Any, Object]:
-    """The object as the mutating plugins leave it."""
-    yield from ()
+def mutate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Generator[Need, Any, Object]:
+    """The object as the mutating plugins, policies and webhooks leave it."""
     if not call.info.subresource:
         for plugin in MUTATING.get(call.resource.collection, ()):
             obj = plugin(call, obj, old)
+    if webhooks.has_any(call, webhooks.MUTATING):
+        changed = yield from webhooks.mutate(_written(call, obj, old, options))
+        assert changed is not None, "a webhook does not make an object vanish"
+        obj = changed
     return obj
 
 
-def validate(call: Call, obj: Object, old: Object | None, *, dry_run: bool = False) -> Generator[Need, Any, None]:
-    """Raises what a validating plugin says against the write."""
-    yield from ()
+def validate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Generator[Need, Any, None]:
+    """Raises what a validating plugin, policy or webhook says against the write."""
     if not call.info.subresource:
         for plugin in VALIDATING.get(call.resource.collection, ()):
             plugin(call, obj, old)
-    quota.charge(call, obj, old, dry_run=dry_run)
+    if webhooks.has_any(call, webhooks.VALIDATING):
+        yield from webhooks.validate(_written(call, obj, old, options))
+    quota.charge(call, obj, old, dry_run=options.dry_run)
+
+
+def _written(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
+    operation = CREATE if old is None else UPDATE
+    name = obj["metadata"].get("name") or call.info.name
+    return Attributes(call, operation, name, obj, old, _options(call, options), options.dry_run)
+
+
+def _options(call: Call, options: WriteOptions) -> Object:
+    kind = {"create": "CreateOptions", "patch": "PatchOptions"}.get(call.info.verb, "UpdateOptions")
+    shown: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        shown["dryRun"] = ["All"]
+    if options.field_manager:
+        shown["fieldManager"] = options.field_manager
+    shown["fieldValidation"] = options.field_validation
+    return shown
+
+
+def delete(call: Call, old: Object, options: DeleteOptions) -> Generator[Need, Any, None]:
+    """Raises what policies and webhooks say against a deletion."""
+    mutating, validating = (webhooks.has_any(call, one) for one in (webhooks.MUTATING, webhooks.VALIDATING))
+    if not mutating and not validating:
+        return
+    shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    if options.grace_period is not None:
+        shown["gracePeriodSeconds"] = options.grace_period
+    if options.propagation:
+        shown["propagationPolicy"] = options.propagation
+    if options.dry_run:
+        shown["dryRun"] = ["All"]
+    attributes = Attributes(call, DELETE, old["metadata"]["name"], None, old, shown, options.dry_run)
+    if mutating:
+        yield from webhooks.mutate(attributes)
+    if validating:
+        yield from webhooks.validate(attributes)
 
 
 __all__ = [
     "definition_lifecycle_create",
+    "delete",
     "mutate",
     "namespace_lifecycle_create",
     "namespace_lifecycle_delete",

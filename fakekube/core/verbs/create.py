@@ -30,7 +30,7 @@ def create(call: Call) -> Step:
 def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
     """Admit, complete, check and store a new object; 201 with what was stored."""
     name = obj["metadata"].get("name") or ""
-    obj = yield from admission.mutate(call, obj, None)
+    obj = yield from admission.mutate(call, obj, None, options)
     if call.resource.custom:
         admission.definition_lifecycle_create(call, name)
     admission.namespace_lifecycle_create(call, name)
@@ -42,7 +42,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
         named = name or generated(call, generate_name)
         complete = completed(call, obj, named, dry_run=options.dry_run)
         check_new(call, complete)
-        yield from admission.validate(call, complete, None, dry_run=options.dry_run)
+        yield from admission.validate(call, complete, None, options)
         path = path_of(call.namespace, named)
         existing = call.server.store.get(call.resource.collection, path)
         if existing is None:
@@ -92,8 +92,8 @@ def completed(call: Call, obj: Object, name: str, *, dry_run: bool = False) -> O
     strategy, stamp = call.strategy, call.stamp
     key = f"{call.resource.collection}/{path_of(call.namespace, name)}"
     meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=stamp.uid(key), now=stamp.now)
-    if strategy.generation or strategy.constant_generation or call.resource.custom:
-        meta["generation"] = 1
+    if (strategy.generation or strategy.constant_generation or call.resource.custom) and strategy.first_generation:
+        meta["generation"] = strategy.first_generation
     obj = {**obj, "metadata": meta}
     if _status_apart(call) and not strategy.status_on_create:
         obj = {key: value for key, value in obj.items() if key != "status"}

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 from fakekube.core import admission, codec, gojson
-from fakekube.core.call import Call, Step
+from fakekube.core.call import Call, Need, Step
 from fakekube.core.codec import SyntaxProblem
 from fakekube.core.kinds.pods import grace_period
 from fakekube.core.options import DeleteOptions, delete_options, parse_list_options
@@ -27,13 +28,25 @@ def delete(call: Call) -> Step:
     yield from ()
     options = delete_options(_options_body(call), call.request)
     admission.namespace_lifecycle_delete(call)
-    existing = call.stored()
+    existing = yield from _admitted(call, call.path, options)
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
     entry, done = delete_entry(call, call.path, existing, options)
     if done and not _answers_with_object(call):
         return Response(body=Document(_success(call, existing.object)))
     return Response(body=StoredObject(entry, call.view))
+
+
+def _admitted(call: Call, path: str, options: DeleteOptions) -> Generator[Need, Any, Entry | None]:
+    """The object to be deleted, once nobody has anything against it; None where it is not there."""
+    while True:
+        existing = call.server.store.get(call.resource.collection, path)
+        if existing is None:
+            return None
+        check_preconditions(call, existing, options)
+        yield from admission.delete(call, call.shown(existing), options)
+        if call.server.store.get(call.resource.collection, path) is existing:
+            return existing
 
 
 def _answers_with_object(call: Call) -> bool:
@@ -251,7 +264,7 @@ def delete_collection(call: Call) -> Step:
     for entry in page.entries:
         meta = entry.object["metadata"]
         path = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-        existing = call.server.store.get(call.resource.collection, path)
+        existing = yield from _admitted(call, path, options)
         if existing is not None:
             delete_entry(call, path, existing, options)
     metadata: Object = {"resourceVersion": str(page.revision)}

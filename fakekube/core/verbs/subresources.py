@@ -35,7 +35,7 @@ def finalize_namespace(call: Call) -> Step:
     if obj["metadata"].get("finalizers"):
         meta["finalizers"] = obj["metadata"]["finalizers"]
     changed: Object = {**old, "metadata": meta, "spec": {"finalizers": finalizers} if finalizers else {}}
-    yield from admission.validate(call, changed, old)
+    yield from admission.validate(call, changed, old, options)
     if not finalizers and not meta.get("finalizers") and meta.get("deletionTimestamp"):
         if not options.dry_run:
             call.commit_delete(call.path, existing)

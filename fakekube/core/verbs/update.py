@@ -107,9 +107,9 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
     old = call.shown(existing)
     escalation.check(call, obj, old)
     obj = changed(call, obj, old, dry_run=options.dry_run)
-    obj = yield from admission.mutate(call, obj, old)
+    obj = yield from admission.mutate(call, obj, old, options)
     check_changed(call, obj, old)
-    yield from admission.validate(call, obj, old, dry_run=options.dry_run)
+    yield from admission.validate(call, obj, old, options)
     if call.stored() is not existing:
         return None
     obj = managedfields.keep_times(obj, old)

@@ -1,0 +1,286 @@
+"""Admission webhooks: who is asked, what is sent, and what the answers mean (`admission/plugin/webhook`)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fakekube.core import codec, goprint
+from fakekube.core.admission import conditions
+from fakekube.core.admission.matching import EXEMPT, Attributes, matches
+from fakekube.core.body import typed
+from fakekube.core.call import Call, Need, Post, Posts, Reply, Service
+from fakekube.core.patch import json_patch
+from fakekube.core.resource import Resource
+from fakekube.core.schema.decode import WrongType
+from fakekube.core.status import StatusError, bad_request, go_quote, internal_error
+
+Object = dict[str, Any]
+
+GROUP = "admissionregistration.k8s.io"
+MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{GROUP}", f"validatingwebhookconfigurations.{GROUP}"
+
+#: Versions of AdmissionReview that can be sent, best first.
+REVIEWS = ("v1", "v1beta1")
+
+
+class CallFailed(Exception):
+    """A webhook that could not be asked, or whose answer makes no sense: failurePolicy says what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One webhook of a configuration, and the version of the resource in which it takes the request."""
+
+    spec: Mapping[str, Any]
+    resource: Resource
+
+    @property
+    def name(self) -> str:
+        found: str = self.spec["name"]
+        return found
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------------
+
+
+def has_any(call: Call, collection: str) -> bool:
+    """Whether there are configurations of this kind at all: most clusters have none."""
+    return bool(call.server.store.collection(collection).keys)
+
+
+def mutate(attributes: Attributes) -> Generator[Need, Any, Object | None]:
+    """The object as the mutating webhooks leave it, one after the other; where one changes what others have seen,
+    those that ask for it are called again, once."""
+    called: list[tuple[Hook, Object | None]] = []
+    for hook in hooks(attributes, MUTATING):
+        changed = yield from _changed_by(hook, attributes)
+        called.append((hook, changed))
+        attributes = replace(attributes, obj=changed)
+    for hook, seen in called:
+        if hook.spec.get("reinvocationPolicy") == "IfNeeded" and seen != attributes.obj:
+            changed = yield from _changed_by(hook, attributes)
+            attributes = replace(attributes, obj=changed)
+    return attributes.obj
+
+
+def validate(attributes: Attributes) -> Generator[Need, Any, None]:
+    """Raises the first refusal of the validating webhooks, which are all asked at the same time."""
+    asked = list(hooks(attributes, VALIDATING))
+    if not asked:
+        return
+    for hook in asked:
+        _check_dry_run(hook, attributes)
+    uids = [_uid(hook, attributes) for hook in asked]
+    replies: Sequence[Reply] = yield Posts(
+        tuple(_post(hook, attributes, uid) for hook, uid in zip(asked, uids, strict=True))
+    )
+    for hook, uid, reply in zip(asked, uids, replies, strict=True):
+        try:
+            response = _response(hook, reply, uid)
+        except CallFailed as failed:
+            _failed(hook, failed)
+            continue
+        _take(hook, attributes.call, response)
+
+
+def hooks(attributes: Attributes, collection: str) -> Iterator[Hook]:
+    """The webhooks for a request, by configuration's name and then as they stand."""
+    call = attributes.call
+    if call.resource.qualified in EXEMPT:
+        return
+    for _, entry in call.server.store.collection(collection).scan("", "", None):
+        for spec in entry.object.get("webhooks") or ():
+            resource = matches(spec, attributes)
+            if resource is None:
+                continue
+            hook = Hook(spec, resource)
+            try:
+                wanted = conditions.all_hold(spec.get("matchConditions") or (), attributes)
+            except conditions.Failed as problem:
+                _failed(hook, CallFailed(str(problem)))
+                continue
+            if wanted:
+                yield hook
+
+
+def _failed(hook: Hook, failed: CallFailed) -> None:
+    """Raises 500 unless the webhook is one to be ignored."""
+    if hook.spec.get("failurePolicy") != "Ignore":
+        raise internal_error(f"failed calling webhook {go_quote(hook.name)}: {failed}")
+
+
+def _check_dry_run(hook: Hook, attributes: Attributes) -> None:
+    if attributes.dry_run and hook.spec.get("sideEffects") not in ("None", "NoneOnDryRun"):
+        raise bad_request(f"admission webhook {go_quote(hook.name)} does not support dry run")
+
+
+def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Object | None]:
+    _check_dry_run(hook, attributes)
+    uid = _uid(hook, attributes)
+    (reply,) = yield Posts((_post(hook, attributes, uid),))
+    try:
+        response = _response(hook, reply, uid)
+        _take(hook, attributes.call, response)
+        return _patched(hook, attributes, response)
+    except CallFailed as failed:
+        _failed(hook, failed)
+        return attributes.obj
+
+
+def _uid(hook: Hook, attributes: Attributes) -> str:
+    call = attributes.call
+    return call.stamp.uid(f"admission/{hook.name}/{call.resource.collection}/{call.path}")
+
+
+# --- what is sent ----------------------------------------------------------------------------------------------------
+
+
+def _post(hook: Hook, attributes: Attributes, uid: str) -> Post:
+    seconds = hook.spec.get("timeoutSeconds") or 10
+    return post(hook.spec["clientConfig"], review(hook, attributes, uid), seconds)
+
+
+def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
+    """A document for a webhook, reached as its clientConfig says."""
+    ca = config.get("caBundle") or ""
+    pem = base64.b64decode(ca).decode("ascii", "replace") if ca else ""
+    ref = config.get("service")
+    if ref is None:
+        url = config["url"]
+        return Post(f"{url}{'&' if '?' in url else '?'}timeout={seconds}s", body, float(seconds), pem)
+    service = Service(ref["namespace"], ref["name"], ref.get("port") or 443)
+    path = (ref.get("path") or "/").lstrip("/")
+    url = f"https://{service.name}.{service.namespace}.svc:{service.port}/{path}?timeout={seconds}s"
+    return Post(url, body, float(seconds), pem, service)
+
+
+def review(hook: Hook, attributes: Attributes, uid: str) -> Object:
+    """The AdmissionReview of a request."""
+    call = attributes.call
+    version = next((one for one in hook.spec.get("admissionReviewVersions") or () if one in REVIEWS), REVIEWS[0])
+    user: Object = {"username": call.user.name}
+    if call.user.uid:
+        user["uid"] = call.user.uid
+    user["groups"] = list(call.user.groups)
+    if call.user.extra:
+        user["extra"] = {key: list(values) for key, values in call.user.extra.items()}
+    request: Object = {
+        "uid": uid,
+        "kind": _kind(hook.resource, call.info.subresource),
+        "resource": _resource(hook.resource),
+    }
+    if call.info.subresource:
+        request["subResource"] = call.info.subresource
+    request["requestKind"] = _kind(call.resource, call.info.subresource)
+    request["requestResource"] = _resource(call.resource)
+    if call.info.subresource:
+        request["requestSubResource"] = call.info.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request |= {
+        "operation": attributes.operation,
+        "userInfo": user,
+        "object": _shown(call, attributes.obj, hook.resource),
+        "oldObject": _shown(call, attributes.old, hook.resource),
+        "dryRun": attributes.dry_run,
+        "options": attributes.options,
+    }
+    return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
+
+
+def _kind(resource: Resource, subresource: str) -> Object:
+    found = resource.subresources.get(subresource)
+    if found is not None and found.version:
+        return {"group": found.group, "version": found.version, "kind": found.kind}
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _resource(resource: Resource) -> Object:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def _shown(call: Call, obj: Object | None, resource: Resource) -> Object | None:
+    """An object in the version that the webhook takes."""
+    if obj is None:
+        return None
+    if resource.api_version != call.resource.api_version:
+        obj = call.in_version(obj, resource)
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+
+
+# --- what is answered ------------------------------------------------------------------------------------------------
+
+
+def _response(hook: Hook, reply: Reply, uid: str) -> Object:
+    """The answer to a review. Raises CallFailed where there is none, or none that can be one."""
+    if reply.problem:
+        raise CallFailed(reply.problem)
+    document = reply.document
+    if not isinstance(document, dict) or document.get("kind") != "AdmissionReview":
+        kind = goprint.plain(document.get("kind")) if isinstance(document, dict) else type(document).__name__
+        raise CallFailed(f"received invalid webhook response: expected webhook response of AdmissionReview, got {kind}")
+    response = document.get("response")
+    if not isinstance(response, dict):
+        raise CallFailed("received invalid webhook response: webhook response was absent")
+    if response.get("uid") != uid:
+        why = f"expected response.uid={go_quote(uid)}, got {go_quote(str(response.get('uid') or ''))}"
+        raise CallFailed(f"received invalid webhook response: {why}")
+    if response.get("patch"):
+        patch_type = response.get("patchType")
+        if patch_type is None:
+            why = "webhook returned response.patch but not response.patchType"
+            raise CallFailed(f"received invalid webhook response: {why}")
+        if patch_type != "JSONPatch":
+            why = f"invalid webhook response patchType: {goprint.plain(patch_type)}"
+            raise CallFailed(f"received invalid webhook response: {why}")
+    return response
+
+
+def _take(hook: Hook, call: Call, response: Object) -> None:
+    """Pass warnings on; raises what the webhook refuses with."""
+    call.warnings += [str(one) for one in response.get("warnings") or ()]
+    if not response.get("allowed"):
+        raise refusal(hook.name, response.get("status") or {})
+
+
+def refusal(name: str, status: Mapping[str, Any]) -> StatusError:
+    """The webhook's Status, naming it (`ToStatusErr`)."""
+    denied = f"admission webhook {go_quote(name)} denied the request"
+    message, reason = status.get("message") or "", status.get("reason") or ""
+    code = status.get("code") or 0
+    told = f"{denied}: {message or reason}" if message or reason else f"{denied} without explanation"
+    return StatusError(max(code, 400), reason, told, status.get("details"))
+
+
+def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | None:
+    """The object with the webhook's JSON Patch. Raises CallFailed, and 500 for a result that is no such object."""
+    text = response.get("patch")
+    if not text or attributes.obj is None:
+        return attributes.obj
+    try:
+        patch = json.loads(base64.b64decode(text, validate=True))
+    except (ValueError, binascii.Error) as problem:
+        raise CallFailed(str(problem)) from None
+    call = attributes.call
+    shown = _shown(call, attributes.obj, hook.resource)
+    try:
+        result = json_patch.apply(shown, json_patch.check(patch))
+    except StatusError as refused:
+        raise internal_error(refused.message) from None
+    if hook.resource.api_version != call.resource.api_version:
+        result = call.in_version(_without_kind(result), call.resource, source=hook.resource)
+    try:
+        return typed(call, codec.copied(result), [])
+    except (WrongType, StatusError) as problem:
+        raise internal_error(str(problem)) from None
+
+
+def _without_kind(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
