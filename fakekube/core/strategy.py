@@ -80,6 +80,8 @@ class Strategy:
     annotations_count: bool = False
     labels_count: bool = False
     constant_generation: bool = False
+    first_generation: int | None = 1
+    """Of a new object of a kind that has one; None: only its first change gives it one."""
     create_on_update: bool = False
     unconditional_update: bool = True
     returns_deleted: bool = False
@@ -173,4 +175,4 @@ def next_generation(strategy: Strategy, resource: Resource, new: Object, old: Ob
     for counts, key in ((strategy.annotations_count, "annotations"), (strategy.labels_count, "labels")):
         if counts and not changed:
             changed = (new["metadata"].get(key) or {}) != (old["metadata"].get(key) or {})
-    return current + 1 if changed else current
+    return current + 1 if changed else old["metadata"].get("generation")

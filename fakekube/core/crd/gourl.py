@@ -56,10 +56,18 @@ def parse_request_uri(text: str) -> Url:
         raise BadUrl(f'parse "{text}": {problem}') from None
 
 
-def _parse(text: str) -> Url:
+def parse_url(text: str) -> Url:
+    """`url.Parse` of what stands before a fragment: also relative ones. Raises BadUrl."""
+    try:
+        return _parse(text, relative=True)
+    except BadUrl as problem:
+        raise BadUrl(f'parse "{text}": {problem}') from None
+
+
+def _parse(text: str, *, relative: bool = False) -> Url:
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         raise BadUrl("net/url: invalid control character in URL")
-    if not text:
+    if not text and not relative:
         raise BadUrl("empty url")
     if text == "*":
         return Url(path="*", raw_path="*")
@@ -68,9 +76,12 @@ def _parse(text: str) -> Url:
     if not rest.startswith("/"):
         if scheme:
             return Url(scheme=scheme.lower(), raw_query=query)  # opaque
-        raise BadUrl("invalid URI for request")
+        if not relative:
+            raise BadUrl("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise BadUrl("first path segment in URL cannot contain colon")
     user, host = None, ""
-    if (scheme or not rest.startswith("///")) and rest.startswith("//"):
+    if (scheme or (relative and not rest.startswith("///"))) and rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
         user, host = _authority(authority)

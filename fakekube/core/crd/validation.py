@@ -24,6 +24,7 @@ from fakekube.core.status import (
     go_json,
     quoted,
 )
+from fakekube.core.validation.webhookclients import check_client
 
 Object = dict[str, Any]
 Node = Mapping[str, Any]
@@ -383,50 +384,8 @@ def _conversion_errors(spec: Object) -> list[FieldError]:
 def _client_errors(config: Node | None, path: str) -> list[FieldError]:
     if config is None:
         return [field_required(path, "required when strategy is set to Webhook")]
-    url, service = config.get("url"), config.get("service")
-    if (url is None) == (service is None):
-        return [field_required(path, "exactly one of url or service is required")]
-    return _url_errors(url, f"{path}.url") if url is not None else _service_errors(service or {}, f"{path}.service")
-
-
-def _url_errors(text: str, path: str) -> list[FieldError]:
-    form = "; desired format: https://host[/path]"
-    rest, _, fragment = text.partition("#")
-    try:
-        url = parse_request_uri(rest)
-    except BadUrl as problem:
-        return [field_required(path, f"url must be a valid URL: {problem}{form}")]
     errors: list[FieldError] = []
-    if url.scheme != "https":
-        errors.append(field_invalid(path, url.scheme, f"'https' is the only allowed URL scheme{form}"))
-    if not url.host:
-        errors.append(field_invalid(path, url.host, f"host must be specified{form}"))
-    if url.user is not None:
-        errors.append(field_invalid(path, url.user, "user information is not permitted in the URL"))
-    if fragment:
-        errors.append(field_invalid(path, fragment, "fragments are not permitted in the URL"))
-    if url.raw_query:
-        errors.append(field_invalid(path, url.raw_query, "query parameters are not permitted in the URL"))
-    return errors
-
-
-def _service_errors(service: Node, path: str) -> list[FieldError]:
-    errors = [field_required(f"{path}.{key}") for key in ("name", "namespace") if not service.get(key)]
-    port = service.get("port", 443)
-    if not 1 <= port <= 65535:
-        why = "port is not valid: must be between 1 and 65535, inclusive"
-        errors.append(field_invalid(f"{path}.port", port, why))
-    text = service.get("path") or ""
-    if text in ("", "/"):
-        return errors
-    here = f"{path}.path"
-    if text == "//":
-        return [*errors, field_invalid(here, text, "segment[0] may not be empty")]
-    if not text.startswith("/"):
-        errors.append(field_invalid(here, text, "must start with a '/'"))
-    for i, step in enumerate(text[1:].removesuffix("/").split("/")):
-        problems = [f"segment[{i}]: {one}" for one in checks.dns_subdomain_problems(step)]
-        errors += [field_invalid(here, text, why) for why in (problems if step else [f"segment[{i}] may not be empty"])]
+    check_client(config, path, errors)
     return errors
 
 

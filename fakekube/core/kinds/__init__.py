@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.core.kinds import certificates, cluster, configuration, events, networking, pods, storage, workloads
+from fakekube.core.kinds import (
+    certificates,
+    cluster,
+    configuration,
+    events,
+    networking,
+    pods,
+    registration,
+    storage,
+    workloads,
+)
 from fakekube.core.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
@@ -14,6 +24,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     **events.STRATEGIES,
     **networking.STRATEGIES,
     **pods.STRATEGIES,
+    **registration.STRATEGIES,
     **storage.STRATEGIES,
     **workloads.STRATEGIES,
 }

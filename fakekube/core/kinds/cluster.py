@@ -1,4 +1,4 @@
-"""Kinds of the cluster itself: namespaces, nodes, access, API extensions."""
+"""Kinds of the cluster itself: namespaces, nodes, access, devices."""
 
 from __future__ import annotations
 
@@ -81,27 +81,6 @@ def default_binding(obj: Object) -> None:
             subject["apiGroup"] = rbac.GROUP
 
 
-def default_webhooks(obj: Object) -> None:
-    """Of both kinds of webhook configuration (`pkg/apis/admissionregistration/v1/defaults.go`)."""
-    for webhook in obj.get("webhooks") or ():
-        webhook.setdefault("failurePolicy", "Fail")
-        webhook.setdefault("matchPolicy", "Equivalent")
-        webhook.setdefault("namespaceSelector", {})
-        webhook.setdefault("objectSelector", {})
-        webhook.setdefault("timeoutSeconds", 10)
-        for rule in webhook.get("rules") or ():
-            rule.setdefault("scope", "*")
-        service = (webhook.get("clientConfig") or {}).get("service")
-        if service is not None:
-            service.setdefault("port", 443)
-
-
-def default_mutating_webhooks(obj: Object) -> None:
-    default_webhooks(obj)
-    for webhook in obj.get("webhooks") or ():
-        webhook.setdefault("reinvocationPolicy", "Never")
-
-
 RBAC = Strategy(
     name_check=names.path_segment_problems,
     create_on_update=True,
@@ -148,25 +127,4 @@ STRATEGIES = {
     "resourceclaims.resource.k8s.io": Strategy(returns_deleted=True),
     "resourceclaimtemplates.resource.k8s.io": Strategy(returns_deleted=True),
     "resourceslices.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
-    "apiservices.apiregistration.k8s.io": Strategy(unconditional_update=False),
-    "validatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
-        default=default_webhooks, generation=("webhooks",), unconditional_update=False
-    ),
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
-        default=default_mutating_webhooks, generation=("webhooks",), unconditional_update=False
-    ),
-    "validatingadmissionpolicies.admissionregistration.k8s.io": Strategy(
-        generation=("spec",), unconditional_update=False
-    ),
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": Strategy(
-        generation=("spec",), unconditional_update=False
-    ),
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": Strategy(
-        generation=("spec",), unconditional_update=False
-    ),
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Strategy(
-        generation=("spec",), unconditional_update=False
-    ),
-    "flowschemas.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Strategy(generation=("spec",)),
 }

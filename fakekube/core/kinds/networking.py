@@ -27,8 +27,8 @@ def default_endpoint_slice(obj: Object) -> None:
 
 def default_ingress_class(obj: Object) -> None:
     parameters = (obj.get("spec") or {}).get("parameters")
-    if parameters is not None:
-        parameters.setdefault("scope", "Cluster")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
 
 
 def no_warnings(new: Object, old: Object) -> list[str]:

@@ -141,6 +141,7 @@ STRATEGIES = {
         returns_deleted=True,
         unconditional_update=False,
         generation=("spec",),
+        first_generation=None,
         validate=storageclasses.validate_csi_driver,
         validate_update=storageclasses.validate_csi_driver_update,
     ),

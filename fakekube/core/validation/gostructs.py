@@ -22,15 +22,34 @@ STRUCTS = {
     "ContainerResizePolicy": 'ResourceName="" RestartPolicy=""',
     "DaemonSetUpdateStrategy": 'Type="" RollingUpdate:RollingUpdate',
     "DeploymentStrategy": 'Type="" RollingUpdate:RollingUpdate',
+    "ExemptPriorityLevel": "NominalConcurrencyShares LendablePercent",
+    "FlowDistinguisherMethod": 'Type=""',
+    "FlowSchemaSpec": (
+        "PriorityLevelConfiguration:NamedReference MatchingPrecedence=0 DistinguisherMethod:FlowDistinguisherMethod "
+        "Rules:PolicyRulesWithSubjects"
+    ),
+    "FlowSubject": 'Kind="" User:NamedReference Group:NamedReference ServiceAccount:ServiceAccountSubject',
+    "LimitResponse": 'Type="" Queuing:QueuingConfiguration',
+    "LimitedPriorityLevel": (
+        "NominalConcurrencyShares=0 LimitResponse:LimitResponse LendablePercent BorrowingLimitPercent"
+    ),
+    "NamedReference": 'Name=""',
     "NodeSelectorRequirement": 'Key="" Operator="" Values',
     "NodeSelectorTerm": "MatchExpressions:NodeSelectorRequirement MatchFields:NodeSelectorRequirement",
     "OnExitCodes": 'ContainerName Operator="" Values',
     "OnPodConditionsPattern": 'Type="" Status=""',
+    "NonResourcePolicyRule": "Verbs NonResourceURLs~nonResourceURLs",
     "PodDisruptionBudgetSpec": "MinAvailable Selector:LabelSelector MaxUnavailable UnhealthyPodEvictionPolicy",
     "PodFailurePolicy": "Rules:PodFailurePolicyRule",
     "PodFailurePolicyRule": 'Action="" OnExitCodes:OnExitCodes OnPodConditions:OnPodConditionsPattern',
     "PodIP": 'IP=""~ip',
     "PodResourceClaim": 'Name="" ResourceClaimName ResourceClaimTemplateName',
+    "PolicyRulesWithSubjects": (
+        "Subjects:FlowSubject ResourceRules:ResourcePolicyRule NonResourceRules:NonResourcePolicyRule"
+    ),
+    "PriorityLevelConfigurationSpec": 'Type="" Limited:LimitedPriorityLevel Exempt:ExemptPriorityLevel',
+    "QueuingConfiguration": "Queues=0 HandSize=0 QueueLengthLimit=0",
+    "ResourcePolicyRule": "Verbs APIGroups~apiGroups Resources ClusterScope=false Namespaces",
     "RollingUpdate": "MaxUnavailable=0 MaxSurge=0",
     "RollingUpdateStatefulSetStrategy": "Partition=0 MaxUnavailable",
     "SELinuxOptions": 'User="" Role="" Type="" Level=""',
@@ -40,6 +59,7 @@ STRUCTS = {
         "WindowsOptions:WindowsOptions RunAsUser RunAsGroup RunAsNonRoot ReadOnlyRootFilesystem "
         "AllowPrivilegeEscalation ProcMount SeccompProfile:SeccompProfile AppArmorProfile:SeccompProfile"
     ),
+    "ServiceAccountSubject": 'Namespace="" Name=""',
     "StatefulSetUpdateStrategy": 'Type="" RollingUpdate:RollingUpdateStatefulSetStrategy',
     "SuccessPolicy": "Rules:SuccessPolicyRule",
     "SuccessPolicyRule": "SucceededIndexes SucceededCount",
