@@ -302,15 +302,19 @@ async def test_le_12_what_a_released_lease_says() -> None:
     }  # fmt: skip
 
 
-async def test_le_13_a_release_that_conflicts_is_repeated() -> None:
+@pytest.mark.parametrize(
+    ("conflicts", "done_at"),
+    [pytest.param(1, 9.0, id="LE-13-at-once"), pytest.param(3, 9.02, id="LE-13-then-every-10-ms")],
+)
+async def test_a_release_that_conflicts_is_repeated(conflicts: int, done_at: float) -> None:
     api = FakeApi()
     me = await Candidate(api, release_on_cancel=True).run(9)
     before = len(verbs(api))
-    failing(api, code=409, verb="put", times=1)
+    failing(api, code=409, verb="put", times=conflicts)
     await me.stop()
-    assert verbs(api)[before:] == ["get", "update", "get", "update"]
+    assert verbs(api)[before:] == ["get", "update"] * (conflicts + 1)
     assert spec(api)["holderIdentity"] == ""
-    assert now() == 9.0
+    assert now() == pytest.approx(done_at)
 
 
 async def test_le_13_a_release_that_always_conflicts_ends_with_the_renew_deadline() -> None:
@@ -651,6 +655,24 @@ async def test_a_request_that_hangs_does_not_cost_the_leadership() -> None:
     api.request = hang_once  # type: ignore[method-assign]
     await me.run(30)
     assert me.leads
+
+
+async def test_a_managers_election_survives_a_request_that_hangs() -> None:
+    operator = Operator(election=LeaderElection(LeaderElectionOptions("lock", "default", identity="me")))
+    await operator.run(3)
+    original, hangs = operator.api.request, [True]
+
+    async def hang_once(method: str, path: str, **options: Any) -> Answer:
+        if "/leases/" in path and hangs:
+            hangs.clear()
+            await forever()
+        return await original(method, path, **options)
+
+    operator.api.request = hang_once  # type: ignore[method-assign]
+    await operator.run(30)
+    assert operator.task is not None
+    assert [hangs, operator.task.done()] == [[], False]
+    await operator.stop()
 
 
 async def test_what_leads_has_ended_before_the_lease_is_released() -> None:

@@ -135,6 +135,15 @@ def test_ev_06_the_tenth_similar_one_is_combined() -> None:
     assert tenth["firstTimestamp"] == eleventh["firstTimestamp"] == "2026-01-01T00:00:09Z"
 
 
+def test_ev_06_the_oldest_message_makes_room() -> None:
+    teller = Teller()
+    for number in range(10):
+        teller.tell(float(number), f"m{number}")
+    teller.tell(10, "m9")
+    teller.tell(11, "m0")
+    assert teller.written[-2:] == ["create 1 m9", "patch 2 (combined from similar events): m0"]
+
+
 @pytest.mark.parametrize(
     ("silence", "last"),
     [
@@ -871,7 +880,7 @@ def recorded(api: FakeApi) -> list[Object]:
     return [obj for path, obj in api.objects.items() if "/events/" in path]
 
 
-async def test_a_managers_recorders() -> None:
+async def test_a_managers_recorders(caplog: pytest.LogCaptureFixture) -> None:
     operator = Operator()
     recorder, older = operator.manager.event_recorder("backup"), operator.manager.event_recorder_for("backup")
     recorder.eventf(pod("early"), None, "Normal", "R", "A", "before the start")
@@ -894,6 +903,7 @@ async def test_a_managers_recorders() -> None:
     recorder.eventf(pod("late"), None, "Normal", "R", "A", "after the end")
     older.event(pod("late"), "Normal", "R", "after the end")
     await advance(100)
+    assert caplog.records == [], "after the end they are dropped without a word"
     assert len(recorded(operator.api)) == 3
 
 
