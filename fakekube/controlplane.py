@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Protocol
 
 from fakekube.chance import Chance
@@ -101,8 +100,8 @@ class ControlPlane:
         self._stamp = RequestStamp(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
-        self._idle: list[asyncio.Future[None]] = []
+        self._waiters: dict[str, dict[_Waiter, None]] = {}
+        self._idle: dict[_Waiter, None] = {}
         self._generation = 0
         core.on_commit = self._committed
 
@@ -198,24 +197,23 @@ class ControlPlane:
     def _committed(self, change: Change) -> None:
         for listener in self._listeners:
             listener(change)
-        waiting = self._waiting.pop(change.collection, None)
+        _wake(self._waiters.get(change.collection, ()))
         if change.collection == DEFINITIONS:
-            waiting = [*(waiting or ()), *self._waiting.pop(change.path, ())]
-        if waiting:
-            _wake(waiting)
+            _wake(self._waiters.get(change.path, ()))
         if self._idle:
-            idle, self._idle = self._idle, []
+            idle, self._idle = self._idle, {}
             _wake(idle)
 
     # --- watches ---------------------------------------------------------------------------------------------------
 
     async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
         """The events of a watch, in batches, until its time is up; a StatusError is the last thing that it says."""
-        generation = self._generation
-        start = asyncio.get_running_loop().time()
+        generation, loop = self._generation, asyncio.get_running_loop()
+        waiter, start = _Waiter(loop), loop.time()
         deadline = start + watch.timeout
         bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
         self.watches[watch] = None
+        self._waiters.setdefault(watch.collection, {})[waiter] = None
         try:
             if watch.refused is not None:
                 raise watch.refused
@@ -230,7 +228,7 @@ class ControlPlane:
                 if events:
                     yield events
                     continue
-                now = asyncio.get_running_loop().time()
+                now = loop.time()
                 if now >= deadline or watch.over():
                     return
                 if watch.bookmarks and now >= bookmark_at:
@@ -238,50 +236,40 @@ class ControlPlane:
                         yield [watch.bookmark()]
                     bookmark_at = _next_bookmark(bookmark_at, now, deadline)
                     continue
-                await self._something(watch, deadline, bookmark_at)
+                await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
         except StatusError as error:
             yield [error]
         finally:
+            waiter.close()
+            self._waiters[watch.collection].pop(waiter, None)
+            self._idle.pop(waiter, None)
             self.watches.pop(watch, None)
 
     async def _rest(self) -> None:
         """Wait until no round lasts."""
         rounds = self._rounds
         while rounds is not None and rounds.in_round:
-            over = asyncio.get_running_loop().create_future()
-            rounds.when_round_ends(partial(_wake, [over]))
-            await over
+            over = asyncio.Event()
+            rounds.when_round_ends(over.set)
+            await over.wait()
 
-    async def _something(self, watch: Watch, deadline: float, bookmark_at: float) -> None:
-        """Wait for a write to the watch's collection, for its next bookmark, or for its end.
+    def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
+        """When to look again even if nothing is written: at the watch's end, or for its next bookmark.
 
         A bookmark that would say nothing new is not waited for: the first write to any collection makes it due again.
         """
-        loop = asyncio.get_running_loop()
-        wake = loop.create_future()
-        last = bookmark_at + BOOKMARK_FREQUENCY > deadline
-        until = deadline
-        if watch.bookmarks:
-            if watch.moved or last:
-                until = min(until, bookmark_at)
-            else:
-                self._idle.append(wake)
-        waiting = self._waiting.setdefault(watch.collection, [])
-        waiting.append(wake)
-        timer = loop.call_at(until, _wake, [wake])
-        try:
-            await wake
-        finally:
-            timer.cancel()
-            _forget(self._waiting.get(watch.collection), wake)
-            _forget(self._idle, wake)
+        if not watch.bookmarks:
+            return deadline
+        if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
+            return min(deadline, bookmark_at)
+        self._idle[waiter] = None
+        return deadline
 
     def end_watches(self) -> None:
         """End every open stream, as a server does that stops or restarts. Clients may watch again."""
         self._generation += 1
-        waiting, self._waiting = self._waiting, {}
-        for futures in waiting.values():
-            _wake(futures)
+        for waiters in self._waiters.values():
+            _wake(waiters)
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -290,15 +278,45 @@ def _failed(request: Request, error: Exception) -> Response:
     return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 
 
-def _wake(waiting: list[asyncio.Future[None]]) -> None:
-    for future in waiting:
-        if not future.done():
-            future.set_result(None)
+class _Waiter:
+    """Where a stream waits for a write or for a moment. It keeps its timer as long as the moment stays the same."""
+
+    __slots__ = ("_loop", "_timer", "_until", "_woken")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._woken: asyncio.Future[None] | None = None
+
+    async def wait(self, until: float) -> None:
+        """Until somebody wakes it, or the loop's time is `until`."""
+        if self._timer is None or until != self._until:
+            self.close()
+            self._until, self._timer = until, self._loop.call_at(until, self._ring)
+        self._woken = self._loop.create_future()
+        try:
+            await self._woken
+        finally:
+            self._woken = None
+
+    def wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.wake()
 
 
-def _forget(waiting: list[asyncio.Future[None]] | None, future: asyncio.Future[None]) -> None:
-    if waiting and future in waiting:
-        waiting.remove(future)
+def _wake(waiters: Iterable[_Waiter]) -> None:
+    for waiter in waiters:
+        waiter.wake()
 
 
 def _next_bookmark(previous: float, now: float, deadline: float) -> float:
