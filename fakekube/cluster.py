@@ -17,8 +17,9 @@ from fakekube import bootstrap
 from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
-from fakekube.controlplane import ControlPlane
+from fakekube.controlplane import ControlPlane, WouldWait
 from fakekube.core.authentication import ADMIN, User, authenticated
+from fakekube.core.call import Service
 from fakekube.core.faults import FaultRule
 from fakekube.core.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.core.requestlog import RequestRecord
@@ -33,6 +34,7 @@ from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, Virtua
 from fakekube.virtualtime.durations import Duration
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.turnstile import BubbleThread
+from fakekube.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 
 if TYPE_CHECKING:
     from controllerlib.http import HttpTransport
@@ -91,7 +93,8 @@ class FakeKube:
         self.timeline = Timeline(self.clock.epoch)
         self.ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._plane, self.clock.now, self.timeline, TEST_AGENT)
-        self._objects = Objects(self._plane)
+        self._objects = Objects(self._plane, self._driven)
+        self._webhooks = WebhookServers(self._plane, self._now_or_driven)
         self._background = Background(self._bubble)
         self._faults_made = 0
 
@@ -127,6 +130,7 @@ class FakeKube:
         await self._background.end()
         self._plane.end_watches()
         await self._endpoint.aclose()
+        await self._webhooks.aclose()
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -197,6 +201,13 @@ class FakeKube:
         else:
             self._bubble.loop.drive(work)
 
+    def _driven(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What a coroutine returns, run to its end. Raises WouldWait in an async test."""
+        if self._in_async_test():
+            work.close()
+            raise WouldWait("an async test must await it")
+        return self._bubble.loop.drive(work)
+
     def why(self) -> str:
         """What is runnable, what waits where, what is held: one fact a line, queues included."""
         return "\n".join([self._bubble.why(), *self._background.facts()])
@@ -220,6 +231,28 @@ class FakeKube:
     def transport(self, *, user: User = ADMIN) -> DirectTransport:
         """A direct way in, as any user: `controllerlib.Client(fakekube.transport(), user_agent="mine/1.0")`."""
         return DirectTransport(self._plane, user=authenticated(user), headers={"User-Agent": TEST_AGENT})
+
+    # --- webhooks ----------------------------------------------------------------------------------------------------
+
+    @property
+    def ca_bundle(self) -> str:
+        """The `caBundle` of webhooks that are served here: the CA's certificate, PEM in base64."""
+        return self._webhooks.ca_bundle
+
+    def serve_webhook(self, handler: Any, *, service: str, namespace: str = "default", port: int = 443) -> str:
+        """Serve an aiohttp handler, or a `web.Application`, over HTTPS as a Service that configurations of webhooks name.
+
+        Returns its address, for those that name a URL. Raises ValueError where that Service has one already.
+        """
+        return self._webhooks.serve(handler, Service(namespace, service, port))
+
+    def inject_ca_bundle(self) -> None:
+        """Let webhooks that are Services, and have no caBundle, trust what is served here, as cert-manager does."""
+        for api_version, kind in CONFIGURATIONS:
+            for obj in self.list(api_version, kind, None):
+                changed = trusting(dict(obj), self.ca_bundle)
+                if changed is not None:
+                    self.update(changed)
 
     def run_process(self, argv: Sequence[str], **options: Any) -> Any:
         """Run a command that ends (`kubectl apply ...`) against this cluster: KUBECONFIG is set, time stands still.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from fakekube import manifests
 from fakekube.controlplane import ControlPlane, WouldWait
 from fakekube.core.resource import Resource
 from fakekube.transport import DirectTransport
+from fakekube.virtualtime import Deadlock
 
 Object = dict[str, Any]
 
@@ -25,8 +26,8 @@ TEST_AGENT = "test"
 class Objects:
     """The objects of a server, as a test handles them. What it hands out is the test's own copy."""
 
-    def __init__(self, plane: ControlPlane) -> None:
-        self._core = plane.core
+    def __init__(self, plane: ControlPlane, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._core, self._drive = plane.core, drive
         self._transport = DirectTransport(plane, headers={"User-Agent": TEST_AGENT})
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
@@ -100,14 +101,22 @@ class Objects:
         try:
             code, _, body = self._transport.request_now(method, path, **more)
         except WouldWait:
-            raise WouldWait(
-                f"{method} {path} is delayed by a fault: use a client, which can wait for it, or let the fault "
-                f"match other user agents than {TEST_AGENT!r}"
-            ) from None
+            code, _, body = self._waited(method, path, more)
         if code >= 400:
             raise from_status(body, code)
         result: Object = body
         return result
+
+    def _waited(self, method: str, path: str, more: Mapping[str, Any]) -> Any:
+        """A request that needs a webhook's answer, or is delayed. Raises WouldWait where it may not wait."""
+        try:
+            return self._drive(self._transport.request(method, path, **more))
+        except (WouldWait, Deadlock):
+            raise WouldWait(
+                f"{method} {path} must wait, for a webhook or a fault: in an async test use a client "
+                f"(`controllerlib.Client(fakekube.transport())`), or let the fault match other user agents than "
+                f"{TEST_AGENT!r}"
+            ) from None
 
 
 def _below(path: str, subresource: str) -> str:

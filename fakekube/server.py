@@ -107,6 +107,23 @@ async def listen(
         await runner.cleanup()
 
 
+@asynccontextmanager
+async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
+    """Serve somebody else's aiohttp handler, or `web.Application`, over HTTPS on a free port; gives its address."""
+    runner: web.BaseRunner
+    if isinstance(handler, web.Application):
+        runner = web.AppRunner(handler, access_log=None)
+    else:
+        runner = web.ServerRunner(web.Server(handler, logger=_log, access_log=None), shutdown_timeout=SHUTDOWN_TIMEOUT)
+    await runner.setup()
+    try:
+        sock = _listening("127.0.0.1", 0)
+        await web.SockSite(runner, sock, ssl_context=tls).start()
+        yield f"https://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        await runner.cleanup()
+
+
 def _listening(host: str, port: int) -> socket.socket:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return socket.create_server(address, family=family, backlog=BACKLOG)

@@ -55,7 +55,9 @@ class TwoDoorLoop(asyncio.SelectorEventLoop):
     ) -> Any:
         if server_side:
             rawsock = self.network.server_end(rawsock, self._reads(rawsock.fileno()))
-        elif (ends := self.network.transport(rawsock, protocol, sslcontext or True)) is not None:
+        elif (
+            ends := self.network.transport(rawsock, protocol, sslcontext or True, rest.get("server_hostname"))
+        ) is not None:
             return self._piped(ends, waiter)
         else:
             rawsock = self.network.client_end(rawsock, self._reads(rawsock.fileno()))

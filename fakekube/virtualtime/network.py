@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fakekube.virtualtime import handshake
 from fakekube.virtualtime.ledger import Address, Connection, CountedSocket, Ledger
 from fakekube.virtualtime.pipes import PipeTransport, Protocol, pipe
 
@@ -34,6 +35,7 @@ class Network:
         self._door = door
         self._listeners: dict[Address, Listener] = {}
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
+        self._agreed: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
         self.ledger = Ledger()
@@ -75,15 +77,15 @@ class Network:
         return True
 
     def transport(
-        self, sock: socket.socket, protocol: Protocol, sslcontext: object
+        self, sock: socket.socket, protocol: Protocol, sslcontext: object, hostname: str | None = None
     ) -> tuple[PipeTransport, PipeTransport] | None:
         """The ends of a pipe for a socket that has dialled us, the client's first; None: it is a real connection."""
         address = self._dialled.pop(sock, None)
         if address is None:
             return None
         listener = self.served(address)
-        if listener is None or (listener.sslcontext is None) != (sslcontext is None):
-            # gone meanwhile, or TLS against plain text: real TCP fails as it should
+        if listener is None or not self._agree(sslcontext, listener.sslcontext, hostname):
+            # gone meanwhile, TLS against plain text, a certificate not trusted: real TCP fails as it should
             self._dialled[sock] = address
             self.connect_really(sock)
             return None
@@ -97,6 +99,15 @@ class Network:
         )
         self._pipes.update(ends)
         return ends
+
+    def _agree(self, client: object, server: object, hostname: str | None) -> bool:
+        """Whether both speak plain text, or both TLS and trust each other."""
+        if client is None or server is None:
+            return client is server
+        key = (client, server, hostname)
+        if key not in self._agreed:
+            self._agreed[key] = handshake.succeeds(client, server, hostname)
+        return self._agreed[key]
 
     def connect_really(self, sock: socket.socket) -> None:
         """Somebody wants to use a dialled socket as a socket: connect it after all."""

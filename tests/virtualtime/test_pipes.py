@@ -78,17 +78,33 @@ def test_both_doors_deliver_a_watch(either):
     either.settle()
 
 
-def test_tls_of_a_client_on_the_loop_needs_no_handshake(bubble):
+@pytest.mark.parametrize(
+    ("name", "trusted", "good"),
+    [
+        pytest.param("127.0.0.1", True, True, id="trusted"),
+        pytest.param("127.0.0.1", False, False, id="another-authority"),
+        pytest.param("example.invalid", True, False, id="another-name"),
+    ],
+)
+def test_tls_of_a_client_on_the_loop_is_agreed_on_and_then_crosses_a_pipe(bubble, name, trusted, good):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("example.invalid").configure_cert(context)
+    authority = trustme.CA()
+    authority.issue_cert(name).configure_cert(context)
+    trusting = ssl.create_default_context()
+    (authority if trusted else trustme.CA()).configure_trust(trusting)
     server = Server(bubble, ssl_context=context)
 
     async def test():
-        async with aiohttp.ClientSession() as session, session.get(f"{server.url}/now") as response:
+        async with aiohttp.ClientSession() as session, session.get(f"{server.url}/now", ssl=trusting) as response:
             return await response.json()
 
-    assert bubble.run(test()) == 0  # neither the name nor the authority was looked at
-    assert server.peers == [(("127.0.0.1", 61000), "https")]
+    if good:
+        assert bubble.run(test()) == 0
+        assert server.peers == [(("127.0.0.1", 61000), "https")]
+    else:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            bubble.run(test())
+        assert server.peers == []
 
 
 @pytest.mark.parametrize("trusted", [True, False])

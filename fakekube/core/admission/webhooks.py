@@ -54,17 +54,20 @@ def has_any(call: Call, collection: str) -> bool:
 
 
 def mutate(attributes: Attributes) -> Generator[Need, Any, Object | None]:
-    """The object as the mutating webhooks leave it, one after the other; where one changes what others have seen,
-    those that ask for it are called again, once."""
-    called: list[tuple[Hook, Object | None]] = []
+    """The object as the mutating webhooks leave it, one after the other; where one changes what others before it have
+    seen, those of them that ask for it are called again, once."""
+    before: list[Hook] = []
+    again: list[Hook] = []
     for hook in hooks(attributes, MUTATING):
         changed = yield from _changed_by(hook, attributes)
-        called.append((hook, changed))
+        if changed != attributes.obj:
+            again, before = [*again, *before], []
+        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
+            before.append(hook)
         attributes = replace(attributes, obj=changed)
-    for hook, seen in called:
-        if hook.spec.get("reinvocationPolicy") == "IfNeeded" and seen != attributes.obj:
-            changed = yield from _changed_by(hook, attributes)
-            attributes = replace(attributes, obj=changed)
+    for hook in again:
+        changed = yield from _changed_by(hook, attributes)
+        attributes = replace(attributes, obj=changed)
     return attributes.obj
 
 

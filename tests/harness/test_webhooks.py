@@ -1,0 +1,265 @@
+"""Admission webhooks of a test's own: asked over HTTPS, under virtual time."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from controllerlib.errors import ApiError
+
+CONFIG = "admissionregistration.k8s.io/v1"
+
+
+def configuration(kind="Validating", *, rules=None, **webhook):
+    """A configuration of one webhook, `guard.example.com`, for ConfigMaps."""
+    rules = rules or [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+    hook = {
+        "name": "guard.example.com",
+        "clientConfig": {"service": {"namespace": "default", "name": "guard", "path": "/review"}},
+        "rules": rules,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        **webhook,
+    }
+    return {
+        "apiVersion": CONFIG,
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": "guard"},
+        "webhooks": [hook],
+    }
+
+
+def configmap(name="a", **data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+class Guard:
+    """Answers reviews with `answer(request)`, and keeps what it was asked."""
+
+    def __init__(self, answer=lambda request: {"allowed": True}):
+        self.asked, self._answer = [], answer
+
+    async def __call__(self, http):
+        from aiohttp import web
+
+        review = await http.json()
+        request = review["request"]
+        self.asked.append(request)
+        answer = self._answer(request)
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        return web.json_response(
+            {
+                "apiVersion": review["apiVersion"],
+                "kind": "AdmissionReview",
+                "response": {"uid": request["uid"], **answer},
+            }
+        )
+
+
+def patched(*operations):
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(operations).encode()).decode(),
+    }
+
+
+def serve(fakekube, guard, config):
+    fakekube.serve_webhook(guard, service="guard")
+    fakekube.apply(config)
+    fakekube.inject_ca_bundle()
+
+
+def test_a_refusal_names_the_webhook_and_nothing_is_written(fakekube):
+    guard = Guard(lambda request: {"allowed": False, "status": {"code": 403, "message": "no x here"}})
+    serve(fakekube, guard, configuration(rules=[
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    ]))  # fmt: skip
+    with pytest.raises(ApiError) as refused:
+        fakekube.create(configmap(x="1"))
+    assert str(refused.value).endswith('admission webhook "guard.example.com" denied the request: no x here')
+    assert refused.value.code == 403
+    assert not fakekube.exists("v1", "ConfigMap", "a")
+
+
+def test_what_a_webhook_is_told(fakekube):
+    guard = Guard()
+    serve(fakekube, guard, configuration())
+    made = fakekube.create(configmap(x="1"))
+    fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
+    fakekube.delete("v1", "ConfigMap", "a")
+    created, updated, deleted = guard.asked
+    assert [one["operation"] for one in guard.asked] == ["CREATE", "UPDATE", "DELETE"]
+    assert created["kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert created["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert (created["name"], created["namespace"], created["dryRun"]) == ("a", "default", False)
+    assert created["userInfo"]["username"] == "kubernetes-admin"
+    assert (created["object"]["data"], created["oldObject"]) == ({"x": "1"}, None)
+    assert created["object"]["metadata"]["uid"] == made["metadata"]["uid"]
+    assert (updated["object"]["data"], updated["oldObject"]["data"]) == ({"x": "2"}, {"x": "1"})
+    assert updated["options"]["kind"] == "PatchOptions"
+    assert (deleted["object"], deleted["oldObject"]["data"]) == (None, {"x": "2"})
+    assert len({one["uid"] for one in guard.asked}) == 3
+
+
+def test_a_mutating_webhook_changes_the_object(fakekube):
+    def default(request):
+        return patched({"op": "add", "path": "/data/y", "value": request["object"]["data"]["x"]})
+
+    guard = Guard(default)
+    serve(fakekube, guard, configuration("Mutating", rules=[
+        {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"], "scope": "Namespaced"}
+    ]))  # fmt: skip
+    assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "y": "1"}
+    assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"x": "1", "y": "1"}
+
+
+def test_warnings_reach_the_client_and_time_passes_as_the_webhook_takes_it(fakekube):
+    async def slow(request):
+        await asyncio.sleep(3)
+        return {"allowed": True, "warnings": ["x is deprecated"]}
+
+    serve(fakekube, Guard(slow), configuration())
+    client = fakekube.transport()
+
+    async def create():
+        return await client.request("POST", "/api/v1/namespaces/default/configmaps", body=configmap(x="1"))
+
+    began = fakekube.clock.monotonic()
+    task = fakekube.bubble.loop.create_task(create())
+    fakekube.advance(5)
+    code, headers, _ = task.result()
+    assert code == 201
+    assert "x is deprecated" in headers["Warning"]
+    assert fakekube.clock.monotonic() - began == 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "message"),
+    [
+        pytest.param("Fail", 500, 'failed calling webhook "guard.example.com": failed to call webhook: Post '
+                     '"https://guard.default.svc:443/review?timeout=2s": context deadline exceeded', id="fail"),
+        pytest.param("Ignore", 201, "", id="ignore"),
+    ],
+)  # fmt: skip
+def test_a_webhook_that_takes_too_long(fakekube, policy, code, message):
+    async def never(request):
+        await asyncio.sleep(3600)
+
+    serve(fakekube, Guard(never), configuration(failurePolicy=policy, timeoutSeconds=2))
+    client = fakekube.transport()
+
+    async def create():
+        return await client.request("POST", "/api/v1/namespaces/default/configmaps", body=configmap(x="1"))
+
+    task = fakekube.bubble.loop.create_task(create())
+    fakekube.advance(1.9)
+    assert not task.done()
+    fakekube.advance(0.1)
+    found, _, body = task.result()
+    assert found == code
+    assert message in body.get("message", "")
+
+
+def test_a_service_that_nobody_serves(fakekube):
+    fakekube.apply(configuration())
+    with pytest.raises(ApiError, match='service "guard" not found'):
+        fakekube.create(configmap())
+
+
+def test_a_certificate_of_another_authority(fakekube):
+    from fakekube.certificates import Authority
+
+    fakekube.serve_webhook(Guard(), service="guard")
+    other = base64.b64encode(Authority().certificate).decode()
+    config = configuration()
+    config["webhooks"][0]["clientConfig"]["caBundle"] = other
+    fakekube.apply(config)
+    with pytest.raises(ApiError, match="x509: certificate signed by unknown authority"):
+        fakekube.create(configmap())
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        pytest.param({"uid": "wrong", "allowed": True}, 'got "wrong"', id="uid"),
+        pytest.param({"allowed": True, "patch": "W10="}, "response.patch but not response.patchType", id="patch-type"),
+        pytest.param(
+            {"allowed": True, "patchType": "Other", "patch": "W10="}, "patchType: Other", id="other-patch-type"
+        ),
+    ],
+)
+def test_an_answer_that_makes_no_sense(fakekube, response, why):
+    serve(fakekube, Guard(lambda request: response), configuration("Mutating"))
+    with pytest.raises(ApiError, match="received invalid webhook response") as failed:
+        fakekube.create(configmap())
+    assert why in str(failed.value)
+
+
+def test_selectors_decide_who_is_asked_about(fakekube):
+    guard = Guard()
+    serve(fakekube, guard, configuration(
+        objectSelector={"matchLabels": {"check": "yes"}},
+        namespaceSelector={"matchExpressions": [{"key": "skip", "operator": "DoesNotExist"}]},
+    ))  # fmt: skip
+    fakekube.create(configmap("unlabelled"))
+    fakekube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "quiet", "labels": {"skip": ""}}})
+    labelled = configmap("labelled")
+    labelled["metadata"]["labels"] = {"check": "yes"}
+    fakekube.create(labelled)
+    fakekube.create({**labelled, "metadata": {**labelled["metadata"], "namespace": "quiet"}})
+    assert [(one["namespace"], one["name"]) for one in guard.asked] == [("default", "labelled")]
+
+
+def test_what_others_have_seen_is_shown_again_once(fakekube):
+    def first(request):
+        return patched({"op": "add", "path": "/data/first", "value": str(len(one.asked))})
+
+    def second(request):
+        return patched({"op": "add", "path": "/data/second", "value": "1"})
+
+    one, other = Guard(first), Guard(second)
+    fakekube.serve_webhook(one, service="one")
+    fakekube.serve_webhook(other, service="other")
+    config = configuration("Mutating", reinvocationPolicy="IfNeeded")
+    hook = config["webhooks"][0]
+    config["webhooks"] = [
+        {**hook, "name": f"{name}.example.com", "clientConfig": {"service": {"namespace": "default", "name": name}}}
+        for name in ("one", "other")
+    ]
+    fakekube.apply(config)
+    fakekube.inject_ca_bundle()
+    assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "first": "2", "second": "1"}
+    assert (len(one.asked), len(other.asked)) == (2, 1)
+
+
+def test_a_dry_run_asks_only_who_can_bear_it(fakekube):
+    serve(fakekube, Guard(), configuration(sideEffects="NoneOnDryRun"))
+    code, _, _ = fakekube.bubble.loop.drive(
+        fakekube.transport().request(
+            "POST", "/api/v1/namespaces/default/configmaps", query=[("dryRun", "All")], body=configmap()
+        )
+    )
+    assert code == 201
+    assert not fakekube.exists("v1", "ConfigMap", "a")
+
+
+async def test_an_async_test_asks_with_a_client(fakekube):
+    from fakekube.controlplane import WouldWait
+
+    serve(fakekube, Guard(lambda request: {"allowed": False}), configuration())
+    with pytest.raises(WouldWait, match=r"controllerlib\.Client"):
+        fakekube.create(configmap())
+    code, _, body = await fakekube.transport().request(
+        "POST", "/api/v1/namespaces/default/configmaps", body=configmap()
+    )
+    assert code == 400
+    assert body["message"] == 'admission webhook "guard.example.com" denied the request without explanation'
+
+
+def test_one_service_has_one_webhook(fakekube):
+    fakekube.serve_webhook(Guard(), service="guard")
+    with pytest.raises(ValueError, match="service='guard'"):
+        fakekube.serve_webhook(Guard(), service="guard")
