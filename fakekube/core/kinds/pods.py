@@ -8,7 +8,7 @@ from fakekube.core.kinds.configuration import _at
 from fakekube.core.kinds.podresources import default_resources, qos_class
 from fakekube.core.kinds.podspec import default_pod_spec, default_template, without_old_annotations
 from fakekube.core.strategy import Strategy
-from fakekube.core.validation import pods, workloads
+from fakekube.core.validation import pods, podwarnings, workloads, workloadwarnings
 
 Object = dict[str, Any]
 
@@ -170,6 +170,12 @@ POD_FIELDS = {
     "status.nominatedNodeName": _at("status", "nominatedNodeName"),
 }
 
+
+def no_warnings(new: Object, old: Object) -> list[str]:
+    """An update of a pod is seldom a human's."""
+    return []
+
+
 STRATEGIES = {
     "pods": Strategy(
         generation=("spec",),
@@ -183,6 +189,8 @@ STRATEGIES = {
         prepare_status_update=prepare_pod_status,
         status_keeps=("generation", "ownerReferences"),
         validate=pods.validate,
+        warnings=podwarnings.pod_warnings,
+        update_warnings=no_warnings,
         validate_update=pods.validate_update,
         validate_status_update=pods.validate_status_update,
     ),
@@ -191,6 +199,8 @@ STRATEGIES = {
         generation=("template",),
         default=default_pod_template,
         validate=workloads.validate_pod_template,
+        warnings=workloadwarnings.of_pod_template,
+        update_warnings=workloadwarnings.where_changed(workloadwarnings.of_pod_template),
         validate_update=workloads.validate_pod_template_update,
     ),
 }

@@ -10,7 +10,8 @@ from fakekube.core import names
 from fakekube.core.kinds import autoscalers
 from fakekube.core.kinds.podspec import default_template, round_up
 from fakekube.core.strategy import Strategy
-from fakekube.core.validation import cronjobs, disruption, jobs, jobstatus, scheduling, workloads
+from fakekube.core.validation import cronjobs, disruption, jobs, jobstatus, scheduling, workloads, workloadwarnings
+from fakekube.core.validation.workloadwarnings import where_changed
 
 Object = dict[str, Any]
 
@@ -50,7 +51,9 @@ def default_stateful_set(obj: Object) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("partition", 0)
+        rolling.pop("maxUnavailable", None)  # its feature is off
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
@@ -177,6 +180,8 @@ STRATEGIES = {
         annotations_count=True,
         status_keeps=("generation", "labels"),
         validate=workloads.validate_deployment,
+        warnings=workloadwarnings.of_named,
+        update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_deployment_update,
         validate_status_update=workloads.status_validator("Deployment"),
     ),
@@ -185,6 +190,8 @@ STRATEGIES = {
         fields={"status.replicas": _replicas},
         fields_message="label",
         validate=workloads.validate_replica_set,
+        warnings=workloadwarnings.of_named,
+        update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_replica_set_update,
         validate_status_update=workloads.status_validator("ReplicaSet"),
     ),
@@ -192,6 +199,8 @@ STRATEGIES = {
         default=default_stateful_set,
         name_check=names.dns_label_problems,
         validate=workloads.validate_stateful_set,
+        warnings=workloadwarnings.of_stateful_set,
+        update_warnings=where_changed(workloadwarnings.of_stateful_set),
         validate_update=workloads.validate_stateful_set_update,
         validate_status_update=workloads.status_validator("StatefulSet"),
     ),
@@ -201,6 +210,8 @@ STRATEGIES = {
         prepare_update=prepare_daemon_set_update,
         prepare_status_update=prepare_daemon_set_status,
         validate=workloads.validate_daemon_set,
+        warnings=workloadwarnings.of_template,
+        update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_daemon_set_update,
         validate_status_update=workloads.status_validator("DaemonSet"),
     ),
@@ -209,6 +220,8 @@ STRATEGIES = {
         fields={"status.replicas": _replicas},
         fields_message="label",
         validate=workloads.validate_replication_controller,
+        warnings=workloadwarnings.of_named,
+        update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_replication_controller_update,
         validate_status_update=workloads.status_validator("ReplicaSet"),
     ),
@@ -222,12 +235,16 @@ STRATEGIES = {
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
         fields_message="label",
         validate=jobs.validate,
+        warnings=workloadwarnings.of_job,
+        update_warnings=where_changed(workloadwarnings.job_spec),
         validate_update=jobs.validate_update,
         validate_status_update=jobstatus.validate_status_update,
     ),
     "cronjobs.batch": _counted(
         default=default_cron_job,
         validate=cronjobs.validate,
+        warnings=workloadwarnings.of_cron_job,
+        update_warnings=where_changed(workloadwarnings.cron_job_spec),
         validate_update=cronjobs.validate_update,
     ),
     "poddisruptionbudgets.policy": _counted(
@@ -246,6 +263,7 @@ STRATEGIES = {
         default=default_runtime_class,
         unconditional_update=False,
         validate=scheduling.validate_runtime_class,
+        warnings=workloadwarnings.of_runtime_class,
         validate_update=scheduling.validate_runtime_class_update,
     ),
     **autoscalers.STRATEGIES,

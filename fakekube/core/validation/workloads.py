@@ -259,7 +259,7 @@ def _check_stateful_set(spec: Object, errors: Errors, options: PodOptions, *, st
     if strict:
         for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
             check_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec", errors)
-    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+    for field in ("replicas", "minReadySeconds"):
         check_nonnegative(spec.get(field), f"spec.{field}", errors)
     check_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
     if strict and spec.get("serviceName"):
