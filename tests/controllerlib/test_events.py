@@ -505,6 +505,8 @@ async def test_ev_17_one_event_every_minute() -> None:
     assert sink.log == [(6.0, "create"), (66.0, "patch"), (1800.0, "patch"), (3600.0, "patch")]
     assert [patch["series"]["count"] for patch in sink.patches] == [2, 30, 60]
     assert sink.patches[1]["series"]["lastObservedTime"] == "2026-01-01T00:29:06.000000Z"
+    versions = [event["metadata"].get("resourceVersion") for event in sink.events]
+    assert versions == [None, None, None, "3"], "the refresh keeps the event as it is stored"
 
 
 @pytest.mark.parametrize(

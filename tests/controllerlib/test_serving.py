@@ -175,6 +175,7 @@ async def test_metrics_of_a_controller() -> None:
 
 async def test_metrics_of_ones_own_are_served_too() -> None:
     own = prometheus_client.Counter("backups_taken", "Backups taken.")
+    same = prometheus_client.Gauge("backups_kept", "Of another's.")
     try:
         own.inc(3)
         registry = Registry()
@@ -186,10 +187,12 @@ async def test_metrics_of_ones_own_are_served_too() -> None:
         assert text.endswith("# EOF\n")
         assert "backups_taken_total 3.0" in text
         assert "backups_kept 2.5" in text
+        assert text.count("\nbackups_kept ") == 1
         assert "python_info" in text
         assert [metric.name for metric in RegistryCollector(registry).collect()] == ["backups_kept"]
     finally:
         prometheus_client.REGISTRY.unregister(own)
+        prometheus_client.REGISTRY.unregister(same)
 
 
 def test_no_more_than_25_priorities_are_told_apart() -> None:
