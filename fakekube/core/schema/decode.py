@@ -134,7 +134,7 @@ def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
         return True
     if kind in ("boolean", "int32", "int64", "integer", "double"):
         return where not in PLAIN
-    return kind in ("int-or-string", "any", "quantity")
+    return kind in ("int-or-string", "any", "quantity", "time", "microtime")  # the zero time shows as null
 
 
 def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str], struct: str) -> Any:

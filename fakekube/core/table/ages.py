@@ -49,7 +49,15 @@ def moment(text: str) -> datetime:
 
 def between(start: str, end: str) -> str:
     """How long it was from one time to another."""
-    return human_duration((moment(end) - moment(start)).total_seconds())
+    return human_duration((_nearest(end) - _nearest(start)).total_seconds())
+
+
+def _nearest(text: str) -> datetime:
+    """A time of the API, or the end of the calendar that it lies beyond."""
+    try:
+        return moment(text)
+    except ValueError:
+        return (datetime.max if text[4:5].isdigit() else datetime.min).replace(tzinfo=UTC)
 
 
 class Ages:
@@ -61,8 +69,8 @@ class Ages:
         self._now = moment(now)
 
     def __call__(self, time: str | None) -> str:
-        return human_duration((self._now - moment(time)).total_seconds()) if time else UNKNOWN
+        return human_duration((self._now - _nearest(time)).total_seconds()) if time else UNKNOWN
 
     def until(self, time: str | None) -> str:
         """How long it is to a time of the future."""
-        return human_duration((moment(time) - self._now).total_seconds()) if time else UNKNOWN
+        return human_duration((_nearest(time) - self._now).total_seconds()) if time else UNKNOWN

@@ -236,7 +236,7 @@ def _by_precedence(schemas: Sequence[Object]) -> Sequence[Object]:
 
 def _priority_level(obj: Object, ages: Ages) -> list[Any]:
     limited = get(obj, "spec.limited")
-    shares = "<none>" if limited is None else limited.get("nominalConcurrencyShares", 0)
+    shares = "<none>" if limited is None else limited.get("nominalConcurrencyShares") or 0
     queuing = get(limited, "limitResponse.queuing")
     queues = [
         "<none>" if queuing is None else queuing.get(field, 0) for field in ("queues", "handSize", "queueLengthLimit")

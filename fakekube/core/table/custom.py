@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.core.schema.times import InvalidTime, time_text
 from fakekube.core.table.ages import UNKNOWN, Ages
 from fakekube.core.table.columns import NAME, Column, Printer, name
 from fakekube.core.table.jsonpath import InvalidPath, NoValue, Path
@@ -79,8 +80,8 @@ def _date(value: Any, ages: Ages) -> str | None:
     if value in ("", "null"):
         return UNKNOWN
     try:
-        return ages(value)
-    except ValueError:
+        return ages(time_text(value))
+    except InvalidTime:
         return "<invalid>"
 
 

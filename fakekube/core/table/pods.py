@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.core.table.ages import Ages, moment
+from fakekube.core.table.ages import Ages
 from fakekube.core.table.columns import AGE, NAME, Printer, age, columns, get, going, name, wide
 
 Object = dict[str, Any]
@@ -40,7 +40,7 @@ class _Summary:
     def count_restarts(self, container: Object) -> None:
         self.restarts += container.get("restartCount") or 0
         ended = get(container, "lastState.terminated.finishedAt", "")
-        if ended and (not self.last_restart or moment(ended) > moment(self.last_restart)):
+        if ended and (not self.last_restart or ended > self.last_restart):
             self.last_restart = ended
 
     def restarts_cell(self, ages: Ages) -> str:

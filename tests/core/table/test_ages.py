@@ -57,6 +57,13 @@ def test_the_time_until_and_between():
     assert between("2026-01-01T00:00:00Z", "2026-01-01T03:00:00Z") == "3h"
 
 
-def test_what_is_no_time():
-    with pytest.raises(ValueError, match="yesterday"):
-        Ages("2026-01-01T00:00:00Z")("yesterday")
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        pytest.param("0000-01-01T00:00:00Z", "292y", id="before"),
+        pytest.param("-001-12-31T23:00:00Z", "292y", id="long-before"),
+        pytest.param("10000-01-01T00:59:59Z", "<invalid>", id="after"),
+    ],
+)
+def test_times_beyond_the_calendar(time, shown):
+    assert Ages("2026-01-01T00:00:00Z")(time) == shown
