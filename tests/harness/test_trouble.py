@@ -68,8 +68,14 @@ def test_the_tests_own_requests_are_spared(fakekube):
         fakekube.create(config_map("b"))
 
 
-def test_a_delay_of_the_tests_own_requests_cannot_be(fakekube):
-    with fakekube.fault(delay=1, user_agent="test"), pytest.raises(WouldWait, match="delayed by a fault"):
+def test_a_sync_test_waits_for_its_own_delayed_requests(fakekube):
+    with fakekube.fault(delay=7, user_agent="test"):
+        fakekube.create(config_map("a"))
+    assert fakekube.clock.monotonic() == 7
+
+
+async def test_an_async_test_cannot(fakekube):
+    with fakekube.fault(delay=7, user_agent="test"), pytest.raises(WouldWait, match="in an async test use a client"):
         fakekube.create(config_map("a"))
     assert not fakekube.exists("v1", "ConfigMap", "a")
 

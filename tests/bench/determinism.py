@@ -1,0 +1,63 @@
+"""Run the determinism scenario many times, over hash seeds and busy cores, and count the logs.
+
+python -m tests.bench.determinism                  200 runs direct and in memory, 100 over TCP and in threads
+python -m tests.bench.determinism direct=20 tcp=5  fewer
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.determinism.test_determinism import ROOT, busy_cores
+
+RUNS = {"direct": 200, "memory": 200, "tcp": 100, "threads": 100}
+
+#: PYTHONHASHSEED of the processes; the last one runs while the cores are busy.
+HASH_SEEDS = ("0", "1", "random", "random", "2")
+
+
+def runs(kind, count, hash_seed):
+    """(digest, seconds) of each."""
+    command = [sys.executable, "-m", "tests.determinism.scenario", kind, "--runs", str(count)]
+    env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return [(line.split()[0], float(line.split()[1])) for line in done.stdout.splitlines()]
+
+
+def measure(kind, count, jobs):
+    shares = [count // len(HASH_SEEDS)] * (len(HASH_SEEDS) - 1)
+    shares.append(count - sum(shares))
+    with ThreadPoolExecutor(jobs) as pool:
+        found = [one for part in pool.map(runs, [kind] * 4, shares[:-1], HASH_SEEDS[:-1]) for one in part]
+    with busy_cores():
+        busy = runs(kind, shares[-1], HASH_SEEDS[-1])
+    digests = Counter(digest for digest, _ in [*found, *busy])
+    quiet = [seconds for _, seconds in found]
+    print(
+        f"{kind}: {sum(digests.values())} runs, {len(digests)} log(s) {dict(digests.most_common(3))}; seconds a run: "
+        f"least {min(quiet):.3f}, median {statistics.median(quiet):.3f}, "
+        f"with busy cores {statistics.median(seconds for _, seconds in busy):.3f}",
+        flush=True,
+    )
+    return len(digests) == 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", help="KIND or KIND=RUNS")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    asked = parser.parse_args()
+    wanted = dict(RUNS)
+    if asked.kinds:
+        pairs = [one.partition("=") for one in asked.kinds]
+        wanted = {kind: int(count) if count else RUNS[kind] for kind, _, count in pairs}
+    one_each = [measure(kind, count, asked.jobs) for kind, count in wanted.items()]
+    return 0 if all(one_each) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
