@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from controllerlib.clock import Clock, SystemClock
+from controllerlib.core.proxies import proxy_for
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +28,13 @@ _REFRESH = 60.0
 class Source:
     """Where a configuration comes from, beyond what it says itself.
 
-    `load` makes it anew. `token_file`: holds the token, and may change. `headers` go with every request.
+    `load` makes it anew. `token_file`: holds the token, and may change. `proxy`: to go through; "": as the environment
+    says. `headers` go with every request.
     """
 
     load: Callable[[], Any]
     token_file: str = ""
+    proxy: str = ""
     headers: Sequence[tuple[str, str]] = field(default=())
 
 
@@ -47,7 +50,7 @@ class Credentials:
         self._headers: Sequence[tuple[str, str]] = ()
         self._files = _state_of_files(configuration)
         self.url: str = configuration.host.rstrip("/")
-        self.proxy: str | None = _proxy(configuration)
+        self.proxy: str | None = _proxy(configuration, source)
         self.proxy_headers: Mapping[str, str] = getattr(configuration, "proxy_headers", None) or {}
         self.tls_server_name: str | None = getattr(configuration, "tls_server_name", None)
         #: goes up when the certificates changed: connections made before are to be given up
@@ -139,9 +142,10 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, *, cloc
             raise config.ConfigException(f"exec: {user['exec'].get('command')} gave no credentials")
         return configuration
 
-    user, folder = _user(file, context)
+    cluster, user, folder = _entries(file, context)
     token_file = os.path.join(folder, user["tokenFile"]) if user.get("tokenFile") else ""
-    return Credentials(load(), source=Source(load, token_file, _impersonation(user)), clock=clock)
+    source = Source(load, token_file, cluster.get("proxy-url") or "", _impersonation(user))
+    return Credentials(load(), source=source, clock=clock)
 
 
 def in_cluster(*, clock: Clock | None = None) -> Credentials:
@@ -171,22 +175,27 @@ def found() -> Credentials:
         return from_kubeconfig()
 
 
-def _user(file: str, context: str | None) -> tuple[Mapping[str, Any], str]:
-    """The user of a context as the (merged) files have it, and the folder of the file it is in."""
+def _entries(file: str, context: str | None) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
+    """Cluster and user of a context as the (merged) files have them, and the folder of the user's file."""
     from kubernetes.config.kube_config import KubeConfigMerger
 
     merged = KubeConfigMerger(file).config
     if merged is None:
-        return {}, ""  # load_kube_config has better words for that
-    name = context or merged["current-context"]
-    entry = merged["contexts"].get_with_name(name)["context"]
-    if "users" not in merged or "user" not in entry:
+        return {}, {}, ""  # load_kube_config has better words for that
+    entry = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
+    cluster, _ = _entry(merged, "cluster", entry)
+    return cluster, *_entry(merged, "user", entry)
+
+
+def _entry(merged: Any, kind: str, context: Any) -> tuple[Mapping[str, Any], str]:
+    """What a context names, and the folder of its file; nothing when it names nothing that is there."""
+    if f"{kind}s" not in merged or kind not in context:
         return {}, ""
-    found = merged["users"].get_with_name(entry["user"], safe=True)
-    if found is None or not found.value.get("user"):
+    found = merged[f"{kind}s"].get_with_name(context[kind], safe=True)
+    if found is None or not found.value.get(kind):
         return {}, ""
-    user: Mapping[str, Any] = found.value["user"]
-    return user, os.path.dirname(os.path.abspath(found.path))
+    entry: Mapping[str, Any] = found.value[kind]
+    return entry, os.path.dirname(os.path.abspath(found.path))
 
 
 def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -202,18 +211,17 @@ def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _proxy(configuration: Any) -> str | None:
-    """The proxy to go through, if any."""
-    if not configuration.proxy:
-        return None
-    from kubernetes.client.rest import should_bypass_proxies
-
-    if should_bypass_proxies(configuration.host, getattr(configuration, "no_proxy", None) or ""):
-        return None
-    proxy: str = configuration.proxy
-    if not proxy.startswith(("http://", "https://")):
+def _proxy(configuration: Any, source: Source | None) -> str | None:
+    """The proxy to go through: the kubeconfig's, or else the environment's; of a bare configuration its own."""
+    url: str = configuration.host
+    if source is not None:
+        proxy = source.proxy or proxy_for(url, os.environ)
+    else:
+        own = {f"{url.partition(':')[0]}_proxy": configuration.proxy or ""}
+        proxy = proxy_for(url, {**own, "no_proxy": getattr(configuration, "no_proxy", None) or ""})
+    if proxy and not proxy.startswith(("http://", "https://")):
         raise ValueError(f"only HTTP and HTTPS proxies can be used, not {proxy}")
-    return proxy
+    return proxy or None
 
 
 def _state_of_files(configuration: Any) -> Sequence[tuple[str, int, int]]:

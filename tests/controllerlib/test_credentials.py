@@ -389,6 +389,14 @@ def test_a_kubeconfig_that_is_not_there() -> None:
         from_kubeconfig("/nowhere")
 
 
+def test_a_proxy_of_a_configuration_of_ones_own() -> None:
+    own = client.Configuration(host="https://api.example.com/")
+    own.proxy = "http://proxy:3128"
+    assert Credentials(own).proxy == "http://proxy:3128"
+    own.no_proxy = "example.com"
+    assert Credentials(own).proxy is None
+
+
 def test_a_configuration_of_ones_own() -> None:
     own = client.Configuration(host="https://api.example.com/")
     own.api_key["authorization"] = "abc"
