@@ -162,6 +162,48 @@ def test_dry_run_changes_nothing(kubectl):
     assert kubectl("get", "configmaps", "--output", "name") == ""
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["configmap", "x", "--from-literal", "a=1"],
+        ["secret", "generic", "x", "--from-literal", "a=1"],
+        ["deployment", "x", "--image", "nginx", "--replicas", "0", "--port", "80"],
+        ["job", "x", "--image", "busybox", "--", "date"],
+        ["cronjob", "x", "--image", "busybox", "--schedule", "*/5 * * * *"],
+        ["service", "nodeport", "x", "--tcp", "80:8080"],
+        ["ingress", "x", "--rule", "example.com/=svc:80"],
+        ["quota", "x", "--hard", "pods=2,requests.cpu=1500m"],
+        ["poddisruptionbudget", "x", "--selector", "a=b", "--min-available", "50%"],
+        ["role", "x", "--verb", "get", "--resource", "pods"],
+        ["rolebinding", "x", "--role", "x", "--user", "me"],
+        ["serviceaccount", "x"],
+    ],
+    ids=" ".join,
+)
+def test_create_commands_that_speak_protobuf(kubectl, command):
+    """The same object as the command would print, created from JSON."""
+    printed = kubectl("create", *command[:2], "--dry-run=client", "--output", "json", *command[2:])
+    kubectl("create", *command)
+    kind = "service" if command[0] == "service" else command[0]
+    spoken = kubectl.json("get", kind, "x")
+    kubectl("delete", kind, "x")
+    kubectl("create", "--filename", "-", stdin=printed)
+    written = kubectl.json("get", kind, "x")
+    for found in (spoken, written):
+        for field in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+            found["metadata"].pop(field, None)
+        found.get("spec", {}).pop("clusterIP", None)
+        found.get("spec", {}).pop("clusterIPs", None)
+        for port in found.get("spec", {}).get("ports", []):
+            port.pop("nodePort", None)
+    assert spoken == written
+
+
+def test_create_token(kubectl):
+    kubectl("create", "serviceaccount", "me")
+    assert len(kubectl("create", "token", "me").strip().split(".")) == 3
+
+
 def test_replace(kubectl):
     kubectl("create", "--filename", "-", stdin=CONFIGMAPS)
     assert kubectl("replace", "--filename", "-", stdin=CONFIGMAPS.replace('"1"', '"2"')).splitlines() == [
