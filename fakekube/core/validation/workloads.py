@@ -242,8 +242,10 @@ STATEFUL_SET_CHANGEABLE = (
 )
 
 
-def _check_stateful_set(spec: Object, errors: Errors, options: PodOptions, *, strict: bool = True) -> None:
-    """`strict`: also of what once was let in unchecked, and stays as it is: the service's name, the claims."""
+def _check_stateful_set(
+    spec: Object, errors: Errors, options: PodOptions, lenient: frozenset[str] = frozenset()
+) -> None:
+    """`lenient`: parts that are not looked at, because they were let in unchecked once."""
     policy = spec.get("podManagementPolicy") or ""
     if not policy:
         errors.append(field_required("spec.podManagementPolicy"))
@@ -256,16 +258,34 @@ def _check_stateful_set(spec: Object, errors: Errors, options: PodOptions, *, st
         for field in ("whenDeleted", "whenScaled"):
             path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
             formats.check_supported(retention.get(field), RETENTIONS, path, errors)
-    if strict:
-        for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-            check_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec", errors)
+    if "claims" not in lenient:
+        _check_claims(spec, errors, options)
     for field in ("replicas", "minReadySeconds"):
         check_nonnegative(spec.get(field), f"spec.{field}", errors)
     check_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
-    if strict and spec.get("serviceName"):
-        formats.check_dns_label(spec["serviceName"], "spec.serviceName", errors)
+    if "service" not in lenient:
+        _check_service(spec, errors, options)
     check_selector(spec, "statefulset", errors)
-    _check_stateful_set_template(spec, errors, options)
+    selector: Object | None = spec.get("selector")
+    template: Object = spec.get("template") or {}
+    if not labels.is_usable(selector):
+        errors.append(invalid_selector("spec.selector", selector, ""))
+    else:
+        if not labels.is_empty(selector):
+            check_match(selector, template, errors)
+        if "template" not in lenient:
+            _check_stateful_set_template(spec, errors, options)
+    check_lasting(template.get("spec") or {}, "StatefulSet", errors)
+
+
+def _check_claims(spec: Object, errors: Errors, options: PodOptions) -> None:
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        check_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec", errors)
+
+
+def _check_service(spec: Object, errors: Errors, options: PodOptions) -> None:
+    if spec.get("serviceName"):
+        formats.check_dns_label(spec["serviceName"], "spec.serviceName", errors)
 
 
 def _check_stateful_set_template(spec: Object, errors: Errors, options: PodOptions) -> None:
@@ -274,15 +294,15 @@ def _check_stateful_set_template(spec: Object, errors: Errors, options: PodOptio
     claims = spec.get("volumeClaimTemplates")
     if claims and template.get("spec"):
         template = {**template, "spec": _with_claims(template["spec"], claims)}
-        spec = {**spec, "template": template}
-    selector: Object | None = spec.get("selector")
-    if not labels.is_usable(selector):
-        errors.append(invalid_selector("spec.selector", selector, ""))
-    else:
-        if not labels.is_empty(selector):
-            check_match(selector, template, errors)
-        check_template(template, "spec.template", errors, options)
-    check_lasting(template.get("spec") or {}, "StatefulSet", errors)
+    check_template(template, "spec.template", errors, options)
+
+
+#: What a server once took unchecked: where it is wrong in the stored object, it may stay so.
+LENIENT: Mapping[str, CheckSpec] = {
+    "claims": _check_claims,
+    "service": _check_service,
+    "template": _check_stateful_set_template,
+}
 
 
 def _with_claims(pod: Object, claims: list[Object]) -> Object:
@@ -318,13 +338,22 @@ def _check_stateful_set_strategy(strategy: Object, path: str, errors: Errors) ->
 validate_stateful_set = validator(_check_stateful_set)
 
 
-def _check_stateful_set_again(spec: Object, errors: Errors, options: PodOptions) -> None:
-    _check_stateful_set(spec, errors, options, strict=False)
+def _wrong(spec: Object, options: PodOptions) -> frozenset[str]:
+    found = set()
+    for part, check in LENIENT.items():
+        errors: Errors = []
+        check(spec, errors, options)
+        if errors:
+            found.add(part)
+    return frozenset(found)
 
 
 def validate_stateful_set_update(new: Object, old: Object) -> Errors:
-    errors: Errors = []
-    revalidate(new, old, _check_stateful_set_again, errors)
+    errors = validate_stateful_set(new)
+    if errors:
+        errors, before = [], old.get("spec") or {}
+        options = options_of(before)
+        _check_stateful_set(new.get("spec") or {}, errors, options, _wrong(before, options))
     after, before = new.get("spec") or {}, old.get("spec") or {}
     fixed = (after.keys() | before.keys()) - set(STATEFUL_SET_CHANGEABLE)
     if any(after.get(field) != before.get(field) for field in fixed):

@@ -1,0 +1,109 @@
+"""Objects as a server has them when it checks them: decoded and defaulted."""
+
+from copy import deepcopy
+
+from fakekube import bootstrap
+from fakekube.core.kinds import STRATEGIES
+from fakekube.core.schema.decode import decode
+from tests.core.api import START, Stamp
+
+CORE = bootstrap.api_server(START, Stamp())
+
+PLURALS = {
+    "Pod": ("", "v1", "pods"),
+    "PodTemplate": ("", "v1", "podtemplates"),
+    "ReplicationController": ("", "v1", "replicationcontrollers"),
+    "Deployment": ("apps", "v1", "deployments"),
+    "ReplicaSet": ("apps", "v1", "replicasets"),
+    "StatefulSet": ("apps", "v1", "statefulsets"),
+    "DaemonSet": ("apps", "v1", "daemonsets"),
+    "ControllerRevision": ("apps", "v1", "controllerrevisions"),
+    "Job": ("batch", "v1", "jobs"),
+    "CronJob": ("batch", "v1", "cronjobs"),
+    "PodDisruptionBudget": ("policy", "v1", "poddisruptionbudgets"),
+    "HorizontalPodAutoscaler": ("autoscaling", "v2", "horizontalpodautoscalers"),
+    "PriorityClass": ("scheduling.k8s.io", "v1", "priorityclasses"),
+    "RuntimeClass": ("node.k8s.io", "v1", "runtimeclasses"),
+}
+
+
+def strategy(kind):
+    group, _, plural = PLURALS[kind]
+    return STRATEGIES[f"{plural}.{group}" if group else plural]
+
+
+def complete(kind, obj):
+    """Decoded, with a name and with its defaults."""
+    group, version, _ = PLURALS[kind]
+    obj = deepcopy(obj)
+    obj.setdefault("metadata", {}).setdefault("name", "x")
+    found = decode(CORE.schemas.of_kind(group, version, kind), obj, [])
+    strategy(kind).default(found)
+    return found
+
+
+def as_new(kind, obj):
+    obj = complete(kind, obj)
+    obj["metadata"].setdefault("uid", "u")
+    return strategy(kind).prepare_create(obj)
+
+
+def texts(errors):
+    return [str(error) for error in errors]
+
+
+def problems(kind, obj):
+    return texts(strategy(kind).validate(as_new(kind, obj)))
+
+
+def update_problems(kind, old, change):
+    """`change` is a merge patch of what is stored."""
+    stored = as_new(kind, old)
+    sent = complete(kind, merged(stored, change))
+    if "status" in stored:
+        sent["status"] = stored["status"]
+    prepared = strategy(kind).prepare_update(sent, stored)
+    return texts(strategy(kind).validate_update(prepared, stored))
+
+
+def problems_of_status(kind, obj, status, before=None):
+    stored = as_new(kind, obj)
+    if before is not None:
+        stored["status"] = complete(kind, {"metadata": {}, "status": before})["status"]
+    sent = {**stored, "status": complete(kind, {"metadata": {}, "status": status})["status"]}
+    return texts(strategy(kind).validate_status_update(sent, stored))
+
+
+def merged(base, change):
+    """The base with a merge patch."""
+    if not isinstance(change, dict):
+        return deepcopy(change)
+    made = deepcopy(base) if isinstance(base, dict) else {}
+    for key, value in change.items():
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = merged(made.get(key), value)
+    return made
+
+
+def _same(found, expected):
+    return len(found) == len(expected) and all(
+        text.startswith(begin[:-1]) if begin.endswith("…") else text == begin
+        for text, begin in zip(found, expected, strict=True)
+    )
+
+
+def check_new(kind, obj, expected):
+    found = problems(kind, obj)
+    assert _same(found, expected), found
+
+
+def check_update(kind, old, change, expected):
+    found = update_problems(kind, old, change)
+    assert _same(found, expected), found
+
+
+def check_status(kind, obj, status, before, expected):
+    found = problems_of_status(kind, obj, status, before)
+    assert _same(found, expected), found
