@@ -1,6 +1,7 @@
 """The operator of `production_operator.py`: in a test, and as a process against a server over HTTPS with RBAC."""
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
@@ -144,7 +145,7 @@ def replica(cluster: Cluster) -> Iterator[Replica]:
         *("--metrics-bind-address", f"127.0.0.1:{ports[0]}"),
         *("--health-probe-bind-address", f"127.0.0.1:{ports[1]}"),
     ]
-    with subprocess.Popen(command, env={"KUBECONFIG": cluster.kubeconfig()}, text=True) as process:
+    with subprocess.Popen(command, env={**os.environ, "KUBECONFIG": cluster.kubeconfig()}, text=True) as process:
         try:
             yield Replica(process, *ports)
         finally:
