@@ -10,6 +10,8 @@ from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
+_running_loop = asyncio._get_running_loop
+
 
 class Timer(Protocol):
     """What was asked of a clock, and can still be called off."""
@@ -44,7 +46,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         """Seconds of the running loop; without one, of the machine (which asyncio's own loops count, too)."""
-        loop = asyncio._get_running_loop()
+        loop = _running_loop()
         return loop.time() if loop is not None else time.monotonic()
 
     def now(self) -> datetime:
@@ -67,6 +69,12 @@ class SystemClock:
             await woken
         finally:
             timer.cancel()
+
+
+def reader(clock: Clock) -> Callable[[], float]:
+    """`clock.monotonic` for who stays on the running loop: the loop's own time where the clock would ask for that."""
+    loop = _running_loop()
+    return loop.time if type(clock) is SystemClock and loop is not None else clock.monotonic
 
 
 def _wake(future: "asyncio.Future[None]") -> None:

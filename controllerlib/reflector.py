@@ -345,7 +345,7 @@ class Reflector:
         """Whether the event counts; raises what an ERROR event stands for."""
         if kind == "ERROR":
             raise from_status(obj)
-        if not isinstance(obj, Mapping) or not isinstance(obj.get("metadata"), Mapping):
+        if not _has_metadata(obj):
             log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
             return False
         if self._expected is not None:
@@ -355,7 +355,7 @@ class Reflector:
             ]:
                 log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
                 return False
-        return obj.get("kind") != "Table"
+        return bool(obj.get("kind") != "Table")
 
     def _check_short(self, began: float, count: int) -> None:
         if count == 0 and self._clock.monotonic() - began < _SHORT_WATCH:
@@ -381,6 +381,13 @@ class Reflector:
             self._lists += 1
             again = self._lists > 1
         self._observer.informer(InformerEvent(self._name, kind, self.resource_version, objects, again))
+
+
+def _has_metadata(obj: Any) -> bool:
+    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
+        return False
+    meta: Any = obj.get("metadata")
+    return type(meta) is dict or isinstance(meta, Mapping)
 
 
 def replaced(error: ApiError, message: str) -> ApiError:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from controllerlib.clock import Alarm, Clock, SystemClock
+from controllerlib.clock import Alarm, Clock, SystemClock, reader
 from controllerlib.core.cause import Cause
 from controllerlib.core.handout import HandOut, QueueMetrics
 from controllerlib.core.limiter import RateLimiter
@@ -46,7 +46,7 @@ class WorkQueue(Generic[T]):
         """`name` appears in `repr`; `gate` None is always open."""
         self._state = state
         self._clock: Clock = clock or SystemClock()
-        self._now = self._clock.monotonic
+        self._now = reader(self._clock)
         self._gate, self.name = gate, name
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
@@ -90,22 +90,27 @@ class WorkQueue(Generic[T]):
 
     async def get(self) -> T | None:
         """Wait for an item and take it; None when the queue is shut down and has nothing more to hand out."""
-        handout = await self.take()
+        handout = self._try() or await self.take()
         return handout.item if handout is not None else None
 
     async def take(self) -> HandOut | None:
         """As `get`, with priority, causes and the moment at which the item became ready."""
-        gate, state = self._gate, self._state
         while True:
-            if gate is None or gate.is_open():
-                handout = state.pop(self._now())
-                if handout is not None:
-                    if self._waiting and state.is_ready():
-                        self._wake()
-                    return handout
-            if state.shutting_down:
+            handout = self._try()
+            if handout is not None:
+                return handout
+            if self._state.shutting_down:
                 return None
             await self._wait()
+
+    def _try(self) -> HandOut | None:
+        """Take what can be had at once."""
+        if self._gate is not None and not self._gate.is_open():
+            return None
+        handout = self._state.pop(self._now())
+        if self._waiting and handout is not None and self._state.is_ready():
+            self._wake()
+        return handout
 
     def done(self, item: T) -> None:
         """End the processing of `item`; if it was asked for meanwhile it is ready again."""

@@ -14,6 +14,9 @@ from controllerlib.core.limiter import ItemExponentialFailureRateLimiter, RateLi
 
 T = TypeVar("T", bound=Hashable)
 
+#: Makes a named tuple in half the time.
+_tuple = tuple.__new__
+
 #: The priority of initial lists and of updates that changed nothing (controller-runtime: handler.LowPriority).
 LOW_PRIORITY = -100
 
@@ -72,7 +75,11 @@ class PriorityQueueState(Generic[T]):
         if entry is None:
             entry = self._items[item] = _Entry(item, priority or 0, self._counter, due, now)
             self._counter += 1
-            self._file(entry)
+            if due is None and item not in self._locked:  # as `_file` does it; most adds are such
+                self._place = entry.place = self._place + 1
+                heappush(self._ready, (-entry.priority, entry.counter, entry.place, entry))
+            else:
+                self._file(entry)
             if due is None and self._metrics is not None:
                 self._metrics.added(item, entry.priority, now)
         else:
@@ -99,7 +106,7 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return HandOut(key, entry.priority, causes, entry.since)
+            return _tuple(HandOut, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:

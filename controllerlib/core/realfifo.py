@@ -11,6 +11,8 @@ from controllerlib.core.store import KeyFunc, TransformFunc
 
 #: Delta types that may be taken several at a time.
 BATCHABLE = frozenset({"Sync", "Replaced", "Added", "Updated", "Deleted"})
+#: Makes a named tuple in half the time.
+_tuple = tuple.__new__
 _SYNC_ALL = Delta("SyncAll", SyncAll())
 
 
@@ -79,18 +81,20 @@ class RealFIFO:
     def add(self, obj: Any) -> None:
         """Append an Added delta."""
         self._populated = True
-        self._items.append(Delta("Added", self._transform(obj) if self._transform else obj))
+        self._items.append(_tuple(Delta, ("Added", self._transform(obj) if self._transform else obj)))
 
     def update(self, obj: Any) -> None:
         """Append an Updated delta."""
         self._populated = True
-        self._items.append(Delta("Updated", self._transform(obj) if self._transform else obj))
+        self._items.append(_tuple(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
 
     def delete(self, obj: Any) -> None:
         """Append a Deleted delta, known or not; a tombstone is not transformed."""
         self._populated = True
         tombstone = isinstance(obj, DeletedFinalStateUnknown)
-        self._items.append(Delta("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+        self._items.append(
+            _tuple(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+        )
 
     def bookmark(self, version: str) -> None:
         """Append a Bookmark, if these are wanted; does not count as content."""

@@ -224,7 +224,10 @@ class Indexer:
 
     def add(self, obj: Any) -> None:
         """Store `obj`."""
-        key = self.key(obj)
+        self.put(self.key(obj), obj)
+
+    def put(self, key: str, obj: Any) -> None:
+        """Store `obj` under `key`, which is its."""
         self.store.put(key, self._transform(obj) if self._transform else obj)
 
     def update(self, obj: Any) -> None:
