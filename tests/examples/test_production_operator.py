@@ -84,8 +84,9 @@ class Cluster:
         )
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    tmp_path = tmp_path_factory.mktemp("cluster")
     (tmp_path / "tokens.csv").write_text(TOKENS)
     command = [
         *(sys.executable, "-m", "fakekube", "serve", "--port", "0", "--tls", "--authorization-mode", "RBAC"),
@@ -189,10 +190,15 @@ def test_the_operator_may_do_no_more_than_it_needs(cluster: Cluster) -> None:
     async def main() -> None:
         async with HttpTransport.from_kubeconfig(cluster.kubeconfig()) as transport:
             api = Client(transport)
-            assert await api.list(API, "Backup") == []
-            with pytest.raises(ApiError) as caught:
-                await api.list("v1", "Secret")
-            assert caught.value.reason == "Forbidden"
-            assert "system:serviceaccount:default:backup-operator" in caught.value.message
+            await api.list(API, "Backup")
+            for refused in (
+                api.list("v1", "Secret"),
+                api.create(backup("own")),
+                api.delete(API, "Backup", "own", "default"),
+            ):
+                with pytest.raises(ApiError) as caught:
+                    await refused
+                assert caught.value.reason == "Forbidden"
+                assert 'User "system:serviceaccount:default:backup-operator" cannot' in caught.value.message
 
     asyncio.run(main())
