@@ -24,6 +24,44 @@ PLURALS = {
     "HorizontalPodAutoscaler": ("autoscaling", "v2", "horizontalpodautoscalers"),
     "PriorityClass": ("scheduling.k8s.io", "v1", "priorityclasses"),
     "RuntimeClass": ("node.k8s.io", "v1", "runtimeclasses"),
+    "ConfigMap": ("", "v1", "configmaps"),
+    "Secret": ("", "v1", "secrets"),
+    "ServiceAccount": ("", "v1", "serviceaccounts"),
+    "Service": ("", "v1", "services"),
+    "Endpoints": ("", "v1", "endpoints"),
+    "EndpointSlice": ("discovery.k8s.io", "v1", "endpointslices"),
+    "Ingress": ("networking.k8s.io", "v1", "ingresses"),
+    "IngressClass": ("networking.k8s.io", "v1", "ingressclasses"),
+    "NetworkPolicy": ("networking.k8s.io", "v1", "networkpolicies"),
+    "ServiceCIDR": ("networking.k8s.io", "v1", "servicecidrs"),
+    "IPAddress": ("networking.k8s.io", "v1", "ipaddresses"),
+    "Namespace": ("", "v1", "namespaces"),
+    "Node": ("", "v1", "nodes"),
+    "ResourceQuota": ("", "v1", "resourcequotas"),
+    "LimitRange": ("", "v1", "limitranges"),
+    "Lease": ("coordination.k8s.io", "v1", "leases"),
+    "Role": ("rbac.authorization.k8s.io", "v1", "roles"),
+    "ClusterRole": ("rbac.authorization.k8s.io", "v1", "clusterroles"),
+    "RoleBinding": ("rbac.authorization.k8s.io", "v1", "rolebindings"),
+    "ClusterRoleBinding": ("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
+    "PersistentVolume": ("", "v1", "persistentvolumes"),
+    "PersistentVolumeClaim": ("", "v1", "persistentvolumeclaims"),
+    "StorageClass": ("storage.k8s.io", "v1", "storageclasses"),
+    "VolumeAttributesClass": ("storage.k8s.io", "v1", "volumeattributesclasses"),
+    "VolumeAttachment": ("storage.k8s.io", "v1", "volumeattachments"),
+    "CSIDriver": ("storage.k8s.io", "v1", "csidrivers"),
+    "CSINode": ("storage.k8s.io", "v1", "csinodes"),
+    "CSIStorageCapacity": ("storage.k8s.io", "v1", "csistoragecapacities"),
+    "CertificateSigningRequest": ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+    "APIService": ("apiregistration.k8s.io", "v1", "apiservices"),
+    "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"),
+    "MutatingWebhookConfiguration": ("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations"),
+    "ValidatingAdmissionPolicy": ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"),
+    "ValidatingAdmissionPolicyBinding": ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"),
+    "MutatingAdmissionPolicy": ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies"),
+    "MutatingAdmissionPolicyBinding": ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings"),
+    "FlowSchema": ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas"),
+    "PriorityLevelConfiguration": ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations"),
 }
 
 
@@ -45,6 +83,7 @@ def complete(kind, obj):
 def as_new(kind, obj):
     obj = complete(kind, obj)
     obj["metadata"].setdefault("uid", "u")
+    obj["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
     return strategy(kind).prepare_create(obj)
 
 
