@@ -37,9 +37,11 @@ def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
     """The object as its kind has it, defaults filled in, without apiVersion and kind. Raises WrongType, or 400."""
     schema = call.server.schema(call.resource)
     if schema is None:
-        check_shape(call, obj)
         custom = call.server.custom(call.resource)
-        return without_type(custom.decode(obj, unknown) if custom is not None else obj)
+        if custom is None:
+            check_shape(call, obj)
+            return without_type(obj)
+        return without_type(custom.decode(obj, unknown))
     draft = without_type(decode(schema, obj, unknown))
     call.strategy.default(draft)
     if call.server.schemas.version != RECORDED:

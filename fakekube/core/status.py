@@ -80,15 +80,28 @@ def quoted(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list | float):
         return go_json(value)
     return str(value)
 
 
+#: What Go's JSON writes as escapes, that a page of HTML could hold it.
+_HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
 def go_json(value: Any) -> str:
+    """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
     import json
 
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {

@@ -15,6 +15,7 @@ from fakekube.core.schema.decode import WrongType
 from fakekube.core.status import (
     StatusError,
     bad_request,
+    go_json,
     invalid_patch,
     not_found,
     patch_rejected,
@@ -95,6 +96,8 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
             shown = codec.encode(result).decode()
         except TypeError:  # nested beyond what can be encoded
             raise patch_rejected() from None
+        if call.resource.custom:  # a map to the real server, which has no order of its own
+            shown = go_json(result)
         obj, problems = _as_object(call, result, shown, converted=False)
     problems = repeated + problems
     if problems and options.field_validation == "Strict":

@@ -12,6 +12,10 @@ from typing import Any
 SIZE_LIMIT = 100_000
 DEPTH_LIMIT = 120
 
+#: So many errors are told of, and lines no longer than that are shown (bytes).
+ISSUES_LIMIT = 100
+SNIPPET_LIMIT = 16_384
+
 RESERVED = frozenset(
     {
         "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
@@ -38,16 +42,21 @@ class BadExpression(Exception):
 
 def shown(source: str, issues: Sequence[Issue]) -> str:
     """The issues, each with its line and a mark below (`common.Errors.ToDisplayString`)."""
-    return "\n".join(_shown(source, one) for one in sorted(issues, key=lambda issue: issue.at))
+    lines = [_shown(source, one) for one in sorted(issues[:ISSUES_LIMIT], key=lambda issue: issue.at)]
+    more = len(issues) - ISSUES_LIMIT
+    return "\n".join([*lines, f"{more} more errors were truncated"] if more > 0 else lines)
 
 
 def _shown(source: str, issue: Issue) -> str:
     before = source[: issue.at]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
+    told = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"
     text = source.split("\n")[line - 1].replace("\t", " ")
+    if len(text.encode()) > SNIPPET_LIMIT:
+        return told
     marks = "".join("." if ord(char) < 0x80 else "．" for char in text[:column])
     marks += "^" if column >= len(text) or ord(text[column]) < 0x80 else "＾"
-    return f"ERROR: <input>:{line}:{column + 1}: {issue.message}\n | {text}\n | {marks}"
+    return f"{told}\n | {text}\n | {marks}"
 
 
 # --- the tree --------------------------------------------------------------------------------------------------------
@@ -122,6 +131,7 @@ class Token:
 
 _SYMBOLS = ("==", "!=", "<=", ">=", "&&", "||", *"<>[]{}().,-!?:+*/%")
 _ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+_ESCAPED = re.compile(_ESCAPE)
 _STRING = (
     rf'"""(?:{_ESCAPE}|[^\\])*?"""|\'\'\'(?:{_ESCAPE}|[^\\])*?\'\'\''
     rf'|"(?:{_ESCAPE}|[^\\"\n\r])*"|\'(?:{_ESCAPE}|[^\\\'\n\r])*\''
@@ -162,6 +172,10 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
 
 
+class _Stop(Exception):
+    """The text cannot be read on."""
+
+
 def tokens(source: str, issues: list[Issue]) -> Iterator[Token]:
     at = 0
     while at < len(source):
@@ -186,10 +200,13 @@ def _unknown(source: str, at: int, issues: list[Issue]) -> int:
         end = min(at + 2, len(source))
     elif char in "\"'":
         while end < len(source) and source[end] not in "\n\r":
-            if source[end] == "\\" and not re.match(_ESCAPE, source[end:]):
+            if source[end] == "\\" and not _ESCAPED.match(source, end):
                 end = min(end + 2, len(source))
                 break
             end += 1
+    if len(issues) >= ISSUES_LIMIT:
+        issues.append(Issue(at, f"Syntax error: More than {ISSUES_LIMIT} syntax errors"))
+        raise _Stop
     issues.append(Issue(at, f"Syntax error: token recognition error at: {_quoted(source[at:end])}"))
     return end
 
@@ -204,16 +221,12 @@ _BINARY = {
 }  # fmt: skip
 
 
-class _Stop(Exception):
-    """The text cannot be read on."""
-
-
 class _Parser:
     """One pass over the tokens; the first syntax error ends it."""
 
-    def __init__(self, source: str) -> None:
-        self.issues: list[Issue] = []
-        self.tokens = list(tokens(source, self.issues))
+    def __init__(self, source: str, issues: list[Issue]) -> None:
+        self.issues = issues
+        self.tokens = list(tokens(source, issues))
         self.at = 0
         self.depth = 0
 
@@ -682,12 +695,12 @@ def parse(source: str) -> Node:
     if len(source) > SIZE_LIMIT:
         text = f"expression code point size exceeds limit: size: {len(source)}, limit {SIZE_LIMIT}"
         raise BadExpression("", [Issue(0, text)])
-    parser = _Parser(source)
+    issues: list[Issue] = []
     found: Node | None = None
     with contextlib.suppress(_Stop):
-        found = parser.whole()
-    if found is None or parser.issues:
-        raise BadExpression(source, parser.issues)
+        found = _Parser(source, issues).whole()
+    if found is None or issues:
+        raise BadExpression(source, issues)
     if depth(found) > DEPTH_LIMIT:
         raise BadExpression(source, [Issue(0, "expression recursion limit exceeded: 250")])
     return found
