@@ -5,6 +5,7 @@ Follows `encoding/json` with the strictness of `sigs.k8s.io/json`, then the mars
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,11 @@ from fakekube.core.schema.model import Schema
 from fakekube.core.schema.times import InvalidTime, microtime_text, time_text
 
 Object = dict[str, Any]
+
+#: The type of a definition's schemas, and its fields that are a schema or something else.
+JSON_SCHEMA = "JSONSchemaProps"
+SCHEMA_OR_BOOL = frozenset(("additionalItems", "additionalProperties"))
+SCHEMA_OR_ELSE = SCHEMA_OR_BOOL | {"items"}
 
 INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 
@@ -54,7 +60,11 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             continue
         if item is None:
             continue
-        decoded = _value(field, item, here, f"{shown}.{key}" if shown else key, unknown, schema.struct)
+        below = f"{shown}.{key}" if shown else key
+        if key in SCHEMA_OR_ELSE and schema.struct == JSON_SCHEMA:
+            decoded = _schema_or_else(schema, key, item, below)
+        else:
+            decoded = _value(field, item, here, below, unknown, schema.struct)
         if _kept(schema, key, field, decoded):
             found[key] = decoded if decoded or field.type not in NULLABLE else None  # the storage knows no empty list
     complete(schema, found)
@@ -122,6 +132,8 @@ def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
     """Whether Go's omitempty leaves the value in."""
     if value or key in schema.required:
         return True
+    if value is None and schema.struct == JSON_SCHEMA:
+        return False
     where = f"{schema.name}.{key}"
     if where in ALWAYS:
         return True
@@ -155,7 +167,7 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
         if values.type == "string" and all(type(item) is str for item in value.values()):
             return value
         return {
-            key: _zero(values) if item is None else _value(values, item, f"{path}.{key}", shown, unknown, struct)
+            key: _in_map(values) if item is None else _value(values, item, f"{path}.{key}", shown, unknown, struct)
             for key, item in value.items()
         }
     return _scalar(schema, value, shown, struct)
@@ -165,6 +177,31 @@ def _item(schema: Schema, item: Any, path: str, shown: str, unknown: list[str], 
     items = schema.items
     assert items is not None
     return _zero(items) if item is None else _value(items, item, path, shown, unknown, struct)
+
+
+def _in_map(values: Schema) -> Any:
+    return "" if values.type == "bytes" else _zero(values)
+
+
+def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
+    """Fields of a definition's schema that are a schema or something else (`JSONSchemaPropsOrBool`, `…OrArray`).
+
+    They decode themselves, and do not look for fields that they do not know. What is neither becomes nothing.
+    """
+    try:
+        if isinstance(value, dict):
+            return _struct(schema, value, "", "", [])
+        if key in SCHEMA_OR_BOOL:
+            if not isinstance(value, bool):
+                raise WrongType("boolean or JSON schema expected")
+            return value
+        if key == "items" and isinstance(value, list):
+            several = Schema("list", items=schema)
+            return _value(several, value, "", "", [], schema.struct) or None
+    except WrongType as problem:
+        place = _place(schema.struct, shown)
+        raise WrongType(re.sub(r"Go (struct field|value)( \S+)? of type", f"{place} of type", str(problem))) from None
+    return None
 
 
 def _scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
