@@ -8,11 +8,23 @@ from controllerlib.clock import Chance, Clock, FixedChance, SeededChance, System
 from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
 from controllerlib.core.cause import Cause
+from controllerlib.core.finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from controllerlib.core.models import Model, Writable, as_model, as_object
+from controllerlib.core.owner import (
+    AlreadyOwned,
+    has_controller_reference,
+    has_owner_reference,
+    remove_controller_reference,
+    remove_owner_reference,
+    set_controller_reference,
+    set_owner_reference,
+)
 from controllerlib.core.priorityqueue import LOW_PRIORITY
+from controllerlib.createorupdate import OperationResult, create_or_patch, create_or_update
 from controllerlib.election import LeaderElection, LeaderElectionOptions
 from controllerlib.errors import ApiError
 from controllerlib.events import EventRecorder, FakeRecorder
+from controllerlib.factory import SharedInformerFactory
 from controllerlib.handler import (
     EnqueueRequestForObject,
     EnqueueRequestForOwner,
@@ -31,6 +43,7 @@ from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
 
 __all__ = [
     "LOW_PRIORITY",
+    "AlreadyOwned",
     "ApiError",
     "BlockingClient",
     "Builder",
@@ -60,6 +73,7 @@ __all__ = [
     "Manager",
     "Model",
     "Observer",
+    "OperationResult",
     "Outcome",
     "Reader",
     "Reconciler",
@@ -70,16 +84,28 @@ __all__ = [
     "SeededChance",
     "Selection",
     "SharedInformer",
+    "SharedInformerFactory",
     "SystemChance",
     "SystemClock",
     "TerminalError",
     "Transport",
     "WorkQueue",
     "Writable",
+    "add_finalizer",
     "as_model",
     "as_object",
+    "contains_finalizer",
+    "create_or_patch",
+    "create_or_update",
     "current_run",
+    "has_controller_reference",
+    "has_owner_reference",
     "priority_queue",
+    "remove_controller_reference",
+    "remove_finalizer",
+    "remove_owner_reference",
     "run",
+    "set_controller_reference",
+    "set_owner_reference",
     "work_queue",
 ]
