@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controllerlib import election
 from controllerlib.client import Client
 from controllerlib.clock import Chance, FixedChance, SeededChance, SystemClock, sleep
 from controllerlib.core.lease import LeaseRecord, LeaseState, check_durations
@@ -786,3 +788,24 @@ def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -
             loop.close()
     assert found[0] == found[1]
     assert len({round(b - a, 3) for a, b in pairwise(found[0])}) > 5
+
+
+async def test_the_lease_of_a_pod_is_in_its_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "namespace").write_text("shop\n")
+    monkeypatch.setattr(election, "_NAMESPACE_FILE", str(tmp_path / "namespace"))
+    operator = Operator(election=LeaderElection(LeaderElectionOptions("lock")))
+    await operator.run(1)
+    assert "/apis/coordination.k8s.io/v1/leases/shop/lock" in operator.api.objects
+    await operator.stop()
+
+
+async def test_an_election_must_be_prepared() -> None:
+    with pytest.raises(RuntimeError, match="not prepared"):
+        await LeaderElection(LeaderElectionOptions("lock", "default")).run(nothing)
+
+
+async def test_electors_say_who_leads() -> None:
+    me = Candidate(FakeApi())
+    assert repr(me.elector) == "<LeaderElector me leader=->"
+    await me.run()
+    assert repr(me.elector) == "<LeaderElector me leader=me>"
