@@ -17,6 +17,7 @@ from fakekube.core.admission import (
     protection,
     quota,
     resize,
+    runtimeclass,
     storageclass,
     webhooks,
 )
@@ -39,7 +40,7 @@ Validate = Callable[[Call, Object, Object | None], None]
 
 #: Collection -> the plugins that change its objects, in order.
 MUTATING: Mapping[str, Sequence[Mutate]] = {
-    "pods": (limitranger.mutate_pod, priority.mutate_pod),
+    "pods": (limitranger.mutate_pod, priority.mutate_pod, runtimeclass.mutate_pod),
     "persistentvolumeclaims": (protection.protect, storageclass.mutate_claim),
     "persistentvolumes": (protection.protect,),
     "volumeattributesclasses.storage.k8s.io": (protection.protect,),
@@ -48,7 +49,7 @@ MUTATING: Mapping[str, Sequence[Mutate]] = {
 
 #: Collection -> the plugins that judge its objects, in order.
 VALIDATING: Mapping[str, Sequence[Validate]] = {
-    "pods": (limitranger.validate_pod, podsecurity.validate_pod),
+    "pods": (limitranger.validate_pod, podsecurity.validate_pod, runtimeclass.validate_pod),
     "persistentvolumeclaims": (limitranger.validate_claim, resize.validate_claim),
     "priorityclasses.scheduling.k8s.io": (priority.validate_class,),
     "namespaces": (podsecurity.validate_namespace,),
