@@ -42,6 +42,10 @@ def get(url, *, token="", trust=None):
         return json.load(answer)
 
 
+def group_versions(url, group):
+    return get(f"{url}/apis/{group}")["versions"]
+
+
 def kubeconfig_of(path):
     """Address, token and trust of a kubeconfig."""
     content = yaml.safe_load(path.read_text())
@@ -72,6 +76,15 @@ def test_the_port_that_was_asked_for(folder):
         port = free.getsockname()[1]
     with started("serve", "--port", str(port), folder=folder) as server:
         assert url_of(server.lines_to(READY)) == f"http://127.0.0.1:{port}"
+
+
+def test_the_version_that_was_asked_for(folder):
+    with started("serve", "--port", "0", "--kubernetes-version", "v1.25.3", folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        assert get(f"{url}/version")["minor"] == "25"
+        groups = {group["name"] for group in get(f"{url}/apis")["groups"]}
+        assert "resource.k8s.io" not in groups
+        assert [one["version"] for one in group_versions(url, "autoscaling")] == ["v2", "v1", "v2beta2"]
 
 
 def test_a_port_in_use(folder):
@@ -192,6 +205,10 @@ def test_what_cannot_be_served(folder, options, message):
         (["serve", "--port", "70000"], "Invalid value for '--port': 70000 is not in the range 0<=x<=65535."),
         (["serve", "--port", "http"], "Invalid value for '--port': 'http' is not a valid integer range."),
         (["serve", "--authorization-mode", "No"], "Invalid value for '--authorization-mode': 'No' is not one of"),
+        (
+            ["serve", "--kubernetes-version", "1.12"],
+            "Kubernetes version '1.12' is not known here: choose a minor version from 1.25 to",
+        ),
         (["serve", "--nothing"], "No such option"),
         (["nothing"], "No such command 'nothing'."),
         (["run"], "Missing argument 'COMMAND...'."),
