@@ -228,7 +228,7 @@ def _validation_errors(
     if schema is None:
         return []
     here = f"{path}.openAPIV3Schema"
-    if depth(schema) > 2 * DEPTH_LIMIT:
+    if depth(schema, 2 * DEPTH_LIMIT) > 2 * DEPTH_LIMIT:
         return [FieldError(here, "FieldValueInvalid", f"Too deep: schemas may nest at most {DEPTH_LIMIT} levels")]
     errors = _root_errors(schema, here) if status else []
     if schema.get("nullable"):

@@ -42,6 +42,7 @@ class Checker:
         self.scopes: list[dict[str, Type]] = [dict(variables)]
         self.issues: list[Issue] = []
         self.bound: dict[Type, Type] = {}
+        self._trail: list[tuple[Type, Type | None]] = []
         self.used: set[str] = set()
         self._variables = frozenset(variables)
         self._free = 0
@@ -59,24 +60,28 @@ class Checker:
             if found is not None:
                 return self.known(found, final=final)
             return DYN if final else one
-        if not one.params:
+        if not one.open:
             return one
         return Type(one.kind, tuple(self.known(part, final=final) for part in one.params), one.name, one.fields)
 
     def assignable(self, a: Type, b: Type) -> bool:
         """Whether a `b` can stand where an `a` is asked for; what that tells of unknown parts is kept."""
-        before = dict(self.bound)
-        if self._assignable(a, b):
-            return True
-        self.bound = before
-        return False
+        return self.all_assignable((a,), (b,))
 
     def all_assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        before = dict(self.bound)
+        self._trail.clear()
         if len(given) == len(wanted) and all(map(self._assignable, given, wanted)):
             return True
-        self.bound = before
+        for unknown, found in reversed(self._trail):
+            if found is None:
+                del self.bound[unknown]
+            else:
+                self.bound[unknown] = found
         return False
+
+    def _bind(self, unknown: Type, found: Type) -> None:
+        self._trail.append((unknown, self.bound.get(unknown)))
+        self.bound[unknown] = found
 
     def _assignable(self, a: Type, b: Type) -> bool:
         if b.kind == "param":
@@ -110,10 +115,10 @@ class Checker:
             if not self._assignable(one, found):
                 return False, True
             if not _inside(unknown, self.known(one)):
-                self.bound[unknown] = _general(one, found)
+                self._bind(unknown, _general(one, found))
             return True, True
         if not _inside(unknown, self.known(one)):
-            self.bound[unknown] = one
+            self._bind(unknown, one)
             return True, False
         return False, False
 
@@ -206,9 +211,9 @@ class Checker:
         found: list[str] = []
         result: Type | None = None
         for row in rows:
-            if row.member != (node.operand is not None):
+            if row.member != (node.operand is not None) or len(row.args) != len(given):
                 continue
-            fresh = _fresh(row, self)
+            fresh = _fresh(row, self) if row.generic else (row.args, row.result)
             if not self.all_assignable(given, fresh[0]):
                 continue
             found.append(row.id)
@@ -316,7 +321,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def _inside(unknown: Type, one: Type) -> bool:
-    return any(part == unknown or _inside(unknown, part) for part in one.params)
+    return one.open and any(part == unknown or _inside(unknown, part) for part in one.params)
 
 
 def _general(a: Type, b: Type) -> Type:
@@ -334,7 +339,7 @@ def _less_specific(a: Type, b: Type) -> bool:
     return a.kind == "type" or a == b
 
 
-def _fresh(row: Overload, checker: Checker) -> tuple[list[Type], Type]:
+def _fresh(row: Overload, checker: Checker) -> tuple[Sequence[Type], Type]:
     """A signature with unknown types of its own."""
     made: dict[str, Type] = {}
 

@@ -16,16 +16,17 @@ REQUEST_LIMIT = 3 * 1024 * 1024
 class Type:
     """A type: its kind, its name where it has one, the types that it is made of.
 
-    `fields` gives an object's fields, `decl` what its schema says of sizes.
+    `fields` gives an object's fields; `open`: it is, or holds, a type that may be any.
     """
 
-    __slots__ = ("fields", "kind", "name", "params")
+    __slots__ = ("fields", "kind", "name", "open", "params")
 
     def __init__(
         self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, Declared] | None = None
     ) -> None:
         self.kind, self.params, self.name = kind, params, name or kind
         self.fields = fields
+        self.open: bool = kind == "param" or any(one.open for one in params)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -19,6 +19,8 @@ class Overload:
     args: tuple[Type, ...]
     result: Type
     run: Callable[..., Any]
+    #: Whether the signature holds for types of one's choice.
+    generic: bool = False
 
 
 def overload(function: str, id: str, signature: str, run: Callable[..., Any]) -> Overload:
@@ -35,4 +37,5 @@ def overload(function: str, id: str, signature: str, run: Callable[..., Any]) ->
     args = [read(one) for one in _split(rest[:end])]
     member = not signature.startswith("(")
     result = read(rest[end + 1 :].replace("->", "").strip())
-    return Overload(function, id, member, tuple([read(receiver), *args] if member else args), result, run)
+    types = (read(receiver), *args) if member else tuple(args)
+    return Overload(function, id, member, types, result, run, any(one.open for one in (*types, result)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.core.crd.cel.library import collections, kubernetes, standard, strings
+from fakekube.core.crd.cel.library import authorization, collections, kubernetes, standard, strings
 from fakekube.core.crd.cel.library.declaration import Overload
 from fakekube.core.crd.cel.types import (
     BOOL,
@@ -26,7 +26,13 @@ from fakekube.core.crd.cel.types import (
 
 def _by_name() -> Mapping[str, tuple[Overload, ...]]:
     found: dict[str, list[Overload]] = {}
-    for one in [*standard.OVERLOADS, *strings.OVERLOADS, *collections.OVERLOADS, *kubernetes.OVERLOADS]:
+    for one in [
+        *standard.OVERLOADS,
+        *strings.OVERLOADS,
+        *collections.OVERLOADS,
+        *kubernetes.OVERLOADS,
+        *authorization.OVERLOADS,
+    ]:
         found.setdefault(one.function, []).append(one)
     return {name: tuple(rows) for name, rows in found.items()}
 
