@@ -13,6 +13,7 @@ from fakekube.core.admission import (
     ingressclass,
     limitranger,
     podsecurity,
+    policies,
     priority,
     protection,
     quota,
@@ -74,6 +75,8 @@ def validate(call: Call, obj: Object, old: Object | None, options: WriteOptions)
     if not call.info.subresource:
         for plugin in VALIDATING.get(call.resource.collection, ()):
             plugin(call, obj, old)
+    if webhooks.has_any(call, policies.BINDINGS):
+        policies.validate(_written(call, obj, old, options))
     if webhooks.has_any(call, webhooks.VALIDATING):
         yield from webhooks.validate(_written(call, obj, old, options))
     quota.charge(call, obj, old, dry_run=options.dry_run)
@@ -98,8 +101,9 @@ def _options(call: Call, options: WriteOptions) -> Object:
 
 def delete(call: Call, old: Object, options: DeleteOptions) -> Generator[Need, Any, None]:
     """Raises what policies and webhooks say against a deletion."""
-    mutating, validating = (webhooks.has_any(call, one) for one in (webhooks.MUTATING, webhooks.VALIDATING))
-    if not mutating and not validating:
+    plugins = (webhooks.MUTATING, policies.BINDINGS, webhooks.VALIDATING)
+    mutating, judging, validating = (webhooks.has_any(call, one) for one in plugins)
+    if not (mutating or judging or validating):
         return
     shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     if options.grace_period is not None:
@@ -111,6 +115,8 @@ def delete(call: Call, old: Object, options: DeleteOptions) -> Generator[Need, A
     attributes = Attributes(call, DELETE, old["metadata"]["name"], None, old, shown, options.dry_run)
     if mutating:
         yield from webhooks.mutate(attributes)
+    if judging:
+        policies.validate(attributes)
     if validating:
         yield from webhooks.validate(attributes)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.core import codec, goprint
-from fakekube.core.admission import conditions
+from fakekube.core.admission import reviews
+from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes, matches
 from fakekube.core.body import typed
 from fakekube.core.call import Call, Need, Post, Posts, Reply, Service
@@ -103,12 +104,19 @@ def hooks(attributes: Attributes, collection: str) -> Iterator[Hook]:
                 continue
             hook = Hook(spec, resource)
             try:
-                wanted = conditions.all_hold(spec.get("matchConditions") or (), attributes)
-            except conditions.Failed as problem:
+                wanted = _conditions_hold(spec, attributes)
+            except Failed as problem:
                 _failed(hook, CallFailed(str(problem)))
                 continue
             if wanted:
                 yield hook
+
+
+def _conditions_hold(spec: Mapping[str, Any], attributes: Attributes) -> bool:
+    conditions = spec.get("matchConditions")
+    if not conditions:
+        return True
+    return all_hold(conditions, Scope(attributes, reviews.request(attributes, attributes.call.resource, "")))
 
 
 def _failed(hook: Hook, failed: CallFailed) -> None:
@@ -145,7 +153,8 @@ def _uid(hook: Hook, attributes: Attributes) -> str:
 
 def _post(hook: Hook, attributes: Attributes, uid: str) -> Post:
     seconds = hook.spec.get("timeoutSeconds") or 10
-    return post(hook.spec["clientConfig"], review(hook, attributes, uid), seconds)
+    version = next((one for one in hook.spec.get("admissionReviewVersions") or () if one in REVIEWS), REVIEWS[0])
+    return post(hook.spec["clientConfig"], reviews.review(attributes, hook.resource, uid, version), seconds)
 
 
 def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
@@ -160,62 +169,6 @@ def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
     path = (ref.get("path") or "/").lstrip("/")
     url = f"https://{service.name}.{service.namespace}.svc:{service.port}/{path}?timeout={seconds}s"
     return Post(url, body, float(seconds), pem, service)
-
-
-def review(hook: Hook, attributes: Attributes, uid: str) -> Object:
-    """The AdmissionReview of a request."""
-    call = attributes.call
-    version = next((one for one in hook.spec.get("admissionReviewVersions") or () if one in REVIEWS), REVIEWS[0])
-    user: Object = {"username": call.user.name}
-    if call.user.uid:
-        user["uid"] = call.user.uid
-    user["groups"] = list(call.user.groups)
-    if call.user.extra:
-        user["extra"] = {key: list(values) for key, values in call.user.extra.items()}
-    request: Object = {
-        "uid": uid,
-        "kind": _kind(hook.resource, call.info.subresource),
-        "resource": _resource(hook.resource),
-    }
-    if call.info.subresource:
-        request["subResource"] = call.info.subresource
-    request["requestKind"] = _kind(call.resource, call.info.subresource)
-    request["requestResource"] = _resource(call.resource)
-    if call.info.subresource:
-        request["requestSubResource"] = call.info.subresource
-    if attributes.name:
-        request["name"] = attributes.name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
-    request |= {
-        "operation": attributes.operation,
-        "userInfo": user,
-        "object": _shown(call, attributes.obj, hook.resource),
-        "oldObject": _shown(call, attributes.old, hook.resource),
-        "dryRun": attributes.dry_run,
-        "options": attributes.options,
-    }
-    return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-
-
-def _kind(resource: Resource, subresource: str) -> Object:
-    found = resource.subresources.get(subresource)
-    if found is not None and found.version:
-        return {"group": found.group, "version": found.version, "kind": found.kind}
-    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def _resource(resource: Resource) -> Object:
-    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
-
-
-def _shown(call: Call, obj: Object | None, resource: Resource) -> Object | None:
-    """An object in the version that the webhook takes."""
-    if obj is None:
-        return None
-    if resource.api_version != call.resource.api_version:
-        obj = call.in_version(obj, resource)
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
 
 
 # --- what is answered ------------------------------------------------------------------------------------------------
@@ -272,7 +225,7 @@ def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | N
     except (ValueError, binascii.Error) as problem:
         raise CallFailed(str(problem)) from None
     call = attributes.call
-    shown = _shown(call, attributes.obj, hook.resource)
+    shown = reviews.shown(call, attributes.obj, hook.resource)
     try:
         result = json_patch.apply(shown, json_patch.check(patch))
     except StatusError as refused:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from fakekube.core import names
+from fakekube.core.expressions import problem_of
+from fakekube.core.status import FieldError
 from fakekube.core.strategy import Strategy
 from fakekube.core.validation import apiservices, flowcontrol, policies, webhooks
 
 Object = dict[str, Any]
+
+
+def _compiling(validate: Callable[..., list[FieldError]]) -> Callable[..., list[FieldError]]:
+    """A validation that compiles the expressions it meets."""
+    return partial(validate, compile=problem_of)
+
 
 # --- webhooks and policies (`pkg/apis/admissionregistration/v1/defaults.go`) -----------------------------------------
 
@@ -129,20 +138,20 @@ STRATEGIES = {
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
         generation=("webhooks",),
         default=default_webhooks,
-        validate=webhooks.validate_configuration,
-        validate_update=webhooks.validate_configuration_update,
+        validate=_compiling(webhooks.validate_configuration),
+        validate_update=_compiling(webhooks.validate_configuration_update),
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
         generation=("webhooks",),
         default=default_mutating_webhooks,
-        validate=webhooks.validate_configuration,
-        validate_update=webhooks.validate_configuration_update,
+        validate=_compiling(webhooks.validate_configuration),
+        validate_update=_compiling(webhooks.validate_configuration_update),
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": _admission(
         generation=("spec",),
         default=default_policy,
-        validate=policies.validate_policy,
-        validate_update=policies.validate_policy_update,
+        validate=_compiling(policies.validate_policy),
+        validate_update=_compiling(policies.validate_policy_update),
         validate_status_update=policies.validate_policy_status,
     ),
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
@@ -154,8 +163,8 @@ STRATEGIES = {
     "mutatingadmissionpolicies.admissionregistration.k8s.io": _admission(
         generation=("spec",),
         default=default_policy,
-        validate=policies.validate_mutating_policy,
-        validate_update=policies.validate_mutating_policy_update,
+        validate=_compiling(policies.validate_mutating_policy),
+        validate_update=_compiling(policies.validate_mutating_policy_update),
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
         generation=("spec",),
