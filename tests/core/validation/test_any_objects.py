@@ -1,5 +1,7 @@
 """Whatever has the types of its fields can be checked."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,8 @@ VALUES = {
     "bytes": ("YQ==",),
     "any": ({"a": 1},),
 }
+#: Kinds of which an update is checked for more than a create is: dynamic configuration of kubelets.
+CHECKED_MORE_LATER = {"Node"}
 LIKELY = {"spec", "template", "containers", "status", "name", "metrics", "selector", "conditions", "jobTemplate"}
 DEEPEST = 12
 
@@ -56,15 +60,15 @@ def any_object(kind, chance):
 
 
 @pytest.mark.parametrize("kind", PLURALS)
-@given(chance=st.randoms(use_true_random=False))
+@given(seed=st.integers(0, 2**32))
 @settings(max_examples=25)
-def test_whatever_has_the_right_types_can_be_checked(kind, chance):
-    rules = strategy(kind)
+def test_whatever_has_the_right_types_can_be_checked(kind, seed):
+    rules, chance = strategy(kind), Random(seed)
     new, old = any_object(kind, chance), any_object(kind, chance)
     rules.warnings(new)
     rules.validate_status_update(new, old)
     rules.validate_update(rules.prepare_update(new, old), old)
-    if not rules.validate(new):
+    if kind not in CHECKED_MORE_LATER and not rules.validate(new):
         assert rules.validate_update(new, new) == []
 
 
