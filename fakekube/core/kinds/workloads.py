@@ -123,10 +123,14 @@ def default_job(obj: Object) -> None:
     labels = (template.get("metadata") or {}).get("labels")
     if labels and not obj["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)
+    default_failure_policy(spec)
+    default_template(template)
+
+
+def default_failure_policy(spec: Object) -> None:
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             pattern.setdefault("status", "True")
-    default_template(template)
 
 
 def default_cron_job(obj: Object) -> None:
@@ -135,7 +139,9 @@ def default_cron_job(obj: Object) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    default_template(((spec.get("jobTemplate") or {}).get("spec") or {}).get("template"))
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    default_failure_policy(job)
+    default_template(job.get("template"))
 
 
 JOB_LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")

@@ -237,8 +237,9 @@ def _only_adds(term: Object, old_term: Object) -> bool:
 
 def validate_status_update(new: Object, old: Object) -> Errors:
     errors: Errors = []
-    options = options_after(old.get("spec") or {}, old["metadata"], is_pod=True)
-    check_annotation_changes(new, old, errors, options)
+    if new["metadata"].get("annotations") or old["metadata"].get("annotations"):
+        options = options_after(old.get("spec") or {}, old["metadata"], is_pod=True)
+        check_annotation_changes(new, old, errors, options)
     check_status_update(new, old, errors)
     return errors
 
