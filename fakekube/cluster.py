@@ -198,6 +198,8 @@ class FakeKube:
     def _now_or_driven(self, work: Coroutine[Any, Any, None]) -> None:
         if self._in_async_test():
             run_at_once(work)
+        elif self._bubble.loop.is_running():  # a thread of the bubble asks
+            asyncio.run_coroutine_threadsafe(work, self._bubble.loop).result()
         else:
             self._bubble.loop.drive(work)
 

@@ -19,10 +19,11 @@ REAL_TIME = (
     # ours reads the bubble's clock, or the real one on purpose
     "fakekube.",
     "controllerlib.",
-    # the client builds classes around `datetime` when its modules are first used; frozen, those fail
+    # clients build classes around `datetime` when their modules are first used; frozen, those fail
     "kubernetes.client",
     "kubernetes.aio.client",
     "kubernetes_asyncio.client",
+    "lightkube.models.",
     # real time-outs of real waiting: frozen, they would never end
     "asyncio.",
     "concurrent.futures.",

@@ -1,4 +1,5 @@
-"""The hook on `Thread.start`: a thread that a thread of the bubble starts is of the bubble, too."""
+"""The hook on `Thread.start`: a thread that a thread of the bubble starts is of the bubble, too; and so are the workers
+in which anyio runs what its coroutines may not wait for (kr8s reads its files so)."""
 
 import sys
 import threading
@@ -7,6 +8,10 @@ from collections.abc import Callable, Iterator
 from fakekube.virtualtime.callers import POOLS, module_of
 from fakekube.virtualtime.hooks import Hook
 from fakekube.virtualtime.turnstile import Turnstile
+
+
+#: The class of anyio's workers, which wait for their jobs in a `queue.Queue`, where they are seen.
+_ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 
 
 class StartHooks:
@@ -24,6 +29,15 @@ class StartHooks:
                 starter = module_of(sys._getframe(1)) or ""
                 if not starter.startswith(POOLS):
                     self._turnstile.adopt(thread)
+            elif self._is_anyio_worker(thread):
+                self._turnstile.adopt(thread)
             real(thread)
 
         return start
+
+    def _is_anyio_worker(self, thread: threading.Thread) -> bool:
+        """Whether the loop starts a worker of its own."""
+        kind = type(thread)
+        return (kind.__module__, kind.__name__) == _ANYIO_WORKER and self._turnstile.serves(
+            getattr(thread, "loop", None)
+        )

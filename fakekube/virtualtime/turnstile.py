@@ -155,8 +155,12 @@ class Turnstile:
             name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
         )
 
+    def serves(self, loop: object) -> bool:
+        """Whether these are the threads of `loop`, and it is running."""
+        return loop is self._loop and asyncio._get_running_loop() is loop
+
     def adopt(self, real: threading.Thread) -> None:
-        """Called by a thread of the bubble that is about to start `real`, which becomes one, too."""
+        """Called by who is about to start `real`, a thread of the bubble or its loop: it becomes one of the bubble."""
         self._refuse_if_closing()
         thread = self._enter(BubbleThread(real.name, _guarded(real.run)))
         thread.real = real
