@@ -9,7 +9,6 @@ from fakekube.virtualtime.callers import POOLS, module_of
 from fakekube.virtualtime.hooks import Hook
 from fakekube.virtualtime.turnstile import Turnstile
 
-
 #: The class of anyio's workers, which wait for their jobs in a `queue.Queue`, where they are seen.
 _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 
