@@ -10,7 +10,7 @@ from fakekube.core.crd.cel.checker import check
 from fakekube.core.crd.cel.evaluate import Program
 from fakekube.core.crd.cel.library.authorization import AUTHORIZER
 from fakekube.core.crd.cel.syntax import BadExpression, parse
-from fakekube.core.crd.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of
+from fakekube.core.crd.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of, messages
 from fakekube.core.validation.matching import Environment
 
 
@@ -52,6 +52,18 @@ class Uncompiled(Exception):
 #: What an environment asks for -> the kinds of types that do.
 _RESULTS: Mapping[str, Sequence[str]] = {"bool": ("bool",), "string": ("string",), "string or null": ("string", "null")}
 
+#: What a mutation's expression gives: type of the patch -> type.
+_PATCHES: Mapping[str, Type] = {
+    "ApplyConfiguration": Type("struct", (), "Object"),
+    "JSONPatch": list_of(Type("struct", (), "JSONPatch")),
+}
+
+#: What expressions of patches can write down.
+_MESSAGES = {
+    "Object": messages(None),
+    "JSONPatch": messages({"op": STRING, "path": STRING, "from": STRING, "value": DYN}),
+}
+
 
 @lru_cache(maxsize=2048)
 def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
@@ -65,6 +77,9 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
     if wanted is not None and found.kind not in (*wanted, "dyn"):
         one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
         raise Uncompiled(f"must evaluate to {one} but got {found}")
+    patch = _PATCHES.get(environment.result)
+    if patch is not None and found != patch and found.kind != "dyn":
+        raise Uncompiled(f"must evaluate to {patch} but got {found}")
     return Program(node), found
 
 
@@ -83,6 +98,8 @@ def _hashable(environment: Environment) -> Environment:
 
 def _types(environment: Environment) -> dict[str, Type]:
     found = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
+    if environment.patches:
+        found |= _MESSAGES
     if environment.params:
         found["params"] = DYN
     if environment.authorizer:

@@ -12,6 +12,7 @@ from typing import Any
 from fakekube.core.admission import (
     ingressclass,
     limitranger,
+    mutations,
     podsecurity,
     policies,
     priority,
@@ -63,6 +64,8 @@ def mutate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -
     if not call.info.subresource:
         for plugin in MUTATING.get(call.resource.collection, ()):
             obj = plugin(call, obj, old)
+    if webhooks.has_any(call, mutations.BINDINGS):
+        obj = mutations.mutate(_written(call, obj, old, options))
     if webhooks.has_any(call, webhooks.MUTATING):
         changed = yield from webhooks.mutate(_written(call, obj, old, options))
         assert changed is not None, "a webhook does not make an object vanish"

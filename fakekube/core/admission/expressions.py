@@ -70,8 +70,10 @@ class Scope:
         return self._names
 
     def value(self, text: str, result: str = "bool") -> Any:
-        """The value of an expression. Raises Failed."""
-        environment = Environment(result, params=self.params is not None, variables=self._variables)
+        """The value of an expression; `result` is its type, or of a mutation that of its patch. Raises Failed."""
+        patches = result in ("ApplyConfiguration", "JSONPatch")
+        params = self.params is not None
+        environment = Environment(result, params, variables=self._variables, patches=patches)
         try:
             program, _ = compiled(text, environment)
             return program(self._names, CALL_LIMIT)[0]

@@ -1,4 +1,7 @@
-"""ValidatingAdmissionPolicies: expressions that judge a write (`admission/plugin/policy/validating`)."""
+"""ValidatingAdmissionPolicies: expressions that judge a write (`admission/plugin/policy/validating`).
+
+What they have in common with those that change it stands here, too: bindings, constraints, parameters.
+"""
 
 from __future__ import annotations
 
@@ -53,20 +56,23 @@ def validate(attributes: Attributes) -> None:
     if call.resource.qualified in EXEMPT:
         return
     denied: list[Denial] = []
-    bindings = list(_bindings(call))
-    for _, entry in call.server.store.collection(POLICIES).scan("", "", None):
-        policy = entry.object
-        own = [one for one in bindings if one["spec"].get("policyName") == policy["metadata"]["name"]]
-        if own and matches_resources(policy["spec"].get("matchConstraints"), attributes):
-            for binding in own:
-                denied += _judged(policy, binding, attributes)
+    for policy, binding in bound(attributes, POLICIES, BINDINGS):
+        denied += _judged(policy, binding, attributes)
     if denied:
         raise denied[0].error(attributes)
 
 
-def _bindings(call: Call) -> Iterator[Object]:
-    for _, entry in call.server.store.collection(BINDINGS).scan("", "", None):
-        yield entry.object
+def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, Object]]:
+    """The policies for a request, each with each of its bindings that is for the request, too."""
+    store = attributes.call.server.store
+    every = [entry.object for _, entry in store.collection(bindings).scan("", "", None)]
+    for _, entry in store.collection(policies).scan("", "", None):
+        policy = entry.object
+        own = [one for one in every if one["spec"].get("policyName") == policy["metadata"]["name"]]
+        if own and matches_resources(policy["spec"].get("matchConstraints"), attributes):
+            for binding in own:
+                if matches_resources(binding["spec"].get("matchResources"), attributes):
+                    yield policy, binding
 
 
 def matches_resources(constraints: Spec | None, attributes: Attributes) -> bool:
@@ -87,8 +93,6 @@ ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "reso
 
 def _judged(policy: Object, binding: Object, attributes: Attributes) -> Iterator[Denial]:
     """What a policy says through one binding; warnings are passed on at once."""
-    if not matches_resources(binding["spec"].get("matchResources"), attributes):
-        return
     actions = binding["spec"].get("validationActions") or ()
     for message, reason in _failures(policy["spec"], binding["spec"], attributes):
         denial = Denial(policy["metadata"]["name"], binding["metadata"]["name"], message, reason)

@@ -153,6 +153,24 @@ class Checker:
             return ERROR
         return found
 
+    def _message(self, node: Node) -> Type:
+        family = self.scopes[0].get(node.name.partition(".")[0])
+        if family is None or family.kind != "messages":
+            self.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
+            return ERROR
+        for name, value in zip(node.args[::2], node.args[1::2], strict=True):
+            found = self.check(value)
+            if family.fields is None:
+                continue
+            field = family.fields.get(name.value)
+            if field is None:
+                self.report(name.at, f"undefined field '{name.value}'")
+            elif not self.assignable(found, field.type):
+                given = self.known(found)
+                what = f"expected type of field '{name.value}' is '{field.type}' but provided type is '{given}'"
+                self.report(value.at, what)
+        return Type("struct", (), node.name, family.fields)
+
     def _select(self, node: Node) -> Type:
         qualified = _qualified(node)
         if qualified and not node.test and self._find(qualified.partition(".")[0]) is None and qualified in TYPES:

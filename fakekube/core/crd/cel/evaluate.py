@@ -19,6 +19,7 @@ from fakekube.core.crd.cel.values import (
     NONE,
     OVER_BUDGET,
     CelError,
+    Message,
     Optional,
     OverBudget,
     equal,
@@ -213,6 +214,24 @@ def _map(node: Node) -> Run:
             key, value = key_of(frame), value_of(frame)
             if key in found:
                 raise CelError(f"Failed with repeated key: {shown(key)}")
+            if i in optional:
+                if not value.present:
+                    continue
+                value = value.value
+            found[key] = value
+        return found
+
+    return run
+
+
+def _message(node: Node) -> Run:
+    name, optional = node.name, node.optional
+    fields = [(node.args[i].value, compiled(node.args[i + 1])) for i in range(0, len(node.args), 2)]
+
+    def run(frame: Frame) -> Message:
+        found = Message(name)
+        for i, (key, value_of) in enumerate(fields):
+            value = value_of(frame)
             if i in optional:
                 if not value.present:
                     continue
@@ -611,5 +630,6 @@ _KINDS: Mapping[str, Callable[[Node], Run]] = {
     "call": _call,
     "list": _list,
     "map": _map,
+    "message": _message,
     "comprehension": _comprehension,
 }

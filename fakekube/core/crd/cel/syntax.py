@@ -67,7 +67,8 @@ class Node:
     """A part of an expression. `at` is where errors point to; `type` and `overloads` are the checker's.
 
     `kind`: literal (value), ident (name), select (operand, name, `test` for has), call (name, target, args), list
-    (args, optional positions in `optional`), map (args: keys and values in turn), comprehension (`loop`).
+    (args, optional positions in `optional`), map (args: keys and values in turn), message (name of the type, args: names
+    of fields and values in turn), comprehension (`loop`).
     """
 
     kind: str
@@ -221,6 +222,15 @@ _BINARY = {
 }  # fmt: skip
 
 
+def qualified_name(node: Node) -> str:
+    """`a.b.c` of a row of selections; "" of anything else."""
+    names: list[str] = []
+    while node.kind == "select" and node.operand is not None and not node.test:
+        names.append(node.name)
+        node = node.operand
+    return ".".join([node.name, *reversed(names)]) if node.kind == "ident" else ""
+
+
 class _Parser:
     """One pass over the tokens; the first syntax error ends it."""
 
@@ -348,7 +358,10 @@ class _Parser:
             return self.unfolded(at, name, operand, args)
         if optional is not None:
             return call(dot.at, "_?._", operand, literal(token.at, name))
-        return Node("select", dot.at, operand=operand, name=name)
+        found = Node("select", dot.at, operand=operand, name=name)
+        if self.token.kind == "{" and (qualified := qualified_name(found)):
+            return self.message(qualified)
+        return found
 
     def no_field(self, dot: Token, optional: Token | None) -> None:
         token = self.token
@@ -415,10 +428,22 @@ class _Parser:
         return ident(token.at, name)
 
     def message(self, name: str) -> Node:
-        """An object of a named type: there are none."""
+        """An object of a named type: `JSONPatch{op: 'add'}`."""
         at = self.take().at
-        self.issues.append(Issue(at, f"undeclared reference to '{name}' (in container '')"))
-        raise _Stop
+        items: list[Node] = []
+        optional: set[int] = set()
+        while self.token.kind != "}":
+            if self.accept("?"):
+                optional.add(len(items) // 2)
+            if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
+                self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER", "}"}))
+            field_name = self.take()
+            self.expect(":")
+            items += [literal(field_name.at, field_name.text.strip("`")), self.expr()]
+            if not self.accept(","):
+                break
+        self.close("}")
+        return Node("message", at, name=name, args=items, optional=frozenset(optional))
 
     def list_literal(self) -> Node:
         at = self.take().at

@@ -67,6 +67,15 @@ def optional_of(value: Type) -> Type:
     return Type("opaque", (value,), "optional_type")
 
 
+def messages(fields: Mapping[str, Type] | None) -> Type:
+    """A family of types whose objects can be written down, `Name{field: value}`, and those below it, `Name.part{...}`.
+
+    `fields`: the fields that each has, and their types; None: any field of any type.
+    """
+    declared = None if fields is None else {name: Declared(one, key=name) for name, one in fields.items()}
+    return Type("messages", (), "", declared)
+
+
 def type_of(value: Type) -> Type:
     return Type("type", (value,))
 

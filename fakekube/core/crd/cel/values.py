@@ -235,6 +235,14 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )  # fmt: skip
 
 
+class Message(dict[str, Any]):
+    """An object that an expression wrote down, of a named type."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.cel_type = name
+
+
 def kind_of(value: Any) -> str:
     """The name of a value's type, as `type(value)` has it."""
     if value is None:
