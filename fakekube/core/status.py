@@ -293,6 +293,10 @@ def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
     return StatusError(429, "TooManyRequests", message, details, headers={"Retry-After": str(retry_after)})
 
 
+def service_unavailable(message: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message)
+
+
 def not_implemented(what: str) -> StatusError:
     """501: a part of the API that this server does not have; it says so and pretends nothing."""
     return StatusError(501, "NotImplemented", f"fakekube does not implement {what}", {})

@@ -484,3 +484,41 @@ def test_streams_are_web_sockets(api):
     assert "no subprotocol of chat" in api.refused("GET", f"{PODS}/a/exec?command=ls", **other)[2]
     upgrade = api.answer("GET", f"{PODS}/a/exec?command=ls", upgrade="websocket").upgrade
     assert upgrade.session.opened()[0] == b"\x01hello"
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        pytest.param(f"{PODS}/none/proxy/x", 404, 'pods "none" not found', id="no-pod"),
+        pytest.param(f"{PODS}/a/proxy", 400, "address not allowed", id="a-pod-without-address"),
+        pytest.param(f"{PODS}/http:a:80/proxy/x/y", 400, "address not allowed", id="scheme-and-port"),
+        pytest.param(f"{PODS}/ftp:a:80/proxy", 400, 'invalid pod request "ftp:a:80"', id="another-scheme"),
+        pytest.param(f"{SERVICES}/none/proxy", 404, 'endpoints "none" not found', id="no-endpoints"),
+        pytest.param(f"{SERVICES}/none:80/proxy", 404, 'services "none" not found', id="no-service"),
+        pytest.param(f"{SERVICES}/s:81/proxy", 503, 'no service port 81 found for service "s"', id="no-such-port"),
+        pytest.param(f"{SERVICES}/s:web/proxy", 503, 'no endpoints available for service "s"', id="no-addresses"),
+        pytest.param(f"{SERVICES}/a:b:c:d/proxy", 400, 'invalid service request "a:b:c:d"', id="too-many-parts"),
+        pytest.param("/api/v1/nodes/none/proxy/metrics", 404, 'nodes "none" not found', id="no-node"),
+    ],
+)
+def test_a_proxy_resolves_its_target(api, path, status, message):
+    waiting(api)
+    ports = [{"name": "web", "port": 80}]
+    api.ok("POST", SERVICES, {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+    api.ok("POST", "/api/v1/namespaces/default/endpoints", {"metadata": {"name": "s"}})
+    for method in ("GET", "POST", "DELETE"):
+        code, _, text = api.refused(method, path)
+        assert (code, text) == (status, message)
+
+
+def test_a_proxy_has_nothing_behind_it(api):
+    ports = [{"name": "web", "port": 80}]
+    api.ok("POST", SERVICES, {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+    subsets = [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"name": "web", "port": 8080}]}]
+    api.ok("POST", "/api/v1/namespaces/default/endpoints", {"metadata": {"name": "s"}, "subsets": subsets})
+    assert api.refused("GET", f"{SERVICES}/s:80/proxy/") == (
+        501, "NotImplemented", "fakekube does not implement proxying: nothing runs behind services"
+    )  # fmt: skip

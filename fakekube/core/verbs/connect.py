@@ -181,12 +181,17 @@ def _nobody(call: Call, pod: Object, register: str) -> StatusError:
     node = (pod.get("spec") or {}).get("nodeName")
     if not node:
         return bad_request(f"pod {call.info.name} does not have a host assigned")
-    found = call.server.store.get("nodes", node)
-    if found is None:
-        return not_found("nodes", node)
-    if not (found.object.get("status") or {}).get("addresses"):
-        return internal_error("no preferred addresses found; known addresses: []")
+    check_node(call, node)
     return not_implemented(f"{call.info.subresource} of pods without a handler: register one with {register}()")
+
+
+def check_node(call: Call, name: str) -> None:
+    """Raises 404 of a node that is not there, 500 of one that says nowhere where it is (`GetConnectionInfo`)."""
+    found = call.server.store.get("nodes", name)
+    if found is None:
+        raise not_found("nodes", name)
+    if not (found.object.get("status") or {}).get("addresses"):
+        raise internal_error("no preferred addresses found; known addresses: []")
 
 
 #: (collection, subresource, verb) -> what serves it.

@@ -12,7 +12,7 @@ from fakekube.core.options import parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, not_found, not_implemented
 from fakekube.core.store import Entry
-from fakekube.core.verbs import binding, connect, eviction, scale, token
+from fakekube.core.verbs import binding, connect, eviction, proxy, scale, token
 from fakekube.core.verbs.get import get
 from fakekube.core.verbs.patch import patch
 from fakekube.core.verbs.update import check_uid, check_version, update
@@ -57,6 +57,7 @@ SUBRESOURCES = {
     **binding.SERVED,
     **connect.SERVED,
     **eviction.SERVED,
+    **proxy.SERVED,
     **scale.SERVED,
     **token.SERVED,
     ("namespaces", "finalize", "update"): finalize_namespace,
