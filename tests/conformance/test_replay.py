@@ -48,7 +48,7 @@ def test_known_failures_name_scenarios_that_exist():
 
 
 #: The least share of a pack's messages that must be equal to the letter.
-MESSAGES = {"list_watch": 0.98, "objects": 0.98, "patch": 0.98, "crd": 0.95, "access": 0.5, "surface": 0.9}
+MESSAGES = {"list_watch": 0.98, "objects": 0.98, "patch": 0.98, "crd": 0.95, "access": 0.98, "surface": 0.95}
 
 
 @pytest.mark.xdist_group("conformance")
