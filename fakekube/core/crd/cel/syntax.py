@@ -67,8 +67,8 @@ class Node:
     """A part of an expression. `at` is where errors point to; `type` and `overloads` are the checker's.
 
     `kind`: literal (value), ident (name), select (operand, name, `test` for has), call (name, target, args), list
-    (args, optional positions in `optional`), map (args: keys and values in turn), message (name: its type, args: names of
-    fields and values in turn), comprehension (`loop`).
+    (args, optional positions in `optional`), map (args: keys and values in turn), message (name: its type, args: names
+    of fields and values in turn), comprehension (`loop`).
     """
 
     kind: str
