@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from fakekube.core.schema.goshape import OMITTED
 from fakekube.core.schema.model import SCALARS, Schema
 
 Row = list[Any]
@@ -48,7 +49,7 @@ class BuiltinSchemas:
                 "object",
                 name=name,
                 make_fields=partial(self._fields, row[1]),
-                required=frozenset(row[2]),
+                required=frozenset(field for field in row[2] if f"{name}.{field}" not in OMITTED),
                 map_type=row[3] if len(row) > 3 else "",
             )
         return found

@@ -239,6 +239,8 @@ KEY_DEFAULTS = {
 #: Fields that are optional and yet have no omitempty, and required ones that are pointers: their zero shows (null,
 #: where a pointer or a list is nil).
 ALWAYS: dict[str, object] = {
+    "admissionregistration.v1.MutatingWebhook.sideEffects": None,
+    "admissionregistration.v1.ValidatingWebhook.sideEffects": None,
     "apps.v1.DaemonSetSpec.selector": None,
     "apps.v1.DeploymentSpec.selector": None,
     "apps.v1.ReplicaSetSpec.selector": None,
@@ -256,6 +258,8 @@ ALWAYS: dict[str, object] = {
     "core.v1.AzureFilePersistentVolumeSource.secretNamespace": None,
     "core.v1.ContainerImage.names": None,
     "core.v1.ProjectedVolumeSource.sources": None,
+    "core.v1.ScaleIOPersistentVolumeSource.secretRef": None,
+    "core.v1.ScaleIOVolumeSource.secretRef": None,
     "core.v1.TypedLocalObjectReference.apiGroup": None,
     "core.v1.TypedObjectReference.apiGroup": None,
     "discovery.v1.EndpointSlice.endpoints": None,
@@ -265,6 +269,7 @@ ALWAYS: dict[str, object] = {
     "flowcontrol.v1.QueuingConfiguration.queueLengthLimit": 0,
     "flowcontrol.v1.QueuingConfiguration.queues": 0,
     "flowcontrol.v1.ResourcePolicyRule.namespaces": None,
+    "networking.v1.HTTPIngressPath.pathType": None,
     "networking.v1.IngressClassParametersReference.scope": None,
     "policy.v1.PodDisruptionBudgetStatus.currentHealthy": 0,
     "policy.v1.PodDisruptionBudgetStatus.desiredHealthy": 0,
@@ -276,3 +281,24 @@ ALWAYS: dict[str, object] = {
     "scheduling.v1.PriorityClass.value": 0,
     "storage.v1.CSINodeDriver.topologyKeys": None,
 }
+
+
+#: Required fields that have omitempty: what is not set does not show.
+OMITTED = frozenset(
+    {
+        "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec.policyName",
+        "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec.validationActions",
+        "core.v1.ContainerRestartRule.action",
+        "core.v1.ContainerRestartRuleOnExitCodes.operator",
+        "core.v1.ImageVolumeStatus.imageRef",
+        "core.v1.PodCertificateProjection.keyType",
+        "core.v1.PodCertificateProjection.signerName",
+        "networking.v1.IPAddressSpec.parentRef",
+        "networking.v1.ParentReference.name",
+        "networking.v1.ParentReference.resource",
+        "resource.v1.CapacityRequestPolicyRange.min",
+        "resource.v1.CounterSet.counters",
+        "resource.v1.DeviceCounterConsumption.counters",
+        "authentication.v1.TokenReviewSpec.token",
+    }
+)
