@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext
+from functools import lru_cache
 
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -66,6 +67,7 @@ def value_of(text: str | int | float) -> Decimal:
     return _parse(str(text))[0]
 
 
+@lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """The spelling in which the server shows it: no fraction, the largest suffix that needs none. Raises
     InvalidQuantity."""

@@ -128,7 +128,7 @@ def paths(tree: Tree, prefix: Path = ()) -> Iterator[Path]:
 def in_order(tree: Tree) -> Tree:
     """The same tree as the real server writes it: elements in order, `.` first."""
     ordered = sorted(tree)
-    if ordered and ordered[-1] > "g":  # more than names, and `.`
+    if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # several that are more than names
         ordered.sort(key=order)
     out = {}
     for pe in ordered:

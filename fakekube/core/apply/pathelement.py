@@ -75,6 +75,8 @@ def encoded(value: Any) -> str:
     """A value in JSON, escaped as Go does it."""
     if type(value) is str:
         return _encoded_text(value)
+    if type(value) is int:
+        return str(value)
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
