@@ -1,5 +1,6 @@
 """Paths below objects: scale, eviction, binding, parts of pods, approval, logs."""
 
+import base64
 from datetime import timedelta
 
 import pytest
@@ -370,9 +371,9 @@ def test_a_request_is_made_by_who_makes_it(api):
     assert patched["spec"] == made["spec"]
 
 
-def decide(api, *types, path="/approval", how="ok"):
+def decide(api, *types, path="/approval", how="ok", **more):
     conditions = [{"type": type, "status": "True", "reason": "R"} for type in types]
-    return getattr(api, how)("PATCH", f"{REQUESTS}/r{path}", {"status": {"conditions": conditions}}, **MERGE)
+    return getattr(api, how)("PATCH", f"{REQUESTS}/r{path}", {"status": {"conditions": conditions}}, **MERGE, **more)
 
 
 def test_a_decision_is_made_by_approval_only_and_stays(api):
@@ -386,6 +387,82 @@ def test_a_decision_is_made_by_approval_only_and_stays(api):
     assert "mutually exclusive" in decide(api, "Approved", "Denied", how="refused")[2]
     kept = decide(api, "Failed", path="/status")["status"]["conditions"]
     assert [one["type"] for one in kept] == ["Approved", "Failed"]
+
+
+@pytest.mark.parametrize("signers", [["example.com/signer"], ["example.com/*"], ["other.com/*"], []])
+def test_who_may_decide_needs_a_right_on_the_signer(signers):
+    api = Api(authorization_mode="RBAC")
+    api.ok("POST", REQUESTS, asked(api))
+    below = [f"certificatesigningrequests/{part}" for part in ("approval", "status")]
+    rules = [{"apiGroups": ["certificates.k8s.io"], "resources": below, "verbs": ["patch"]}]
+    if signers:
+        rules.append(
+            {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": signers,
+             "verbs": ["approve", "sign"]}
+        )  # fmt: skip
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "decider"}
+    api.ok("POST", f"{roles}/clusterroles", {"metadata": {"name": "decider"}, "rules": rules})
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    api.ok(
+        "POST", f"{roles}/clusterrolebindings",
+        {"metadata": {"name": "decider"}, "roleRef": reference, "subjects": [subject]},
+    )  # fmt: skip
+    alice = User("alice")
+    if signers and signers[0].startswith("example.com"):
+        assert decide(api, "Approved", user=alice)["status"]["conditions"][0]["type"] == "Approved"
+        assert decide(api, "Failed", path="/status", user=alice)["status"]["conditions"][1]["type"] == "Failed"
+        return
+    subject = 'certificatesigningrequests.certificates.k8s.io "r" is forbidden: user not permitted to'
+    signer = 'requests with signerName "example.com/signer"'
+    refused = (403, "Forbidden", f"{subject} approve {signer}")
+    assert decide(api, "Approved", how="refused", user=alice) == refused
+    refused = (403, "Forbidden", f"{subject} sign {signer}")
+    assert decide(api, "Failed", path="/status", how="refused", user=alice) == refused
+
+
+def der(tag, *parts):
+    content = b"".join(parts)
+    length = bytes([len(content)]) if len(content) < 128 else b"\x82" + len(content).to_bytes(2, "big")
+    return bytes([tag]) + length + content
+
+
+def subject(*names):
+    """A certificate request, as base64 of PEM, whose subject has these attributes."""
+    sets = [der(0x31, der(0x30, der(0x06, kind), der(0x0C, value))) for kind, value in names]
+    info = der(0x30, der(0x02, b"\x00"), der(0x30, *sets), der(0x30, b"k" * 300))
+    text = base64.b64encode(der(0x30, info, der(0x30), der(0x03, b"\x00"))).decode()
+    return base64.b64encode(
+        f"-----BEGIN CERTIFICATE REQUEST-----\n{text}\n-----END CERTIFICATE REQUEST-----\n".encode()
+    ).decode()
+
+
+ORGANIZATION, COMMON_NAME = b"\x55\x04\x0a", b"\x55\x04\x03"
+
+
+@pytest.mark.parametrize(
+    ("names", "signer", "allowed"),
+    [
+        pytest.param([(ORGANIZATION, b"system:masters")], "kube-apiserver-client", False, id="alone"),
+        pytest.param(
+            [(ORGANIZATION, b"dev"), (ORGANIZATION, b"system:masters"), (COMMON_NAME, b"a")], "kube-apiserver-client",
+            False, id="among-others",
+        ),
+        pytest.param([(COMMON_NAME, b"system:masters")], "kube-apiserver-client", True, id="as-a-name"),
+        pytest.param([(ORGANIZATION, b"system:masters")], "kubelet-serving", True, id="of-another-signer"),
+        pytest.param([], "kube-apiserver-client", True, id="no-subject"),
+    ],
+)  # fmt: skip
+def test_no_certificate_makes_administrators(api, names, signer, allowed):
+    body = asked(api, request=subject(*names), signerName=f"kubernetes.io/{signer}")
+    if allowed:
+        api.ok("POST", REQUESTS, body)
+        return
+    assert api.refused("POST", REQUESTS, body) == (
+        403, "Forbidden",
+        'certificatesigningrequests.certificates.k8s.io "r" is forbidden: use of kubernetes.io/kube-apiserver-client '
+        "signer with system:masters group is not allowed",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from fakekube.core.admission import (
+    certificates,
     ingressclass,
     limitranger,
     mutations,
@@ -55,7 +56,14 @@ VALIDATING: Mapping[str, Sequence[Validate]] = {
     "persistentvolumeclaims": (limitranger.validate_claim, resize.validate_claim),
     "priorityclasses.scheduling.k8s.io": (priority.validate_class,),
     "namespaces": (podsecurity.validate_namespace,),
+    "certificatesigningrequests.certificates.k8s.io": (certificates.validate_subject,),
     **dict.fromkeys(podsecurity.TEMPLATES, (podsecurity.warn_of_template,)),
+}
+
+#: Collection and subresource -> the plugins that judge writes of it.
+VALIDATING_BELOW: Mapping[tuple[str, str], Sequence[Validate]] = {
+    ("certificatesigningrequests.certificates.k8s.io", "approval"): (certificates.validate_approval,),
+    ("certificatesigningrequests.certificates.k8s.io", "status"): (certificates.validate_signing,),
 }
 
 
@@ -75,9 +83,10 @@ def mutate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -
 
 def validate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Generator[Need, Any, None]:
     """Raises what a validating plugin, policy or webhook says against the write."""
-    if not call.info.subresource:
-        for plugin in VALIDATING.get(call.resource.collection, ()):
-            plugin(call, obj, old)
+    collection, subresource = call.resource.collection, call.info.subresource
+    judging = VALIDATING_BELOW.get((collection, subresource)) if subresource else VALIDATING.get(collection)
+    for plugin in judging or ():
+        plugin(call, obj, old)
     if webhooks.has_any(call, policies.BINDINGS):
         policies.validate(_written(call, obj, old, options))
     if webhooks.has_any(call, webhooks.VALIDATING):

@@ -89,18 +89,21 @@ def validate(request: Object) -> list[FieldError]:
 
 def request_problem(encoded: str) -> str:
     """What is wrong with a PEM certificate request; "" where nothing is."""
-    try:
-        text = base64.b64decode(encoded, validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        text = ""
-    block = _PEM.search(text)
-    if block is None or block[1] != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
-    try:
-        der = base64.b64decode("".join(block[2].split()), validate=True)
-    except binascii.Error:
+    der = request_der(encoded)
+    if der is None:
         return "PEM block type must be CERTIFICATE REQUEST"
     return "" if der[:1] == b"\x30" else "asn1: structure error: tags don't match"
+
+
+def request_der(encoded: str) -> bytes | None:
+    """The request itself, from base64 of PEM; None where that is none."""
+    try:
+        block = _PEM.search(base64.b64decode(encoded, validate=True).decode("ascii"))
+        if block is None or block[1] != "CERTIFICATE REQUEST":
+            return None
+        return base64.b64decode("".join(block[2].split()), validate=True)
+    except (binascii.Error, UnicodeDecodeError):
+        return None
 
 
 def _signer_errors(signer: str, path: str) -> list[FieldError]:
