@@ -353,6 +353,42 @@ def test_describe(kubectl):
     assert "app=web" in kubectl("describe", "configmap", "a")
 
 
+def test_explain(kubectl):
+    text = kubectl("explain", "gadgets.spec")
+    assert "What the gadget is to be." in text
+    assert "How large it is." in text
+    assert "size\t<integer>" in text
+    assert 'field "colours" does not exist' in kubectl("explain", "gadgets.spec.colours", status=1)
+    assert "containers\t<[]Container>" in kubectl("explain", "pods.spec")
+
+
+def test_auth_can_i_list(kubectl):
+    rows = [line.split() for line in kubectl("auth", "can-i", "--list", "--no-headers").splitlines()]
+    assert ["*.*", "[]", "[]", "[*]"] in rows
+
+
+def test_top(kubectl):
+    assert kubectl("top", "nodes", status=1) == "error: Metrics API not available\n"
+
+
+def test_rollout_status(kubectl):
+    kubectl("create", "deployment", "web", "--image", "nginx")
+    status = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+    with kubectl.running("rollout", "status", "deployment/web", "--timeout", "30s") as line:
+        assert line() == "Waiting for deployment spec update to be observed..."
+        patch = json.dumps({"status": status})
+        kubectl("patch", "deployment", "web", "--subresource", "status", "--type", "merge", "--patch", patch)
+        while (said := line()).startswith("Waiting"):
+            pass
+        assert said == 'deployment "web" successfully rolled out'
+
+
+def test_scale(kubectl):
+    kubectl("create", "deployment", "web", "--image", "nginx")
+    assert kubectl("scale", "deployment", "web", "--replicas", "3") == "deployment.apps/web scaled\n"
+    assert kubectl("get", "deployment", "web", "--output", "jsonpath={.spec.replicas}") == "3"
+
+
 def test_a_user_of_few_rights(secure, tmp_path):
     content = yaml.safe_load(secure.kubeconfig.read_text())
     content["users"][0]["user"]["token"] = "alice-token"
