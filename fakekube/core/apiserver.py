@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.core import crd, definitions, escalation, nonresource, rbac, serviceaccount
+from fakekube.core import conversions, crd, definitions, escalation, nonresource, rbac, serviceaccount
 from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import ANONYMOUS, User, bearer_token
@@ -184,7 +184,7 @@ class ApiServer:
         if call.strategy.deprecation:
             call.warnings.append(call.strategy.deprecation)
         try:
-            response = yield from self._handler(call)(call)
+            response = yield from conversions.answered(call, self._handler(call))
         except StatusError as error:
             error.warnings = tuple(call.warnings)
             raise

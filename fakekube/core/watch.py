@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.core.crd.conversion import Unconverted
 from fakekube.core.selectors import FieldSelector, LabelSelector
 from fakekube.core.status import StatusError
 from fakekube.core.store import Change, Entry, Store
@@ -70,7 +71,10 @@ class WatchEvent:
         return line
 
     def _encode(self) -> bytes:
-        return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
+        try:
+            return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
+        except Unconverted as problem:  # its webhook failed when this was written
+            return error_event(StatusError(500, "", str(problem)))
 
     def to_object(self) -> Object:
         return {"type": self.type, "object": self.view.to_object(self.entry)}

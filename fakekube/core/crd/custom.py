@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fakekube.core.crd import structural, values
 from fakekube.core.crd.cel.rules import Findings, Known, Rules
+from fakekube.core.crd.conversion import ConversionWebhook, Unconverted
 from fakekube.core.crd.correlation import Correlation
 from fakekube.core.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.core.crd.listtypes import list_errors
@@ -42,13 +44,20 @@ UNCHECKED = FieldError(
 class CustomVersion:
     """The rules of one version. `storage`: the version that objects are stored in; itself, where it is that one."""
 
-    def __init__(self, crd: Object, version: Object, meta: Schema, storage: CustomVersion | None) -> None:
+    def __init__(
+        self,
+        crd: Object,
+        version: Object,
+        meta: Schema,
+        storage: CustomVersion | None,
+        webhook: ConversionWebhook | None = None,
+    ) -> None:
         names = crd["spec"]["names"]
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
         self.structural = Structural(openapi) if openapi is not None else None
         self.values = Values(openapi) if openapi is not None else None
-        self.storage = storage or self
+        self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects may have been written under other schemas than this one.
         self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
@@ -91,13 +100,34 @@ class CustomVersion:
         return filled
 
     def read(self, stored: Object) -> Object:
-        """A stored object as this version shows it: defaults are those of the storage version."""
+        """A stored object as this version shows it: defaults are those of the storage version. Raises Unconverted."""
         found = self.storage.defaulted(self.storage.pruned(stored))
-        return found if self.storage is self else self.pruned(found)
+        if self.storage is self:
+            return found
+        return self.pruned(self._converted(found, self.storage, self))
 
     def write(self, obj: Object) -> Object:
-        """An object of this version as it is stored."""
-        return obj if self.storage is self else self.storage.pruned(obj)
+        """An object of this version as it is stored. Raises Unconverted."""
+        return obj if self.storage is self else self.storage.pruned(self._converted(obj, self, self.storage))
+
+    def _converted(self, obj: Object, source: CustomVersion, target: CustomVersion) -> Object:
+        """With the strategy None, what it is."""
+        if self.webhook is None:
+            return obj
+        found = self.webhook.converted(source.whole(obj), target.api_version)
+        return {key: value for key, value in found.items() if key not in ("apiVersion", "kind")}
+
+    def unconverted(self, stored: Sequence[Object]) -> Unconverted | None:
+        """Those of stored objects that this version cannot show before the webhook is asked."""
+        if self.webhook is None or self.storage is self:
+            return None
+        unknown: dict[int, Object] = {}
+        for obj in stored:
+            try:
+                self.read(obj)
+            except Unconverted as asked:
+                unknown.update((id(one), one) for one in asked.objects)
+        return Unconverted(self.webhook, list(unknown.values()), self.api_version) if unknown else None
 
     def pruned(self, obj: Object) -> Object:
         """Without what the schema does not know, and without nulls that it does not allow."""
@@ -260,6 +290,8 @@ def compile_versions(crd: Object, meta: Schema) -> dict[str, CustomVersion]:
     """Every version of a definition."""
     versions = crd["spec"].get("versions") or ()
     stored = next((one for one in versions if one.get("storage")), None)
-    storage = CustomVersion(crd, stored, meta, None) if stored is not None else None
-    made = {one["name"]: CustomVersion(crd, one, meta, storage) for one in versions if one is not stored}
+    conversion = crd["spec"].get("conversion") or {}
+    webhook = ConversionWebhook(crd) if conversion.get("strategy") == "Webhook" else None
+    storage = CustomVersion(crd, stored, meta, None, webhook) if stored is not None else None
+    made = {one["name"]: CustomVersion(crd, one, meta, storage, webhook) for one in versions if one is not stored}
     return {**made, stored["name"]: storage} if stored is not None and storage is not None else made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, escalation, objectmeta
+from fakekube.core import admission, conversions, escalation, objectmeta
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -43,6 +43,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
         complete = completed(call, obj, named, dry_run=options.dry_run)
         check_new(call, complete)
         yield from admission.validate(call, complete, None, options)
+        yield from conversions.prepare(call, complete)
         path = path_of(call.namespace, named)
         existing = call.server.store.get(call.resource.collection, path)
         if existing is None:

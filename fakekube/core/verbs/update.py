@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, escalation, integers, objectmeta
+from fakekube.core import admission, conversions, escalation, integers, objectmeta
 from fakekube.core.apply import managedfields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
@@ -110,6 +110,7 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
     obj = yield from admission.mutate(call, obj, old, options)
     check_changed(call, obj, old)
     yield from admission.validate(call, obj, old, options)
+    yield from conversions.prepare(call, obj)
     if call.stored() is not existing:
         return None
     obj = managedfields.keep_times(obj, old)

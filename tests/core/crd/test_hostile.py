@@ -1,5 +1,6 @@
 """Definitions and objects made to hurt are refused, or served in bounded time."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +46,9 @@ SPECS: list[Any] = [
 def test_a_hostile_schema_ends_in_bounded_time(api: Api, spec: Object, taken: bool) -> None:
     begun = time.perf_counter()
     schema = {"type": "object", "properties": {"spec": spec}}
-    code, _ = api.call("POST", CRDS, widgets({**version(schema=schema), "subresources": {}}))
-    assert code == (201 if taken else 422)
+    body = json.dumps(widgets({**version(schema=schema), "subresources": {}})).encode()
+    code, _ = api.call("POST", CRDS, body)
+    assert (code == 201) == taken
     if taken:
         api.call("POST", WIDGETS, widget(spec="a" * 5000 + "b"))
         api.call("POST", WIDGETS, widget(spec=nested(90, lambda one: {"a": one}, "x")))
