@@ -103,6 +103,8 @@ class Strategy:
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is
+    date_status: Callable[[Object, Object, str], Object] | None = None
+    """Puts the time into a status that changes, given also the stored object; None: the kind has no such time."""
     validate: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors

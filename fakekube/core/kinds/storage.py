@@ -29,6 +29,17 @@ def default_volume(obj: Object) -> None:
                 spec[source].setdefault(field, value)
 
 
+def date_volume_status(new: Object, old: Object, now: str) -> Object:
+    """When its phase changed, unless the client says so itself (`persistentvolumeStatusStrategy`)."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    at, stored = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase"):
+        at = at or stored
+    elif not at or at == stored:
+        at = now
+    return {**new, "status": {**status, "lastPhaseTransitionTime": at}} if at else new
+
+
 def prepare_volume(obj: Object) -> Object:
     return {**obj, "status": {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}}
 
@@ -102,6 +113,7 @@ STRATEGIES = {
         repeats_metadata=False,
         default_status={"phase": "Pending"},
         prepare_create=prepare_volume,
+        date_status=date_volume_status,
         validate=persistentvolumes.validate_volume,
         validate_update=persistentvolumes.validate_volume_update,
         warnings=persistentvolumes.volume_warnings,

@@ -12,6 +12,7 @@ from fakekube.core.options import parse_write_options
 from fakekube.core.response import Response, StoredObject
 from fakekube.core.status import StatusError, not_found, not_implemented
 from fakekube.core.store import Entry
+from fakekube.core.validation.namespaces import validate_finalize
 from fakekube.core.verbs import binding, connect, eviction, proxy, scale, token
 from fakekube.core.verbs.get import get
 from fakekube.core.verbs.patch import patch
@@ -35,6 +36,9 @@ def finalize_namespace(call: Call) -> Step:
     if obj["metadata"].get("finalizers"):
         meta["finalizers"] = obj["metadata"]["finalizers"]
     changed: Object = {**old, "metadata": meta, "spec": {"finalizers": finalizers} if finalizers else {}}
+    errors = validate_finalize(changed, old)
+    if errors:
+        raise call.invalid(call.info.name, errors)
     yield from admission.validate(call, changed, old, options)
     if not finalizers and not meta.get("finalizers") and meta.get("deletionTimestamp"):
         if not options.dry_run:

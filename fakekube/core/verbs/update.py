@@ -147,6 +147,8 @@ def changed(call: Call, obj: Object, old: Object, *, dry_run: bool = False) -> O
     if call.info.subresource == "status":
         merged = status_written(call, obj, old)
         merged = strategy.prepare_status_update(merged, old)
+        if strategy.date_status is not None:
+            merged = strategy.date_status(merged, old, call.stamp.now)
         generation = old["metadata"].get("generation")
     elif part := PARTS.get((resource.qualified, call.info.subresource)):
         merged = {**part.take(obj, old, call.stamp.now), "metadata": _only_owners(obj, old)}
