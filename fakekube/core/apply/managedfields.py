@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from fakekube.core.apply import fieldset, typed
@@ -75,6 +76,7 @@ class Undecodable(ValueError):
     """Entries that this server would not have written."""
 
 
+@lru_cache(maxsize=1024)
 def manager_name(field_manager: str, user_agent: str) -> str:
     """`fieldManager`, or what the User-Agent says up to its slash (`managerOrUserAgent`)."""
     if field_manager:

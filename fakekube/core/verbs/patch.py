@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakekube.core import codec, gojson, goprint
@@ -81,7 +83,7 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
     strict = options.field_validation != "Ignore"
     if kind == STRATEGIC_MERGE_PATCH:
         value, repeated = _parsed(call, "", strict=strict)
-        result, shown = _merged_strategically(call, value, current), goprint.plain(value)
+        result, shown = _merged_strategically(call, value, current), partial(goprint.plain, value)
         obj, problems = _as_object(call, result, shown, converted=True)
     else:
         value, repeated = _parsed(call, "error decoding patch: ", strict=strict)
@@ -90,21 +92,26 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
             repeated = [f"json patch {one}" for one in repeated]
             repeated += [f"json patch {one}" for one in json_patch.unknown_members(operations)] if strict else []
             result = json_patch.apply(current, operations)
+            _encoded(call, result)  # copies can nest deeper than any body
         else:
             result = _merged(current, value, strict=strict)
-        try:
-            shown = codec.encode(result).decode()
-        except TypeError:  # nested beyond what can be encoded
-            raise patch_rejected() from None
-        if call.resource.custom:  # a map to the real server, which has no order of its own
-            shown = go_json(result)
+        shown = partial(_encoded, call, result)
         obj, problems = _as_object(call, result, shown, converted=False)
     problems = repeated + problems
     if problems and options.field_validation == "Strict":
-        raise invalid_patch(shown, f"strict decoding error: {', '.join(problems)}")
+        raise invalid_patch(shown(), f"strict decoding error: {', '.join(problems)}")
     if strict:
         warnings += problems
     return check_place(call, obj, naming=True)
+
+
+def _encoded(call: Call, result: Any) -> str:
+    """The result as an error shows it. Raises 422 for one that is nested beyond what can be encoded."""
+    try:
+        shown = codec.encode(result).decode()
+    except TypeError:
+        raise patch_rejected() from None
+    return go_json(result) if call.resource.custom else shown  # a map to the real server, which has no order of its own
 
 
 def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
@@ -151,21 +158,21 @@ def without_kind(patch: Object) -> Object:
     return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
-def _as_object(call: Call, result: Any, shown: str, *, converted: bool) -> tuple[Object, list[str]]:
+def _as_object(call: Call, result: Any, shown: Callable[[], str], *, converted: bool) -> tuple[Object, list[str]]:
     """The result as an object of the kind, and the fields that the kind does not have. Raises 422 where it is none.
 
-    `converted`: the real server converts the result instead of decoding its text.
+    `shown` tells what an error shows. `converted`: the real server converts the result instead of decoding its text.
     """
     if not isinstance(result, dict):
-        raise invalid_patch(shown, f"json: cannot unmarshal {gojson.type_name(result)} into Go value")
+        raise invalid_patch(shown(), f"json: cannot unmarshal {gojson.type_name(result)} into Go value")
     api_version, kind = result.get("apiVersion"), result.get("kind")
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
-        raise invalid_patch(shown, f'no kind "{kind}" is registered for version "{api_version}"')
+        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
     try:
         obj = typed(call, result, unknown)
     except WrongType as problem:
-        raise invalid_patch(shown, problem.unstructured if converted else str(problem)) from None
+        raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
     except StatusError as error:
-        raise invalid_patch(shown, error.message.partition(": ")[2]) from None
+        raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
     return obj, [f'unknown field "{path}"' for path in unknown]
