@@ -9,6 +9,7 @@ from typing import Any
 from controllerlib.clock import Clock, pause, sleep
 from controllerlib.core.process import Notification
 from controllerlib.eventhandler import Answer, Handler, teller
+from controllerlib.synctrack import SingleFileTracker
 from controllerlib.tasks import Event
 
 log = logging.getLogger(__name__)
@@ -17,37 +18,6 @@ log = logging.getLogger(__name__)
 PAUSE_AFTER_FAILURE = 1.0
 #: Handler calls after which others get a turn of the loop.
 _BURST = 1000
-
-
-class Tracker:
-    """Knows when the initial adds of a handler were all executed: the informer has synced and none is open."""
-
-    def __init__(self, upstream: Event, expected: int = 0) -> None:
-        """`expected`: so many are on their way already."""
-        self._upstream = upstream
-        self._open = expected
-        self._lost = False
-        self.synced = Event()
-        upstream.add_callback(self._check)
-
-    def start(self, count: int = 1) -> None:
-        """So many initial adds are on their way."""
-        self._open += count
-
-    def finished(self) -> None:
-        """One was executed; RuntimeError when none was on its way."""
-        self._open -= 1
-        if self._open < 0:
-            raise RuntimeError("an initial add finished that never started")
-        self._check()
-
-    def failed(self) -> None:
-        """One failed: this handler will never have synced."""
-        self._lost = True
-
-    def _check(self) -> None:
-        if self._open == 0 and not self._lost and self._upstream.is_set():
-            self.synced.set()
 
 
 class Listener:
@@ -72,7 +42,7 @@ class Listener:
         `replay`: what is told first, as an initial list.
         """
         self.handler, self.name, self.requested = handler, name, requested
-        self.tracker = Tracker(upstream, len(replay))
+        self.tracker = SingleFileTracker(upstream, expected=len(replay))
         self._tell: Callable[[Notification], Answer] = teller(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
         #: whether unchanged objects are told too; computed anew at each resync
@@ -165,8 +135,6 @@ class Listener:
     async def _skip(self, told: Notification) -> None:
         """The handler failed and that is to be survived: log it and rest."""
         log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": told.kind})
-        if told.initial:
-            self.tracker.failed()
         await sleep(self._clock, PAUSE_AFTER_FAILURE)
 
 

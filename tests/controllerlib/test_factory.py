@@ -18,6 +18,7 @@ from controllerlib.factory import (
 )
 from controllerlib.informer import InformerOptions
 from controllerlib.reflector import ReflectorOptions
+from controllerlib.synctrack import AsyncTracker, SingleFileTracker
 from controllerlib.tasks import Event, Tasks
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance
@@ -232,3 +233,56 @@ async def test_namespace_and_selectors_go_with_every_request(streaming: bool) ->
     for kind in (POD, CONFIG):
         (only,) = made.factory.informer_for(*kind).indexer.list()
         assert (only["metadata"]["name"], only["metadata"]["namespace"], only["seen"]) == ("x", "a", True)
+
+
+# --- trackers --------------------------------------------------------------------------------------------------------
+
+
+def test_events_in_order() -> None:
+    tracker = SingleFileTracker(name="handler")
+    tracker.start()
+    tracker.start(2)
+    tracker.upstream_has_synced()
+    for _ in range(2):
+        tracker.finished()
+        assert not tracker.has_synced()
+    tracker.finished()
+    assert tracker.has_synced()
+    tracker.start()
+    assert tracker.has_synced(), "what comes later does not count"
+
+
+def test_nothing_under_way() -> None:
+    upstream = Event()
+    tracker = SingleFileTracker(upstream)
+    with pytest.raises(RuntimeError, match="synctrack: negative counter"):
+        tracker.finished()
+    assert not tracker.has_synced()
+    upstream.set()
+    assert tracker.has_synced()
+
+
+def test_keys_in_any_order() -> None:
+    tracker: AsyncTracker[str] = AsyncTracker(name="workers")
+    tracker.finished("never started")
+    for key in ("a", "b", "a"):
+        tracker.start(key)
+    tracker.finished("b")
+    tracker.finished("b")
+    tracker.upstream_has_synced()
+    assert not tracker.has_synced()
+    tracker.finished("a")
+    assert tracker.has_synced()
+
+
+async def test_trackers_can_be_waited_for() -> None:
+    upstream = Event()
+    single, many = SingleFileTracker(upstream, expected=1, name="single"), AsyncTracker[str](upstream, name="many")
+    many.start("a")
+    async with Tasks() as tasks:
+        tasks.start(done_after(1, upstream), "upstream")
+        assert await wait_for([single, many], timeout=5) == ["many", "single"]
+        single.finished()
+        many.finished("a")
+        assert await wait_for([single, many]) == []
+        assert now() == 5

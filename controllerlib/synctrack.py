@@ -1,0 +1,93 @@
+"""Knowing when what was there at the beginning has been handled (client-go: tools/cache/synctrack).
+
+Both trackers are `Checker`s: `factory.wait_for` waits for them.
+"""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from controllerlib.tasks import Event
+
+T = TypeVar("T", bound=Hashable)
+
+
+class SingleFileTracker:
+    """For events that are handled in order, one after the other: synced when the source is and nothing is under way."""
+
+    def __init__(self, upstream: Event | None = None, *, expected: int = 0, name: str = "") -> None:
+        """`upstream`: happens when the source has synced; without it somebody calls `upstream_has_synced`.
+
+        `expected`: so many are under way already.
+        """
+        self.name = name
+        self._open = expected
+        self._upstream = False
+        #: set when it has synced
+        self.synced = Event()
+        if upstream is not None:
+            upstream.add_callback(self.upstream_has_synced)
+
+    def start(self, count: int = 1) -> None:
+        """So many objects of the initial list are about to be handled."""
+        self._open += count
+
+    def finished(self) -> None:
+        """One was handled. Raises RuntimeError when none was under way."""
+        if self._open == 0:
+            raise RuntimeError(
+                "synctrack: negative counter; this logic error means HasSynced may return incorrect value"
+            )
+        self._open -= 1
+        self._look()
+
+    def upstream_has_synced(self) -> None:
+        """The source has synced: it has started all there are."""
+        self._upstream = True
+        self._look()
+
+    def has_synced(self) -> bool:
+        """Whether it has synced; once true, always true."""
+        return self.synced.is_set()
+
+    def _look(self) -> None:
+        if self._upstream and self._open == 0:
+            self.synced.set()
+
+
+class AsyncTracker(Generic[T]):
+    """For keys that many workers handle: synced when the source is and no key of the initial list is under way.
+
+    A key may be finished without ever having been started: that changes nothing.
+    """
+
+    def __init__(self, upstream: Event | None = None, *, name: str = "") -> None:
+        """`upstream` as in SingleFileTracker."""
+        self.name = name
+        self._open: set[T] = set()
+        self._upstream = False
+        #: set when it has synced
+        self.synced = Event()
+        if upstream is not None:
+            upstream.add_callback(self.upstream_has_synced)
+
+    def start(self, key: T) -> None:
+        """A key of the initial list is about to be handled."""
+        self._open.add(key)
+
+    def finished(self, key: T) -> None:
+        """A key was handled."""
+        self._open.discard(key)
+        self._look()
+
+    def upstream_has_synced(self) -> None:
+        """The source has synced: it has started all there are."""
+        self._upstream = True
+        self._look()
+
+    def has_synced(self) -> bool:
+        """Whether it has synced; once true, always true."""
+        return self.synced.is_set()
+
+    def _look(self) -> None:
+        if self._upstream and not self._open:
+            self.synced.set()
