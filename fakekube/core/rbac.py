@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fakekube.core.authentication import User
 from fakekube.core.request import RequestInfo
@@ -27,11 +28,57 @@ class Decision:
 def authorize(store: Store, user: User, info: RequestInfo) -> Decision:
     """The decision for a request. Members of system:masters may do everything."""
     if SUPERUSERS in user.groups:
-        return Decision(True)
-    for reason, rule in rules_for(store, user, info.namespace):
-        if rule_allows(rule, info):
-            return Decision(True, reason)
-    return Decision(False)
+        return ALLOWED
+    for decision, names in _matching(store, user, info):
+        if not names or info.name in names:
+            return decision
+    return DENIED
+
+
+ALLOWED, DENIED = Decision(True), Decision(False)
+
+Matching = Sequence[tuple[Decision, Sequence[str]]]
+"""The rules that match a request but for the object's name: the decision, and the names it holds for (none: all)."""
+
+#: What decisions depend on.
+_COLLECTIONS = tuple(f"{kind}.{GROUP}" for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"))
+
+#: As many kinds of requests are remembered of a server.
+MOST_REMEMBERED = 10_000
+
+
+class _Remembered:
+    """What matched which requests, while no role and no binding changed."""
+
+    __slots__ = ("as_of", "found")
+
+    def __init__(self) -> None:
+        self.as_of: tuple[int, ...] = ()
+        self.found: dict[tuple[Any, ...], Matching] = {}
+
+
+_remembered: WeakKeyDictionary[Store, _Remembered] = WeakKeyDictionary()
+
+
+def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
+    """In the order of the bindings. Finding them anew for each request would cost more than most requests do."""
+    memory = _remembered.get(store)
+    if memory is None:
+        memory = _remembered[store] = _Remembered()
+    as_of = tuple([store.collection(name).revision for name in _COLLECTIONS])
+    if memory.as_of != as_of or len(memory.found) >= MOST_REMEMBERED:
+        memory.as_of = as_of
+        memory.found.clear()
+    what = (info.namespace, info.group, info.resource, info.subresource) if info.is_resource else (info.path,)
+    key = (user.name, user.groups, info.verb, *what)
+    found = memory.found.get(key)
+    if found is None:
+        found = memory.found[key] = tuple(
+            (Decision(True, reason), (rule.get("resourceNames") or ()) if info.is_resource else ())
+            for reason, rule in rules_for(store, user, info.namespace)
+            if _rule_matches(rule, info)
+        )
+    return found
 
 
 def rules_for(store: Store, user: User, namespace: str) -> Iterator[tuple[str, Object]]:
@@ -80,8 +127,8 @@ def _is(user: User, subject: Object, namespace: str) -> bool:
     return False
 
 
-def rule_allows(rule: Object, info: RequestInfo) -> bool:
-    """One rule against one request (`RuleAllows`)."""
+def _rule_matches(rule: Object, info: RequestInfo) -> bool:
+    """One rule against one request, whatever the object's name (`RuleAllows`)."""
     verbs = rule.get("verbs") or ()
     if "*" not in verbs and info.verb not in verbs:
         return False
@@ -90,10 +137,7 @@ def rule_allows(rule: Object, info: RequestInfo) -> bool:
     groups = rule.get("apiGroups") or ()
     if "*" not in groups and info.group not in groups:
         return False
-    if not _resource_matches(rule.get("resources") or (), info):
-        return False
-    names = rule.get("resourceNames") or ()
-    return not names or info.name in names
+    return _resource_matches(rule.get("resources") or (), info)
 
 
 def _resource_matches(resources: Sequence[str], info: RequestInfo) -> bool:

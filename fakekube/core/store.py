@@ -78,6 +78,11 @@ class Collection:
         self.changes: list[Change] = []
         self.lost = 0
 
+    @property
+    def revision(self) -> int:
+        """The revision of its last change; 0: there was none."""
+        return self.changes[-1].revision if self.changes else self.lost
+
     def at(self, path: str, revision: int) -> Entry | None:
         """The object as it was at `revision`."""
         for version in reversed(self.chains.get(path, ())):
