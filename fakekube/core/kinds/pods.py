@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.core.kinds import apparmor
 from fakekube.core.kinds.configuration import _at
 from fakekube.core.kinds.podresources import default_resources, qos_class
 from fakekube.core.kinds.podspec import default_pod_spec, default_template, without_old_annotations
@@ -59,6 +60,9 @@ def prepare_pod(obj: Object) -> Object:
     """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
     spec = _tolerating(obj["spec"])
     _merge_label_keys(spec, obj["metadata"].get("labels") or {})
+    annotations = obj["metadata"].get("annotations")
+    if annotations:
+        apparmor.sync(spec, annotations)
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [{**GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]

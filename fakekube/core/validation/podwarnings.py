@@ -246,7 +246,7 @@ def _profiles(spec: Object, annotations: Object, path: str, found: Warnings) -> 
         if own.get("seccompProfile") is None and SECCOMP_OF_CONTAINER + name in annotations:
             found.append(f"{here}[{SECCOMP_OF_CONTAINER}{name}]: {SECCOMP}")
         armed = pod.get("appArmorProfile") is not None or own.get("appArmorProfile") is not None
-        if path and not armed and APPARMOR_OF_CONTAINER + name in annotations:
+        if (not path or not armed) and APPARMOR_OF_CONTAINER + name in annotations:  # a pod's own is made a field
             found.append(f"{here}[{APPARMOR_OF_CONTAINER}{name}]: {APPARMOR}")
 
 

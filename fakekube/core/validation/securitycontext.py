@@ -86,7 +86,7 @@ def check_context(context: Object | None, path: str, errors: Errors, *, host_use
     if context.get("allowPrivilegeEscalation") is False:
         _check_no_escalation(context, path, errors)
     check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
-    _check_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
+    check_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
 
 def _check_no_escalation(context: Object, path: str, errors: Errors) -> None:
@@ -105,7 +105,7 @@ def _check_no_escalation(context: Object, path: str, errors: Errors) -> None:
 def _check_profiles(context: Object, path: str, errors: Errors) -> None:
     _check_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
-    _check_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
+    check_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
 
 def _check_seccomp(profile: Object | None, path: str, errors: Errors) -> None:
@@ -127,7 +127,7 @@ def _check_seccomp(profile: Object | None, path: str, errors: Errors) -> None:
         errors.append(invalid_struct(f"{path}.localhostProfile", "SeccompProfile", profile, why))
 
 
-def _check_apparmor(profile: Object | None, path: str, errors: Errors) -> None:
+def check_apparmor(profile: Object | None, path: str, errors: Errors) -> None:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
