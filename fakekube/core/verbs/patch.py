@@ -84,7 +84,7 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
     if kind == STRATEGIC_MERGE_PATCH:
         value, repeated = _parsed(call, "", strict=strict)
         result, shown = _merged_strategically(call, value, current), partial(goprint.plain, value)
-        obj, problems = _as_object(call, result, shown, converted=True)
+        obj, problems = _as_object(call, result, stored, shown, converted=True)
     else:
         value, repeated = _parsed(call, "error decoding patch: ", strict=strict)
         if kind == JSON_PATCH:
@@ -96,7 +96,7 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
         else:
             result = _merged(current, value, strict=strict)
         shown = partial(_encoded, call, result)
-        obj, problems = _as_object(call, result, shown, converted=False)
+        obj, problems = _as_object(call, result, stored, shown, converted=False)
     problems = repeated + problems
     if problems and options.field_validation == "Strict":
         raise invalid_patch(shown(), f"strict decoding error: {', '.join(problems)}")
@@ -158,7 +158,18 @@ def without_kind(patch: Object) -> Object:
     return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
-def _as_object(call: Call, result: Any, shown: Callable[[], str], *, converted: bool) -> tuple[Object, list[str]]:
+def _typed(call: Call, result: Object, stored: Object, unknown: list[str]) -> Object:
+    """As `typed`; metadata that the patch has left alone is not looked at again: most patches are of a status."""
+    meta = stored["metadata"]
+    if not call.resource.custom or result.get("metadata") is not meta:
+        return typed(call, result, unknown)
+    obj = typed(call, {**result, "metadata": {}}, unknown)
+    return {**obj, "metadata": meta}
+
+
+def _as_object(
+    call: Call, result: Any, stored: Object, shown: Callable[[], str], *, converted: bool
+) -> tuple[Object, list[str]]:
     """The result as an object of the kind, and the fields that the kind does not have. Raises 422 where it is none.
 
     `shown` tells what an error shows. `converted`: the real server converts the result instead of decoding its text.
@@ -170,7 +181,7 @@ def _as_object(call: Call, result: Any, shown: Callable[[], str], *, converted: 
         raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
     try:
-        obj = typed(call, result, unknown)
+        obj = _typed(call, result, stored, unknown)
     except WrongType as problem:
         raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
     except StatusError as error:
