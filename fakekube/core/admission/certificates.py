@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fakekube.core.call import Call
-from fakekube.core.kinds.certificates import request_der
 from fakekube.core.request import RequestInfo
 from fakekube.core.status import forbidden, go_quote
+from fakekube.core.validation.certificates import request_der
 
 Object = dict[str, Any]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.core.kinds.podresources import qos_class
-from fakekube.core.status import FieldError, field_forbidden, field_invalid
+from fakekube.core.status import FieldError
 from fakekube.core.validation import podresize
+from fakekube.core.validation.certificates import validate_approval
 from fakekube.core.validation.pods import validate_ephemeral_containers
 
 Object = dict[str, Any]
@@ -59,10 +60,6 @@ def _resources(new: Object, old: Object, now: str) -> Object:
 
 # --- certificate signing requests -----------------------------------------------------------------------------------
 
-#: Conditions that only `/approval` sets, and that stay.
-_DECISIONS = ("Approved", "Denied")
-
-
 def timed(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
     """Conditions with the times that they came without (`populateConditionTimestamps`)."""
     found = []
@@ -84,54 +81,9 @@ def _approval(new: Object, old: Object, now: str) -> Object:
     return {**old, "status": {**status, "conditions": conditions} if conditions else status}
 
 
-def _validate_approval(new: Object, old: Object) -> list[FieldError]:
-    """A decision stays, and there is only one."""
-    path = "status.conditions"
-    conditions = (new.get("status") or {}).get("conditions") or []
-    types = [one.get("type") for one in conditions]
-    errors = []
-    for before in (old.get("status") or {}).get("conditions") or ():
-        type = before.get("type")
-        if type in _DECISIONS and type not in types:
-            errors.append(field_forbidden(path, f'updates may not remove a condition of type "{type}"'))
-    errors += _condition_errors(conditions, path)
-    return errors
-
-
-def _condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
-    """`validateConditions`."""
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    decided = ""
-    for i, condition in enumerate(conditions):
-        here, type, status = f"{path}[{i}]", condition.get("type") or "", condition.get("status") or ""
-        if type in _DECISIONS:
-            if decided and decided != type:
-                both = "Approved and Denied conditions are mutually exclusive"
-                errors.append(field_invalid(f"{here}.type", type, both))
-            decided = decided or type
-        if not type:
-            errors.append(FieldError(f"{here}.type", "FieldValueRequired", "Required value"))
-        elif type in seen:
-            errors.append(FieldError(f"{here}.type", "FieldValueDuplicate", f'Duplicate value: "{type}"'))
-        seen.add(type)
-        if status not in ("True", "False", "Unknown"):
-            supported = '"False", "True", "Unknown"'
-            errors.append(_bad_status(f"{here}.status", status, supported))
-        elif type in (*_DECISIONS, "Failed") and status != "True":
-            errors.append(_bad_status(f"{here}.status", status, '"True"'))
-    return errors
-
-
-def _bad_status(path: str, status: str, supported: str) -> FieldError:
-    if not status:
-        return FieldError(path, "FieldValueRequired", "Required value")
-    return FieldError(path, "FieldValueNotSupported", f'Unsupported value: "{status}": supported values: {supported}')
-
-
 #: (qualified resource, subresource) -> the part that it writes.
 PARTS: Mapping[tuple[str, str], Part] = {
     ("pods", "ephemeralcontainers"): Part(_ephemeral_containers, validate_ephemeral_containers),
     ("pods", "resize"): Part(_resources, podresize.validator(qos_class)),
-    ("certificatesigningrequests.certificates.k8s.io", "approval"): Part(_approval, _validate_approval),
+    ("certificatesigningrequests.certificates.k8s.io", "approval"): Part(_approval, validate_approval),
 }
