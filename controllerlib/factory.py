@@ -9,7 +9,9 @@ from controllerlib.client import Client, ClientListWatch
 from controllerlib.clock import Chance, Clock, Deadline, SystemClock
 from controllerlib.core.store import NAMESPACE_INDEX, TransformFunc, meta_namespace_index
 from controllerlib.informer import InformerOptions
+from controllerlib.informername import InformerMetrics, InformerName
 from controllerlib.lister import Lister
+from controllerlib.metrics import Registry
 from controllerlib.observer import SILENT, Observer
 from controllerlib.sharedinformer import SharedInformer
 from controllerlib.tasks import Event, Tasks
@@ -95,12 +97,18 @@ class SharedInformerFactory:
         clock: Clock | None = None,
         chance: Chance | None = None,
         observer: Observer = SILENT,
+        informer_name: InformerName | None = None,
+        registry: Registry | None = None,
     ) -> None:
-        """Periods in seconds; namespace and selectors go with every list and watch."""
+        """Periods in seconds; namespace and selectors go with every list and watch.
+
+        With an `informer_name` queues and stores are measured, in `registry`.
+        """
         self._client, self._default, self._custom = client, default_resync, dict(custom_resync or {})
         self._namespace, self._labels, self._fields = namespace, label_selector, field_selector
         self._transform, self._options = transform, options
         self._clock, self._chance, self._observer = clock, chance, observer
+        self._name, self.registry = informer_name, registry or Registry()
         self._informers: dict[Type, SharedInformer] = {}
         self._running: dict[Type, asyncio.Task[None]] = {}
         self._shut_down = False
@@ -128,10 +136,17 @@ class SharedInformerFactory:
                 clock=self._clock,
                 chance=self._chance,
                 observer=self._observer,
+                metrics=self._metrics_of(key),
             )
             if self._transform is not None:
                 informer.set_transform(self._transform)
         return informer
+
+    def _metrics_of(self, key: Type) -> InformerMetrics | None:
+        if self._name is None:
+            return None
+        mapper = self._client.mapper
+        return InformerMetrics(self.registry, self._name.of(*key), lambda: mapper.known(*key))
 
     def lister(self, api_version: str, kind: str, resource: str) -> Lister:
         """What the informer of a type knows; `resource` as messages name it."""

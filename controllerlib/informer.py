@@ -14,6 +14,7 @@ from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.core.store import Indexer, IndexFunc, TransformFunc
 from controllerlib.deltaqueue import DeltaQueue
 from controllerlib.eventhandler import Handler, teller
+from controllerlib.informername import InformerMetrics
 from controllerlib.listwatch import ListerWatcher
 from controllerlib.observer import SILENT, Observer, overrides
 from controllerlib.reflector import Reflector, ReflectorOptions, default_watch_error_handler
@@ -116,12 +117,29 @@ class InformerController:
                 queue.finish(batch)
 
 
-def delta_queue(options: InformerOptions, indexer: Indexer, transform: TransformFunc | None = None) -> DeltaQueue:
-    """The queue that `options` ask for, in front of `indexer`."""
+def delta_queue(
+    options: InformerOptions,
+    indexer: Indexer,
+    transform: TransformFunc | None = None,
+    *,
+    metrics: InformerMetrics | None = None,
+    clock: Clock | None = None,
+) -> DeltaQueue:
+    """The queue that `options` ask for, in front of `indexer`; `metrics` are told of it and of the store."""
+    state: DeltaFIFO | RealFIFO
     if options.fifo == "delta":
-        return DeltaQueue(DeltaFIFO(known=indexer, transform=transform, emit_replaced=True))
-    known = None if options.real_fifo.atomic else indexer
-    return DeltaQueue(RealFIFO(options.real_fifo, known=known, transform=transform))
+        state = DeltaFIFO(known=indexer, transform=transform, emit_replaced=True)
+    else:
+        known = None if options.real_fifo.atomic else indexer
+        state = RealFIFO(options.real_fifo, known=known, transform=transform)
+    if metrics is None:
+        return DeltaQueue(state, clock=clock)
+
+    def stepped(seconds: float) -> None:
+        metrics.processed(seconds)
+        metrics.stored(indexer.resource_version)
+
+    return DeltaQueue(state, clock=clock, on_length=metrics.queued, on_step=stepped)
 
 
 def processor(

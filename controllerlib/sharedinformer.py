@@ -12,6 +12,7 @@ from controllerlib.core.resync import MINIMUM_RESYNC, effective_period, period_f
 from controllerlib.core.store import Indexer, IndexFunc, TransformFunc
 from controllerlib.eventhandler import Handler
 from controllerlib.informer import Config, InformerController, InformerOptions, delta_queue, processor
+from controllerlib.informername import InformerMetrics
 from controllerlib.listener import Listener, Registration
 from controllerlib.listwatch import ListerWatcher
 from controllerlib.observer import SILENT, Observer, overrides
@@ -43,6 +44,7 @@ class SharedInformer:
         chance: Chance | None = None,
         observer: Observer = SILENT,
         skip_handler_failures: bool = False,
+        metrics: InformerMetrics | None = None,
     ) -> None:
         """`resync_period` (seconds, 0: never, for nobody) is how often handlers' periods are looked at, and the default
         of handlers. With `skip_handler_failures` a handler that raises loses that notification and rests a second;
@@ -53,7 +55,7 @@ class SharedInformer:
         self._options = options or InformerOptions()
         self._clock: Clock = clock or SystemClock()
         self._chance, self._observer = chance, observer
-        self._skip_failures = skip_handler_failures
+        self._skip_failures, self._metrics = skip_handler_failures, metrics
         self._check_period = self._default_period = resync_period
         self._listeners: dict[Listener, None] = {}
         self._ids = itertools.count(1)
@@ -171,7 +173,7 @@ class SharedInformer:
         self._started = True
         reflector = replace(self._options.reflector, resync_period=self._check_period)
         options = replace(self._options, reflector=reflector)
-        queue = delta_queue(options, self.indexer, self._transform)
+        queue = delta_queue(options, self.indexer, self._transform, metrics=self._metrics, clock=self._clock)
         config = Config(
             queue,
             self._source,

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from controllerlib.client import Client
 from controllerlib.clock import SystemClock, sleep
+from controllerlib.core.resource import Resource
 from controllerlib.factory import (
     NotSynced,
     SharedInformerFactory,
@@ -17,6 +18,8 @@ from controllerlib.factory import (
     wait_for_cache_sync,
 )
 from controllerlib.informer import InformerOptions
+from controllerlib.informername import InformerMetrics, InformerName
+from controllerlib.metrics import Registry
 from controllerlib.reflector import ReflectorOptions
 from controllerlib.synctrack import AsyncTracker, SingleFileTracker
 from controllerlib.tasks import Event, Tasks
@@ -286,3 +289,66 @@ async def test_trackers_can_be_waited_for() -> None:
         many.finished("a")
         assert await wait_for([single, many]) == []
         assert now() == 5
+
+
+# --- names and metrics -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def name() -> Iterator[InformerName]:
+    made = InformerName("garden")
+    yield made
+    made.release()
+
+
+def test_a_name_for_one_only(name: InformerName) -> None:
+    with pytest.raises(ValueError, match='informer name "garden" is already registered'):
+        InformerName("garden")
+    with pytest.raises(ValueError, match="informer name cannot be empty"):
+        InformerName("")
+    identity = name.of(*POD)
+    assert identity.is_reserved
+    assert not name.of(*POD).is_reserved, "a second informer of a kind is not measured"
+    assert name.of(*CONFIG).is_reserved
+    name.release()
+    assert not identity.is_reserved
+    assert not name.of(*POD).is_reserved
+    again = InformerName("garden")
+    name.release()
+    assert again.of(*POD).is_reserved, "the name is no longer that of the former"
+    again.release()
+
+
+async def test_what_is_measured_of_an_informer(name: InformerName) -> None:
+    made = Made(informer_name=name)
+    job = ("batch/v1", "Job")
+    labels = {POD: ("garden", "", "v1", "pods"), job: ("garden", "batch", "v1", "jobs")}
+    for kind in labels:
+        made.factory.informer_for(*kind).add_handler(Told())
+        made.api.put(*kind, "a")
+    await made.start()
+    registry = made.factory.registry
+
+    def read() -> list[tuple[float, int]]:
+        version, latency = "informer_store_resource_version", "informer_processing_latency_seconds"
+        return [(registry.value(version, *own), registry.histogram(latency, *own).count) for own in labels.values()]
+
+    assert read() == [(2, 1), (2, 1)]
+    made.api.put(*job, "b")
+    await advance()
+    assert read() == [(2, 1), (3, 2)]
+    assert [registry.value("informer_queued_items", *own) for own in labels.values()] == [0, 0]
+    name.release()
+    made.api.put(*POD, "b")
+    await advance()
+    assert read() == [(2, 1), (3, 2)], "without a name nobody measures"
+
+
+async def test_only_the_last_digits_of_a_version(name: InformerName) -> None:
+    registry = Registry()
+    metrics = InformerMetrics(registry, name.of(*POD), lambda: Resource("v1", "Pod", "pods", True))
+    metrics.stored("9123456789012345")
+    assert registry.value("informer_store_resource_version", "garden", "", "v1", "pods") == 123456789012345
+    metrics.stored("opaque")
+    metrics.queued(7)
+    assert registry.value("informer_queued_items", "garden", "", "v1", "pods") == 7
