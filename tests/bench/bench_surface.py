@@ -23,10 +23,10 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def batch(benchmark, transport, path, headers=None):
+def batch(benchmark, transport, path, headers=()):
     def ask():
         for _ in range(BATCH):
-            code, _, answer = transport.request_now("GET", path, headers=headers)
+            code, _, answer = transport.request_now("GET", path, headers=dict(headers))
             assert code == 200, answer
 
     benchmark.pedantic(ask, rounds=15, warmup_rounds=2)
