@@ -398,6 +398,8 @@ class _Parser:
         if token.kind not in _START:
             self.unexpected(_START)
             token = self.token
+            if token.kind in ("!", "-"):
+                return self.unary()
         if token.kind in _LITERALS or token.kind == "-":
             return self.literal()
         if token.kind in ("IDENTIFIER", "."):
@@ -436,7 +438,7 @@ class _Parser:
             if self.accept("?"):
                 optional.add(len(items) // 2)
             if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-                self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER", "}"}))
+                self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
             field_name = self.take()
             self.expect(":")
             items += [literal(field_name.at, field_name.text.strip("`")), self.expr()]
@@ -477,6 +479,8 @@ class _Parser:
 
     def literal(self) -> Node:
         minus = self.accept("-")
+        if minus is not None and self.token.kind not in ("NUM_INT", "NUM_FLOAT"):
+            self.unexpected(frozenset({"NUM_INT", "NUM_FLOAT"}))
         token = self.take()
         at = minus.at if minus else token.at
         try:
