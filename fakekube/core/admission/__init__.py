@@ -60,8 +60,11 @@ VALIDATING: Mapping[str, Sequence[Validate]] = {
     **dict.fromkeys(podsecurity.TEMPLATES, (podsecurity.warn_of_template,)),
 }
 
-#: Collection and subresource -> the plugins that judge writes of it.
+#: Collection and subresource -> the plugins that change writes of it, and those that judge them.
+MUTATING_BELOW: Mapping[tuple[str, str], Sequence[Mutate]] = {("pods", "resize"): (limitranger.mutate_pod,)}
 VALIDATING_BELOW: Mapping[tuple[str, str], Sequence[Validate]] = {
+    ("pods", "resize"): (limitranger.validate_pod, podsecurity.validate_pod),
+    ("pods", "ephemeralcontainers"): (podsecurity.validate_pod,),
     ("certificatesigningrequests.certificates.k8s.io", "approval"): (certificates.validate_approval,),
     ("certificatesigningrequests.certificates.k8s.io", "status"): (certificates.validate_signing,),
 }
@@ -69,9 +72,10 @@ VALIDATING_BELOW: Mapping[tuple[str, str], Sequence[Validate]] = {
 
 def mutate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Generator[Need, Any, Object]:
     """The object as the mutating plugins, policies and webhooks leave it."""
-    if not call.info.subresource:
-        for plugin in MUTATING.get(call.resource.collection, ()):
-            obj = plugin(call, obj, old)
+    collection, subresource = call.resource.collection, call.info.subresource
+    changing = MUTATING_BELOW.get((collection, subresource)) if subresource else MUTATING.get(collection)
+    for plugin in changing or ():
+        obj = plugin(call, obj, old)
     if webhooks.has_any(call, mutations.BINDINGS):
         obj = mutations.mutate(_written(call, obj, old, options))
     if webhooks.has_any(call, webhooks.MUTATING):

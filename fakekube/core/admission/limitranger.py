@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fakekube.core.admission.refusal import refused, together
 from fakekube.core.call import Call
-from fakekube.core.status import forbidden
-from fakekube.core.validation.resources import number_of, spelled, total
+from fakekube.core.validation.resources import number_of, of_pod
 
 Object = dict[str, Any]
 Quantities = Mapping[str, str]
@@ -25,11 +24,14 @@ def _ranges(call: Call) -> Iterator[Object]:
         yield entry.object
 
 
-def _limits(call: Call, kind: str) -> Iterator[Object]:
-    for one in _ranges(call):
-        for limit in (one.get("spec") or {}).get("limits") or ():
-            if limit.get("type") == kind:
-                yield limit
+def _limits(limit_range: Object) -> Sequence[Object]:
+    found: Sequence[Object] = (limit_range.get("spec") or {}).get("limits") or ()
+    return found
+
+
+def _is_resize(call: Call, old: Object) -> bool:
+    """Whether an update is one that limits matter for: containers do not change otherwise."""
+    return call.info.subresource == "resize" and not old["metadata"].get("deletionTimestamp")
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------
@@ -37,12 +39,12 @@ def _limits(call: Call, kind: str) -> Iterator[Object]:
 
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
     """A new pod's containers get what they do not say; an annotation tells what."""
-    if old is not None:
+    if old is not None and not _is_resize(call, old):
         return obj
     for one in _ranges(call):
         limits: dict[str, str] = {}
         requests: dict[str, str] = {}
-        for limit in (one.get("spec") or {}).get("limits") or ():
+        for limit in _limits(one):
             if limit.get("type") == "Container":
                 limits |= limit.get("default") or {}
                 requests |= limit.get("defaultRequest") or {}
@@ -79,48 +81,50 @@ def _filled(container: Object, kind: str, limits: Quantities, requests: Quantiti
 
 
 def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
-    """A new pod's containers, and they together, are within bounds. Raises 403."""
-    if old is not None:
+    """A pod's containers, and they together, are within bounds when it is new or resized. Raises 403 with what the
+    first LimitRange says."""
+    if old is not None and not _is_resize(call, old):
         return
-    spec = obj["spec"]
-    problems: list[str] = []
-    for limit in _limits(call, "Container"):
+    for one in _ranges(call):
+        problems = [problem for limit in _limits(one) for problem in _problems_of_pod(limit, obj["spec"])]
+        if problems:
+            raise refused(call, obj, together(problems))
+
+
+def _problems_of_pod(limit: Object, spec: Object) -> Iterator[str]:
+    if limit.get("type") == "Container":
         for field in CONTAINERS:
             for container in spec.get(field) or ():
                 resources = container.get("resources") or {}
-                problems += _problems(limit, resources.get("requests") or {}, resources.get("limits") or {})
-    for limit in _limits(call, "Pod"):
-        problems += _problems(limit, _sums(spec, "requests", limit), _sums(spec, "limits", limit))
-    _refuse(call, obj, problems)
+                yield from _problems(limit, resources.get("requests") or {}, resources.get("limits") or {})
+    elif limit.get("type") == "Pod":
+        yield from _problems(limit, of_pod(spec, "requests"), of_pod(spec, "limits"))
 
 
 def validate_claim(call: Call, obj: Object, old: Object | None) -> None:
     """A claim asks for as much as it may. Raises 403."""
+    if old is not None and old["metadata"].get("deletionTimestamp"):
+        return
     requests = ((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}
-    problems: list[str] = []
-    for limit in _limits(call, "PersistentVolumeClaim"):
-        problems += [
-            p for name, least in (limit.get("min") or {}).items() if (p := _below(limit, name, least, requests, {}))
-        ]
-        for name, most in (limit.get("max") or {}).items():
-            about = f"maximum {name} usage per {limit['type']} is {most}"
-            if name not in requests:
-                problems.append(f"{about}.  No request is specified")
-            elif number_of(requests[name]) > number_of(most):
-                problems.append(f"{about}, but request is {requests[name]}")
-    _refuse(call, obj, problems)
+    for one in _ranges(call):
+        problems = [problem for limit in _limits(one) for problem in _problems_of_claim(limit, requests)]
+        if problems:
+            raise refused(call, obj, together(problems))
 
 
-def _refuse(call: Call, obj: Object, problems: list[str]) -> None:
-    if problems:
-        why = problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]"
-        raise forbidden(call.resource.qualified, obj["metadata"].get("name") or "", why)
-
-
-def _sums(spec: Object, kind: str, limit: Object) -> Quantities:
-    """What all containers together ask for; each sum in the spelling of the bound."""
-    bounds = {**(limit.get("max") or {}), **(limit.get("min") or {})}
-    return {name: spelled(number, bounds.get(name, "1")) for name, number in total(spec, kind).items()}
+def _problems_of_claim(limit: Object, requests: Quantities) -> Iterator[str]:
+    if limit.get("type") != "PersistentVolumeClaim":
+        return
+    for name, least in (limit.get("min") or {}).items():
+        problem = _below(limit, name, least, requests, {})
+        if problem:
+            yield problem
+    for name, most in (limit.get("max") or {}).items():
+        about = f"maximum {name} usage per {limit['type']} is {most}"
+        if name not in requests:
+            yield f"{about}.  No request is specified"
+        elif number_of(requests[name]) > number_of(most):
+            yield f"{about}, but request is {requests[name]}"
 
 
 def _problems(limit: Object, requests: Quantities, limits: Quantities) -> list[str]:
@@ -161,9 +165,5 @@ def _beyond_ratio(limit: Object, name: str, most: str, requests: Quantities, lim
     used = number_of(limits.get(name, "0"))
     if not used:
         return f"{about}, but no limit is specified or limit is 0"
-    ratio = used / request
-    return f"{about}, but provided ratio is {_six(ratio)}" if ratio > number_of(most) else ""
-
-
-def _six(ratio: Decimal) -> str:
-    return f"{ratio:.6f}"
+    ratio = float(used) / float(request)
+    return f"{about}, but provided ratio is {ratio:.6f}" if ratio > float(number_of(most)) else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.core.admission.refusal import refused
 from fakekube.core.call import Call
-from fakekube.core.status import StatusError, forbidden
 
 Object = dict[str, Any]
 
@@ -21,7 +21,7 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
     if name:
         entry = call.server.store.get(COLLECTION, name)
         if entry is None:
-            raise _refused(call, obj, f"no PriorityClass with name {name} was found")
+            raise refused(call, obj, f"no PriorityClass with name {name} was found")
         found: Object | None = entry.object
     else:
         found = default_class(call)
@@ -29,14 +29,14 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
     policy = policy or "PreemptLowerPriority"
     given = spec.get("priority")
     if given is not None and given != value:
-        raise _refused(
+        raise refused(
             call, obj,
             f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
             f"computed {value} from the given PriorityClass name",
         )  # fmt: skip
     own = spec.get("preemptionPolicy")
     if own is not None and own != policy:
-        raise _refused(
+        raise refused(
             call, obj,
             f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; priority admission "
             f"controller computed {policy} from the given PriorityClass name",
@@ -60,8 +60,4 @@ def validate_class(call: Call, obj: Object, old: Object | None) -> None:
     name = obj["metadata"].get("name")
     if other is not None and other["metadata"]["name"] != name:
         why = f"PriorityClass {other['metadata']['name']} is already marked as default. Only one default can exist"
-        raise forbidden(call.resource.qualified, name or "", why)
-
-
-def _refused(call: Call, pod: Object, why: str) -> StatusError:
-    return forbidden(call.resource.qualified, pod["metadata"].get("name") or "", why)
+        raise refused(call, obj, why)

@@ -1,54 +1,61 @@
-"""The quotas of a namespace: what a write would use, and whether that is left (ResourceQuota; `pkg/quota/v1`).
+"""The quotas of a namespace: what a write would use, and whether that is left (ResourceQuota; `pkg/quota/v1`,
+`admission/plugin/resourcequota`).
 
-As on the real server, a quota counts what its status says is used: until somebody, there a controller, has filled the
-status in, what the quota covers cannot be written.
+As on the real server, a quota is what its status says: hard limits, and what is used of them. Somebody, there a
+controller, writes both; until then a quota covers nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING
 from typing import Any
 
+from fakekube.core.admission.refusal import refused
 from fakekube.core.call import Call
-from fakekube.core.quantity import canonical
-from fakekube.core.status import StatusError, forbidden
 from fakekube.core.store import Entry
-from fakekube.core.validation.resources import is_extended, number_of, total
+from fakekube.core.validation.resources import HUGE_PAGES, is_extended, is_native, number_of, of_pod, plus, spelled
 
 Object = dict[str, Any]
-Usage = dict[str, Decimal]
+
+Usage = dict[str, str]
+"""Names of quotas -> quantities."""
 
 COLLECTION = "resourcequotas"
 
 #: Collections that are counted under their plain name, too.
-COUNTED = frozenset(
-    {
-        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
-        "persistentvolumeclaims",
-    }
-)  # fmt: skip
+ALIASED = frozenset({"replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
+
+#: Not counted at all (`DefaultIgnoredResources`).
+UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
 
 #: Compute resources that are also counted without `requests.` before them.
-PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})
+PLAIN = ("cpu", "memory", "ephemeral-storage")
+
+#: What each container must say where a quota covers it.
+DEMANDED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+
+_OF_PODS = frozenset(
+    {"count/pods", "pods", *PLAIN, *(f"{kind}.{one}" for kind in ("requests", "limits") for one in PLAIN)}
+)
+_OF_SERVICES = frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"})
+_OF_CLAIMS = ("persistentvolumeclaims", "requests.storage")
+BY_CLASS = ".storageclass.storage.k8s.io/"
 
 TERMINAL = ("Succeeded", "Failed")
 
 
 def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
-    """Count what the write uses. Raises 403 where a quota would be exceeded, or does not yet know what is used."""
-    if not call.namespace or call.info.subresource or call.resource.collection == COLLECTION:
+    """Count what the write uses. Raises 403 where a quota would be exceeded, or does not know yet what is used."""
+    if not call.namespace or not _handles(call, old):
         return
-    quotas = list(call.server.store.collection(COLLECTION).scan(f"{call.namespace}/", "", None))
-    if not quotas:
-        return
-    more = _difference(usage(call, obj), usage(call, old) if old is not None else {})
-    more = {name: number for name, number in more.items() if number > 0 or old is None}
+    scanned = call.server.store.collection(COLLECTION).scan(f"{call.namespace}/", "", None)
+    quotas = [(path, entry) for path, entry in scanned if _is_about(entry.object, call, obj)]
+    for _, entry in quotas:
+        _check_known(call, obj, entry.object)
     charged: list[tuple[str, Entry, Object]] = []
     for path, entry in quotas:
-        if not in_scope(entry.object, call, obj):
-            continue
-        status = _charged(call, obj, entry.object, more)
+        status = _charged(call, obj, old, entry.object)
         if status is not None:
             charged.append((path, entry, {**entry.object, "status": status}))
     if not dry_run:
@@ -57,79 +64,84 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
             call.server.committed(change, call.stamp)
 
 
-def _difference(new: Usage, old: Usage) -> Usage:
-    return {name: number - old.get(name, Decimal(0)) for name, number in new.items()}
+def _handles(call: Call, old: Object | None) -> bool:
+    """Whether the write can change what is used: mostly, that is a creation."""
+    collection, subresource = call.resource.collection, call.info.subresource
+    if collection in ("services", "persistentvolumeclaims"):
+        return True
+    if collection == "pods" and subresource == "resize":
+        return True
+    return old is None and not subresource and collection not in UNCOUNTED
 
 
-def _charged(call: Call, obj: Object, quota: Object, more: Usage) -> Object | None:
-    """The status of a quota after the write; None where the quota does not cover it."""
-    hard = (quota.get("status") or {}).get("hard") or {}
-    declared = (quota.get("spec") or {}).get("hard") or {}
-    covered = {name: number for name, number in more.items() if name in hard or name in declared}
-    if not covered:
-        return None
-    meta = quota["metadata"]
-    missing = sorted(name for name in declared if _is_of_pod(name) and _must_say(call) and name not in more)
-    if missing and call.resource.collection == "pods":
-        raise _refused(call, obj, f"failed quota: {meta['name']}: must specify {_missing(obj, missing)}")
-    used = (quota.get("status") or {}).get("used") or {}
-    unknown = sorted(name for name in covered if name not in hard or name not in used)
-    if unknown:
-        raise _refused(call, obj, f"status unknown for quota: {meta['name']}, resources: {','.join(unknown)}")
-    after = {name: number_of(used[name]) + number for name, number in covered.items()}
-    exceeded = sorted(name for name, number in after.items() if covered[name] > 0 and number > number_of(hard[name]))
-    if exceeded:
-        raise _refused(
-            call, obj,
-            f"exceeded quota: {meta['name']}, requested: {_listed(exceeded, covered, hard)}, "
-            f"used: {','.join(f'{name}={used[name]}' for name in exceeded)}, "
-            f"limited: {','.join(f'{name}={hard[name]}' for name in exceeded)}",
-        )  # fmt: skip
-    if not any(covered.values()):
-        return None
-    written = {name: _spelled(number, hard[name]) for name, number in after.items()}
-    return {**quota["status"], "used": {**used, **written}}
+def _is_about(quota: Object, call: Call, obj: Object) -> bool:
+    return bool(_covered(quota, call)) and in_scope(quota, call, obj)
 
 
-def _refused(call: Call, obj: Object, why: str) -> StatusError:
-    return forbidden(call.resource.qualified, obj["metadata"].get("name") or "", why)
+def _hard(quota: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = (quota.get("status") or {}).get("hard") or {}
+    return found
 
 
-def _listed(names: list[str], numbers: Usage, like: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={_spelled(numbers[name], like[name])}" for name in names)
+def _used(quota: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = (quota.get("status") or {}).get("used") or {}
+    return found
 
 
-def _spelled(number: Decimal, like: str) -> str:
-    """A sum in the real server's spelling: bytes as powers of two where the bound is."""
-    if like.endswith("i") and number == int(number):
-        for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1):
-            if number % 1024**power:
-                return f"{int(number) // 1024 ** (power - 1)}{('', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi')[power - 1]}"
-            if power == 6:
-                return f"{int(number) // 1024**6}{unit}"
-    return canonical(f"{number:f}")
+def _covered(quota: Object, call: Call) -> list[str]:
+    """The names in a quota that objects of this kind count for (`MatchingResources`)."""
+    counts = NAMES.get(call.resource.collection)
+    if counts is None:
+        names = {_count_name(call), *({call.resource.plural} & ALIASED if not call.resource.group else ())}
+        return [name for name in _hard(quota) if name in names]
+    return [name for name in _hard(quota) if counts(name)]
 
 
-def _must_say(call: Call) -> bool:
-    return call.resource.collection == "pods"
+def _check_known(call: Call, obj: Object, quota: Object) -> None:
+    """Raises 403 where a pod does not say what a quota counts, and where it is unknown what is used."""
+    covered, name = _covered(quota, call), quota["metadata"]["name"]
+    if call.resource.collection == "pods":
+        missing = _missing(obj["spec"], DEMANDED.intersection(covered))
+        if missing:
+            raise refused(call, obj, f"failed quota: {name}: must specify {missing}")
+    used = _used(quota)
+    if any(one not in used for one in covered):
+        raise refused(call, obj, f"status unknown for quota: {name}, resources: {','.join(sorted(covered))}")
 
 
-def _is_of_pod(name: str) -> bool:
-    return name in PLAIN or (name.startswith(("requests.", "limits.")) and name != "requests.storage")
-
-
-def _missing(pod: Object, names: list[str]) -> str:
+def _missing(spec: Object, demanded: Iterable[str]) -> str:
     """What each container does not say: `cpu for: a,b; memory for: a`."""
-    spec = pod["spec"]
-    found: dict[str, list[str]] = {}
-    for name in names:
-        kind, _, resource = (
-            name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)
-        )
+    said_by_pod = _compute(spec.get("resources") or {})
+    found: dict[str, set[str]] = {}
+    for name in sorted(set(demanded) - said_by_pod.keys()):
         for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-            if resource not in ((container.get("resources") or {}).get(kind) or {}):
-                found.setdefault(name, []).append(container.get("name") or "")
-    return "; ".join(f"{name} for: {','.join(sorted(set(whose)))}" for name, whose in found.items())
+            if name not in _compute(container.get("resources") or {}):
+                found.setdefault(name, set()).add(container.get("name") or "")
+    return "; ".join(f"{name} for: {','.join(sorted(whose))}" for name, whose in found.items())
+
+
+def _charged(call: Call, obj: Object, old: Object | None, quota: Object) -> Object | None:
+    """The status of a quota after the write; None where nothing changes."""
+    hard, used = _hard(quota), _used(quota)
+    more = usage(call, obj)
+    if old is not None and in_scope(quota, call, old):
+        more = _beyond(more, usage(call, old))
+    more = {name: value for name, value in more.items() if name in hard and number_of(value)}
+    if not more:
+        return None
+    after = {name: plus(used.get(name, "0"), value) for name, value in more.items()}
+    exceeded = sorted(name for name, value in after.items() if number_of(value) > number_of(hard[name]))
+    if exceeded and call.info.subresource != "status":
+        told = {"requested": more, "used": used, "limited": hard}
+        lists = (f"{word}: {','.join(f'{name}={values[name]}' for name in exceeded)}" for word, values in told.items())
+        raise refused(call, obj, f"exceeded quota: {quota['metadata']['name']}, {', '.join(lists)}")
+    return {**quota["status"], "used": {**used, **after}}
+
+
+def _beyond(new: Usage, old: Usage) -> Usage:
+    """What is used more than before; never less."""
+    differences = {name: number_of(value) - number_of(old.get(name, "0")) for name, value in new.items()}
+    return {name: spelled(number, new[name]) for name, number in differences.items() if number > 0}
 
 
 # --- what an object uses ---------------------------------------------------------------------------------------------
@@ -138,58 +150,81 @@ def _missing(pod: Object, names: list[str]) -> str:
 def usage(call: Call, obj: Object) -> Usage:
     """What an object counts for, by the names that quotas have for it."""
     collection = call.resource.collection
-    group = call.resource.group
-    counted = f"count/{call.resource.plural}.{group}" if group else f"count/{call.resource.plural}"
-    found: Usage = {counted: Decimal(1)}
+    found: Usage = {_count_name(call): "1"}
     if collection == "pods":
         return found | _of_pod(obj)
-    if collection in COUNTED:
-        found[collection] = Decimal(1)
     if collection == "services":
-        found |= _of_service(obj)
-    elif collection == "persistentvolumeclaims":
-        found |= _of_claim(obj)
+        return found | _of_service(obj)
+    if collection == "persistentvolumeclaims":
+        return found | _of_claim(obj)
+    if collection in ALIASED:
+        found[collection] = "1"
     return found
+
+
+def _count_name(call: Call) -> str:
+    return f"count/{call.resource.qualified}"
 
 
 def _of_pod(pod: Object) -> Usage:
     if (pod.get("status") or {}).get("phase") in TERMINAL:
         return {}
-    found: Usage = {"pods": Decimal(1)}
-    for name, number in total(pod["spec"], "requests").items():
-        if name in PLAIN:
-            found[name] = number
-        if name in PLAIN or name.startswith("hugepages-") or is_extended(name):
-            found[f"requests.{name}"] = number
-        if name.startswith("hugepages-"):
-            found[name] = number
-    for name, number in total(pod["spec"], "limits").items():
-        if name in PLAIN:
-            found[f"limits.{name}"] = number
-    return found
+    spec = pod["spec"]
+    resources = {kind: of_pod(spec, kind, overhead=True) for kind in ("requests", "limits")}
+    return {"pods": "1"} | _compute(resources)
+
+
+def _compute(resources: Mapping[str, Any]) -> Usage:
+    """Requests and limits by the names that quotas have for them (`podComputeUsageHelper`)."""
+    found: Usage = {}
+    for name, value in (resources.get("requests") or {}).items():
+        if name in PLAIN or name.startswith(HUGE_PAGES):
+            found[name] = value
+        if name in PLAIN or name.startswith(HUGE_PAGES) or is_extended(name):
+            found[f"requests.{name}"] = value
+    limits = resources.get("limits") or {}
+    return found | {f"limits.{name}": value for name, value in limits.items() if name in PLAIN}
 
 
 def _of_service(service: Object) -> Usage:
     spec = service.get("spec") or {}
-    ports = spec.get("ports") or ()
-    kind = spec.get("type")
-    node_ports = len(ports) if kind == "NodePort" else sum(1 for port in ports if port.get("nodePort"))
+    ports, kind = spec.get("ports") or (), spec.get("type")
+    node_ports = len(ports) if kind in ("NodePort", "LoadBalancer") else 0
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        node_ports = sum(1 for port in ports if port.get("nodePort"))
     return {
-        "services.nodeports": Decimal(node_ports if kind in ("NodePort", "LoadBalancer") else 0),
-        "services.loadbalancers": Decimal(1 if kind == "LoadBalancer" else 0),
+        "services": "1",
+        "services.nodeports": str(node_ports),
+        "services.loadbalancers": "1" if kind == "LoadBalancer" else "0",
     }
 
 
 def _of_claim(claim: Object) -> Usage:
     spec = claim.get("spec") or {}
-    storage = number_of(((spec.get("resources") or {}).get("requests") or {}).get("storage", "0"))
-    found: Usage = {"requests.storage": storage}
-    name = spec.get("storageClassName")
-    if name:
-        suffix = f"{name}.storageclass.storage.k8s.io"
-        found[f"{suffix}/persistentvolumeclaims"] = Decimal(1)
-        found[f"{suffix}/requests.storage"] = storage
-    return found
+    found: Usage = {"persistentvolumeclaims": "1"}
+    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if asked is not None:
+        given = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage", "0")
+        most = max(asked, given, key=number_of)
+        found["requests.storage"] = spelled(number_of(most).to_integral_value(ROUND_CEILING), most)
+    beta = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
+    name = beta if beta is not None else spec.get("storageClassName")
+    return found | {f"{name}{BY_CLASS}{key}": value for key, value in found.items() if name}
+
+
+#: Collection -> whether a name in a quota is about it. Others are counted, and that is all.
+NAMES: Mapping[str, Callable[[str], bool]] = {
+    "pods": lambda name: (
+        name in _OF_PODS
+        or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
+        or (name.startswith("requests.") and not is_native(name))
+    ),
+    "services": lambda name: name in _OF_SERVICES,
+    "persistentvolumeclaims": lambda name: (
+        name in (*_OF_CLAIMS, "count/persistentvolumeclaims")
+        or name.endswith(tuple(f"{BY_CLASS}{one}" for one in _OF_CLAIMS))
+    ),
+}
 
 
 # --- scopes ----------------------------------------------------------------------------------------------------------
@@ -202,20 +237,18 @@ def in_scope(quota: Object, call: Call, obj: Object) -> bool:
     selectors += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     if not selectors:
         return True
-    if call.resource.collection != "pods":
-        return False
-    return all(_matches(selector, obj["spec"]) for selector in selectors)
+    if call.resource.collection == "pods":
+        return all(_is_of_pod(selector, obj) for selector in selectors)
+    if call.resource.collection == "persistentvolumeclaims":
+        return all(_is_of_claim(selector, obj) for selector in selectors)
+    return False
 
 
-def _matches(selector: Object, spec: Object) -> bool:
-    name = selector["scopeName"]
+def _is_of_pod(selector: Object, pod: Object) -> bool:
+    name, spec = selector["scopeName"], pod["spec"]
     if name == "PriorityClass":
-        return _matches_class(selector, spec.get("priorityClassName") or "")
-    best_effort = not any(
-        (container.get("resources") or {}).get(kind)
-        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
-        for kind in ("requests", "limits")
-    )
+        return _selects(selector, spec.get("priorityClassName") or "")
+    best_effort = (pod.get("status") or {}).get("qosClass") == "BestEffort"
     affinity = spec.get("affinity") or {}
     answers = {
         "Terminating": spec.get("activeDeadlineSeconds") is not None,
@@ -227,7 +260,19 @@ def _matches(selector: Object, spec: Object) -> bool:
     return answers.get(name, False)
 
 
-def _matches_class(selector: Object, name: str) -> bool:
+def _is_of_claim(selector: Object, claim: Object) -> bool:
+    if selector["scopeName"] != "VolumeAttributesClass":
+        return False
+    status = claim.get("status") or {}
+    names = {
+        (claim.get("spec") or {}).get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    }
+    return any(_selects(selector, name) for name in sorted(filter(None, names)) or [""])
+
+
+def _selects(selector: Object, name: str) -> bool:
     operator, values = selector.get("operator"), selector.get("values") or ()
     if operator == "In":
         return name in values

@@ -242,7 +242,30 @@ def _raise(most: dict[str, Decimal], other: Mapping[str, Decimal]) -> None:
 
 
 def spelled(number: Decimal, like: str) -> str:
-    """A sum in the server's spelling: binary where what it is compared with is."""
-    if like.endswith("i") and not number % 1024:
-        return canonical(f"{number / 1024:f}Ki")
+    """A sum in the server's spelling: binary where what it is compared with, or is added to, is."""
+    if like.endswith("i") and not number % 1 and abs(number) >= 1024:
+        return f"{int(number)}" if number % 1024 else canonical(f"{number / 1024:f}Ki")
     return canonical(f"{number:f}")
+
+
+def of_pod(spec: Object, kind: str, *, overhead: bool = False) -> dict[str, str]:
+    """What a pod asks for, or may use: what it says itself, or else its containers together; each in the spelling of
+    the first container that names it (`PodRequests`, `PodLimits`)."""
+    likes: dict[str, str] = {}
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for name, value in ((container.get("resources") or {}).get(kind) or {}).items():
+            likes.setdefault(name, value)
+    found = {name: spelled(number, likes[name]) for name, number in total(spec, kind).items()}
+    own: Quantities = (spec.get("resources") or {}).get(kind) or {}
+    found |= {name: value for name, value in own.items() if is_supported_of_pods(name)}
+    if overhead:
+        for name, value in (spec.get("overhead") or {}).items():
+            if name in found or kind == "requests":
+                found[name] = plus(found.get(name, "0"), value)
+    return found
+
+
+def plus(quantity: str, other: str) -> str:
+    """A sum as Go's quantities make it: spelled as the first of them that is not zero."""
+    first, second = number_of(quantity), number_of(other)
+    return spelled(first + second, quantity if first else other)

@@ -1,0 +1,24 @@
+"""How a plugin of admission refuses a write (`apiserver/pkg/admission.NewForbidden`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fakekube.core.call import Call
+from fakekube.core.status import StatusError, forbidden
+
+Object = dict[str, Any]
+
+
+def refused(call: Call, obj: Object, why: str) -> StatusError:
+    """403; an object that has no name yet goes by the one that its own is made from."""
+    meta = obj["metadata"]
+    name = call.info.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    return forbidden(call.resource.qualified, name, why)
+
+
+def together(problems: Iterable[str]) -> str:
+    """Several problems as one, each told once; "" where there are none (`utilerrors.Aggregate`)."""
+    told = list(dict.fromkeys(problems))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
