@@ -10,7 +10,17 @@ from fakekube.core import names
 from fakekube.core.kinds import autoscalers
 from fakekube.core.kinds.podspec import default_template, round_up
 from fakekube.core.strategy import Strategy
-from fakekube.core.validation import cronjobs, disruption, jobs, jobstatus, scheduling, workloads, workloadwarnings
+from fakekube.core.validation import (
+    cronjobs,
+    disruption,
+    jobs,
+    jobstatus,
+    scheduling,
+    statefulsets,
+    workloads,
+    workloadstatus,
+    workloadwarnings,
+)
 from fakekube.core.validation.workloadwarnings import where_changed
 
 Object = dict[str, Any]
@@ -189,7 +199,7 @@ STRATEGIES = {
         warnings=workloadwarnings.of_named,
         update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_deployment_update,
-        validate_status_update=workloads.status_validator("Deployment"),
+        validate_status_update=workloadstatus.status_validator("Deployment"),
     ),
     "replicasets.apps": _counted(
         default=default_replica_set,
@@ -199,16 +209,16 @@ STRATEGIES = {
         warnings=workloadwarnings.of_named,
         update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_replica_set_update,
-        validate_status_update=workloads.status_validator("ReplicaSet"),
+        validate_status_update=workloadstatus.status_validator("ReplicaSet"),
     ),
     "statefulsets.apps": _counted(
         default=default_stateful_set,
         name_check=names.dns_label_problems,
-        validate=workloads.validate_stateful_set,
+        validate=statefulsets.validate,
         warnings=workloadwarnings.of_stateful_set,
         update_warnings=where_changed(workloadwarnings.of_stateful_set),
-        validate_update=workloads.validate_stateful_set_update,
-        validate_status_update=workloads.status_validator("StatefulSet"),
+        validate_update=statefulsets.validate_update,
+        validate_status_update=workloadstatus.status_validator("StatefulSet"),
     ),
     "daemonsets.apps": _counted(
         default=default_daemon_set,
@@ -219,7 +229,7 @@ STRATEGIES = {
         warnings=workloadwarnings.of_template,
         update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_daemon_set_update,
-        validate_status_update=workloads.status_validator("DaemonSet"),
+        validate_status_update=workloadstatus.status_validator("DaemonSet"),
     ),
     "replicationcontrollers": _counted(
         default=default_replication_controller,
@@ -229,7 +239,7 @@ STRATEGIES = {
         warnings=workloadwarnings.of_named,
         update_warnings=where_changed(workloadwarnings.of_template),
         validate_update=workloads.validate_replication_controller_update,
-        validate_status_update=workloads.status_validator("ReplicaSet"),
+        validate_status_update=workloadstatus.status_validator("ReplicaSet"),
     ),
     "controllerrevisions.apps": Strategy(
         validate=workloads.validate_revision,
