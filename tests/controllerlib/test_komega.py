@@ -242,3 +242,14 @@ def test_a_failure_says_where() -> None:
     expected = EqualObject(BEFORE)
     assert expected != AFTER
     assert repr(expected).endswith("which differs in metadata.name, spec.replicas")
+
+
+def test_in_a_test_that_is_no_coroutine(fakekube: FakeKube, asking: Komega) -> None:
+    async def become_ready() -> None:
+        await lasting(3)
+        fakekube.patch(API, KIND, "a", {"status": {"ready": True}}, subresource="status")
+
+    fakekube.task(become_ready())
+    found = fakekube.bubble.run(eventually(asking.object_(named()), lambda obj: obj["status"]["ready"], within=10))
+    assert found["metadata"]["name"] == "a"
+    assert at(fakekube) == pytest.approx(3.0)
