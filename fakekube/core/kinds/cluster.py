@@ -1,4 +1,4 @@
-"""Kinds of the cluster itself: namespaces, nodes, access, devices."""
+"""Kinds of the cluster itself: namespaces, nodes, access."""
 
 from __future__ import annotations
 
@@ -123,8 +123,4 @@ STRATEGIES = {
     "rolebindings.rbac.authorization.k8s.io": BINDING,
     "clusterroles.rbac.authorization.k8s.io": RBAC,
     "clusterrolebindings.rbac.authorization.k8s.io": BINDING,
-    "deviceclasses.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
-    "resourceclaims.resource.k8s.io": Strategy(returns_deleted=True),
-    "resourceclaimtemplates.resource.k8s.io": Strategy(returns_deleted=True),
-    "resourceslices.resource.k8s.io": Strategy(returns_deleted=True, generation=("spec",)),
 }

@@ -60,6 +60,10 @@ PLURALS = {
     "ValidatingAdmissionPolicyBinding": ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"),
     "MutatingAdmissionPolicy": ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies"),
     "MutatingAdmissionPolicyBinding": ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings"),
+    "ResourceClaim": ("resource.k8s.io", "v1", "resourceclaims"),
+    "ResourceClaimTemplate": ("resource.k8s.io", "v1", "resourceclaimtemplates"),
+    "DeviceClass": ("resource.k8s.io", "v1", "deviceclasses"),
+    "ResourceSlice": ("resource.k8s.io", "v1", "resourceslices"),
     "FlowSchema": ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas"),
     "PriorityLevelConfiguration": ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations"),
 }
