@@ -54,6 +54,7 @@ class Catalog:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._groups: dict[str, list[str]] = {}
         self._documents: dict[Hashable, Document] = {}
+        self._encodings: dict[Hashable, bytes] = {}
 
     def add(self, resource: Resource) -> None:
         """Serve `resource` from now on (replacing one of the same group, version and plural)."""
@@ -64,6 +65,7 @@ class Catalog:
             if resource.custom:
                 versions.sort(key=version_priority)
         self._documents.clear()
+        self._encodings.clear()
 
     def remove(self, resource: Resource) -> None:
         """Serve it no longer; a version and a group that are empty go with it."""
@@ -75,6 +77,7 @@ class Catalog:
             if not versions:
                 self._groups.pop(resource.group, None)
         self._documents.clear()
+        self._encodings.clear()
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
@@ -160,6 +163,13 @@ class Catalog:
         if found is None:
             json = orjson.dumps(build())
             found = self._documents[key] = Document(json, hashlib.sha512(json).hexdigest().upper())
+        return found
+
+    def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes:
+        """Another form of a document; kept as long."""
+        found = self._encodings.get(key)
+        if found is None:
+            found = self._encodings[key] = encode()
         return found
 
     def _aggregated_group(self, group: str) -> Object:

@@ -28,7 +28,7 @@ PLAIN = Representation()
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
+class Clause:
     """One part of an Accept header. `media_type` may have wildcards."""
 
     media_type: str
@@ -56,9 +56,9 @@ class _Clause:
         return (not stream or (stream == "watch" and media == JSON)) and not self.parameters.get("sv")
 
 
-def _clauses(accept: str) -> list[_Clause]:
+def clauses(accept: str) -> list[Clause]:
     """The clauses of an Accept header, the most wanted first; wildcards come behind the equally wanted."""
-    found: list[tuple[tuple[float, bool, bool, int], _Clause]] = []
+    found: list[tuple[tuple[float, bool, bool, int], Clause]] = []
     for i, part in enumerate(accept.split(",")):
         media, *parameters = (piece.strip() for piece in part.split(";"))
         media = "*/*" if media == "*" else media.lower()
@@ -70,7 +70,7 @@ def _clauses(accept: str) -> list[_Clause]:
             quality = float(values.pop("q", "1"))
         except ValueError:
             quality = 0.0
-        found.append(((-quality, kind == "*", subtype == "*", i), _Clause(media, values)))
+        found.append(((-quality, kind == "*", subtype == "*", i), Clause(media, values)))
     return [clause for _, clause in sorted(found, key=lambda row: row[0])]
 
 
@@ -82,10 +82,10 @@ def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozen
     """
     if not accept or accept == "*/*" or accept == JSON:
         return PLAIN
-    clauses = _clauses(accept)
-    if not custom and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in clauses):
+    wanted = clauses(accept)
+    if not custom and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in wanted):
         raise refuse_all(listing)
-    for clause in clauses:
+    for clause in wanted:
         for media in clause.taken:
             found = _representation(clause, media, shapes)
             if found is not None:
@@ -93,7 +93,7 @@ def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozen
     raise refuse_known()
 
 
-def _representation(clause: _Clause, media: str, shapes: frozenset[str]) -> Representation | None:
+def _representation(clause: Clause, media: str, shapes: frozenset[str]) -> Representation | None:
     if not clause.fits(media):
         return None
     shape = clause.shape
@@ -109,7 +109,7 @@ def refusal_media_type(accept: str | None) -> str:
     """In which media type a Status is written: as the answer would have been, and JSON where that cannot be."""
     if not accept or "yaml" not in accept:
         return JSON
-    for clause in _clauses(accept):
+    for clause in clauses(accept):
         for media in clause.taken:
             if clause.fits(media):
                 return media
@@ -120,7 +120,7 @@ def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
     """Which version of aggregated discovery a client wants of those `served`; "" where it wants none."""
     if not accept or "APIGroupDiscoveryList" not in accept:
         return ""
-    for clause in _clauses(accept):
+    for clause in clauses(accept):
         group, version, kind = clause.shape or ("", "", "")
         wanted = group == "apidiscovery.k8s.io" and kind == "APIGroupDiscoveryList" and version in served
         if wanted and JSON in clause.taken and clause.fits(JSON):

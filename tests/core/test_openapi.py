@@ -1,11 +1,15 @@
 """OpenAPI documents: whole, with every type that they refer to, and as fresh as the server."""
 
 import hashlib
+import struct
 from urllib.parse import urlsplit
 
+import orjson
 import pytest
 
 from fakekube import bootstrap
+from fakekube.core import protobuf
+from fakekube.core.openapi import wire
 from tests.core.api import CRDS, Api, definition
 
 V3 = "/openapi/v3"
@@ -127,10 +131,10 @@ def test_what_the_client_has_is_not_sent_again(api, path):
 
 
 @pytest.mark.parametrize("path", [f"{V3}/apis/apps/v1", "/openapi/v2"])
-def test_only_json_is_written(api, path):
-    protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
-    assert api.answer("GET", path, accept=protobuf).status == 406
-    assert api.answer("GET", path, accept=f"{protobuf}, */*").status == 200
+def test_version_3_is_written_as_json_only(api, path):
+    protobuf_3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+    assert api.answer("GET", path, accept=protobuf_3).status == 406
+    assert api.answer("GET", path, accept=f"{protobuf_3}, */*").status == 200
 
 
 def test_a_document_that_there_is_not(api):
@@ -183,3 +187,100 @@ def test_version_2_leaves_out_what_it_cannot_say(api):
     spec = api.ok("GET", "/openapi/v2")["definitions"]["com.example.v1.Backup"]["properties"]["spec"]["properties"]
     assert spec["size"] == {"type": "integer", "description": "How big."}
     assert spec["either"] == {"x-kubernetes-int-or-string": True}
+
+
+# --- protobuf ----------------------------------------------------------------------------------------------------------
+
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        (PROTOBUF, PROTOBUF),
+        (OLD_PROTOBUF, PROTOBUF),
+        (f"{OLD_PROTOBUF}, application/json", PROTOBUF),
+        (f"application/json, {PROTOBUF}", "application/json"),
+        (f"{PROTOBUF};q=0.1, application/json", "application/json"),
+        (f"text/html, {PROTOBUF}", PROTOBUF),
+    ],
+)
+def test_version_2_is_there_in_protobuf_too(api, accept, content_type):
+    headers = {"accept": accept} if accept else {}
+    response = api.answer("GET", "/openapi/v2", **headers)
+    assert (response.status, response.content_type, response.headers["Vary"]) == (200, content_type, "Accept")
+    tag = api.answer("GET", "/openapi/v2").headers["ETag"]
+    assert response.headers["ETag"] == tag
+    assert api.answer("GET", "/openapi/v2", if_none_match=tag, **headers).status == 304
+
+
+def test_other_forms_of_version_2_are_not(api):
+    assert api.answer("GET", "/openapi/v2", accept="application/yaml").status == 406
+
+
+def fields(message):
+    """The fields of a message of which each stands in bytes, by number."""
+    found = {}
+    for number, value in protobuf._fields(message):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def pairs(message, number):
+    named = [fields(one) for one in fields(message).get(number, ())]
+    return {one[1][0].decode(): one[2][0] for one in named}
+
+
+def test_both_forms_say_the_same(api):
+    api.ok("POST", CRDS, definition())
+    written = api.ok("GET", "/openapi/v2")
+    message = fields(api.answer("GET", "/openapi/v2", accept=PROTOBUF).body.encode())
+    assert message[1] == [b"2.0"]
+    assert fields(message[2][0])[1] == [b"Kubernetes"]
+    paths, definitions = pairs(message[8][0], 2), pairs(message[9][0], 1)
+    assert list(paths) == list(written["paths"])
+    assert list(definitions) == list(written["definitions"])
+    for name, schema in written["definitions"].items():
+        found = fields(definitions[name])
+        properties = pairs(found[25][0], 1) if 25 in found else {}
+        assert list(properties) == list(schema.get("properties", {}))
+        assert [one.decode() for one in found.get(19, ())] == schema.get("required", [])
+        extensions = {key: orjson.loads(fields(one)[2][0]) for key, one in pairs(definitions[name], 31).items()}
+        assert extensions == {key: value for key, value in schema.items() if key.startswith("x-")}
+
+
+@pytest.mark.parametrize(
+    ("schema", "encoded"),
+    [
+        ({"type": "string"}, b"\xb2\x01\x08\x0a\x06string"),
+        ({"$ref": "#/a"}, b"\x0a\x03#/a"),
+        ({"minimum": 1.5}, b"\x49" + struct.pack("<d", 1.5)),
+        ({"maxLength": 300}, b"\x58\xac\x02"),
+        ({"minItems": -1}, b"\x78" + b"\xff" * 9 + b"\x01"),
+        ({"items": {"$ref": "a"}}, b"\xba\x01\x05\x0a\x03\x0a\x01a"),
+        ({"additionalProperties": True}, b"\xaa\x01\x02\x10\x01"),
+        ({"additionalProperties": {"$ref": "a"}}, b"\xaa\x01\x05\x0a\x03\x0a\x01a"),
+        ({"enum": ["a", 1]}, b'\xa2\x01\x05\x12\x03"a"\xa2\x01\x03\x12\x011'),
+        ({"nullable": True, "x-a": 1}, b"\xfa\x01\x0a\x0a\x03x-a\x12\x03\x12\x011"),
+    ],
+)
+def test_keywords_in_protobuf(schema, encoded):
+    document = wire.encode({"definitions": {"n": schema}})
+    assert pairs(fields(document)[9][0], 1) == {"n": encoded}
+
+
+def test_parameters_in_protobuf():
+    parameters = [
+        {"in": "body", "name": "body", "required": True, "schema": {"$ref": "a"}},
+        {"in": "query", "name": "q", "type": "string", "uniqueItems": True},
+        {"in": "path", "name": "p", "type": "string"},
+    ]
+    document = wire.encode({"paths": {"/a": {"get": {"parameters": parameters}}}})
+    operation = fields(pairs(fields(document)[8][0], 2)["/a"])[2][0]
+    body, query, path = (fields(one)[1][0] for one in fields(operation)[8])
+    assert fields(fields(body)[1][0]) == {2: [b"body"], 3: [b"body"], 4: [1], 5: [b"\x0a\x01a"]}
+    assert fields(fields(fields(query)[2][0])[3][0]) == {2: [b"query"], 4: [b"q"], 6: [b"string"], 20: [1]}
+    assert fields(fields(fields(path)[2][0])[4][0]) == {2: [b"path"], 4: [b"p"], 5: [b"string"]}

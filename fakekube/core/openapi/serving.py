@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import orjson
+
 from fakekube.core.discovery import Document
-from fakekube.core.openapi import documents
+from fakekube.core.negotiation import clauses
+from fakekube.core.openapi import documents, wire
 from fakekube.core.request import Request
-from fakekube.core.response import Cached, Response
+from fakekube.core.response import Cached, Raw, Response
 
 if TYPE_CHECKING:
     from fakekube.core.apiserver import ApiServer
@@ -15,6 +18,13 @@ if TYPE_CHECKING:
 V2, V3 = "/openapi/v2", "/openapi/v3"
 
 _JSON = "application/json"
+_TAKES_JSON = ("*/*", "application/*", _JSON)
+
+#: How the document is called in protobuf, now and formerly.
+PROTOBUF_2 = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
 
 
 def answer(server: ApiServer, request: Request) -> Response | None:
@@ -25,11 +35,20 @@ def answer(server: ApiServer, request: Request) -> Response | None:
     if path.startswith(f"{V3}/"):
         return _group_version(server, request, path.removeprefix(f"{V3}/"))
     if path == V2:
-        if not _takes_json(request):
-            return _nothing(406)
-        document = server.catalog.document(V2, lambda: documents.version_2(server))
-        return _file(request, document, vary="Accept")
+        return _version_2(server, request)
     return None
+
+
+def _version_2(server: ApiServer, request: Request) -> Response:
+    """As JSON or in protobuf, whatever of the two the client names first."""
+    document = server.catalog.document(V2, lambda: documents.version_2(server))
+    for clause in clauses(request.headers.get("accept") or "*/*"):
+        if clause.media_type in PROTOBUF_2:
+            encoded = server.catalog.encoding(V2, lambda: wire.encode(orjson.loads(document.json)))
+            return _file(request, document, content_type=PROTOBUF_2[0], vary="Accept", content=encoded)
+        if clause.media_type in _TAKES_JSON:
+            return _file(request, document, vary="Accept")
+    return _nothing(406)
 
 
 def _index(server: ApiServer) -> Document:
@@ -68,16 +87,19 @@ def _group_version(server: ApiServer, request: Request, root: str) -> Response:
 
 
 def _takes_json(request: Request) -> bool:
-    accept = request.headers.get("accept") or "*/*"
-    return any(part.partition(";")[0].strip() in ("*", "*/*", "application/*", _JSON) for part in accept.split(","))
+    return any(clause.media_type in _TAKES_JSON for clause in clauses(request.headers.get("accept") or "*/*"))
 
 
-def _file(request: Request, document: Document, *, content_type: str = _JSON, vary: str = "") -> Response:
+def _file(
+    request: Request, document: Document, *, content_type: str = _JSON, vary: str = "", content: bytes | None = None
+) -> Response:
+    """`content`: the document in another form than JSON; they share the tag."""
     tag = f'"{document.hash}"'
     headers = {"ETag": tag, **({"Vary": vary} if vary else {})}
     if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
         return Response(304, content_type="", headers=headers)
-    return Response(body=Cached(document.json), content_type=content_type, headers=headers)
+    body = Cached(document.json) if content is None else Raw(content)
+    return Response(body=body, content_type=content_type, headers=headers)
 
 
 def _nothing(code: int) -> Response:
