@@ -7,12 +7,16 @@ import signal
 import socket
 import ssl
 import stat
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
 import pytest
 import yaml
 
+from fakekube.cli import AUTHORIZATION_MODES
+from fakekube.core.apiserver import AUTHORIZERS
 from tests.cli.commands import FUSE, READY, fakekube, started, url_of
 
 TOKENS = 'alice-token,alice,1,dev\nadmin-token,admin,2,"system:masters,ops"\n'
@@ -238,3 +242,13 @@ def test_it_explains_itself(folder, arguments, words):
     assert (done.returncode, done.stderr) == (0, "")
     for word in words:
         assert word in done.stdout
+
+
+def test_the_modes_of_authorization_are_the_servers():
+    assert list(AUTHORIZATION_MODES) == list(AUTHORIZERS)
+
+
+def test_help_does_not_wait_for_what_it_does_not_need():
+    code = "import sys; from fakekube import cli; print('aiohttp' in sys.modules, 'fakekube.core.apiserver' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
