@@ -215,9 +215,12 @@ def check_at_most_all(value: int | str, path: str, errors: Errors) -> None:
 
 def share(value: int | str) -> int:
     """The number in an int-or-percent; 0 where it is neither (`getIntOrPercentValue`)."""
-    if isinstance(value, int):
-        return value
-    digits = value[:-1] if _percent.fullmatch(value) else value
+    return value if isinstance(value, int) else _share_in(value)
+
+
+@lru_cache(maxsize=256)
+def _share_in(text: str) -> int:
+    digits = text[:-1] if _percent.fullmatch(text) else text
     return int(digits) if re.fullmatch(r"[+-]?[0-9]{1,18}", digits) else 0
 
 

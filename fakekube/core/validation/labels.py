@@ -73,6 +73,11 @@ def has_invalid_values(selector: Object | None) -> bool:
 
 def is_usable(selector: Object | None) -> bool:
     """Whether the selector can be read at all (`LabelSelectorAsSelector`)."""
+    if selector is None:
+        return True
+    if not selector.get("matchExpressions"):
+        pairs = (selector.get("matchLabels") or {}).items()
+        return not any(qualified_name_problems(key) or _value_problems(value) for key, value in pairs)
     errors: Errors = []
     check_label_selector(selector, "", errors)
     return not errors
