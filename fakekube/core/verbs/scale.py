@@ -96,6 +96,12 @@ def update(call: Call) -> Step:
 
 
 def patch(call: Call) -> Step:
+    scaled = as_scale(call)
+    return (yield from patching(call, lambda options, edit: _write(call, scaled, options, edit)))
+
+
+def patching(call: Call, write: Callable[[WriteOptions, Edit], Step]) -> Step:
+    """A patch of a Scale, which `write` stores."""
     kind = patch_type(call)
     options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     scaled = as_scale(call)
@@ -112,7 +118,7 @@ def patch(call: Call) -> Step:
             call.warnings += [warning for warning in warnings if warning not in call.warnings]
             return _owned(scaled, wanted, standing, options)
 
-    return (yield from _write(call, scaled, options, edit))
+    return (yield from write(options, edit))
 
 
 def _owned(scaled: Call, wanted: Object, standing: Object, options: WriteOptions) -> Object:

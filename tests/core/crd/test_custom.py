@@ -271,3 +271,79 @@ def test_a_name_that_is_taken_is_had_once_its_owner_is_gone(served: Api) -> None
     served.ok("DELETE", f"{CRDS}/widgets.example.com")
     assert accepted() == ("NoConflicts", "no conflicts found")
     assert served.call("GET", "/apis/example.com/v1/gadgets")[0] == 200
+
+
+APPLY = {"content_type": "application/apply-patch+yaml"}
+MERGE = {"content_type": "application/merge-patch+json"}
+
+
+def scale(replicas: Any, **more: Any) -> Object:
+    return {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "w"},
+        "spec": {"replicas": replicas},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "how"),
+    [
+        ("PUT", scale(4), {}),
+        ("PATCH", {"spec": {"replicas": 4}}, MERGE),
+        (
+            "PATCH",
+            [{"op": "replace", "path": "/spec/replicas", "value": 4}],
+            {"content_type": "application/json-patch+json"},
+        ),
+    ],
+)
+def test_ways_to_scale(served: Api, method: str, body: Any, how: Object) -> None:
+    served.ok("POST", WIDGETS, widget(spec={"replicas": 2}))
+    assert served.ok(method, f"{WIDGETS}/w/scale", body, **how)["spec"] == {"replicas": 4}
+    assert served.ok("GET", f"{WIDGETS}/w")["spec"]["replicas"] == 4
+
+
+def test_a_scale_is_applied(served: Api) -> None:
+    served.ok("POST", f"{WIDGETS}?fieldManager=maker", widget(spec={"replicas": 2}))
+    target = f"{WIDGETS}/w/scale?fieldManager=scaler"
+    assert served.call("PATCH", target, scale(4), **APPLY)[0] == 409
+    assert served.ok("PATCH", f"{target}&force=true", scale(4), **APPLY)["spec"] == {"replicas": 4}
+    entries = served.ok("GET", f"{WIDGETS}/w")["metadata"]["managedFields"]
+    (mine,) = [one for one in entries if one["manager"] == "scaler"]
+    assert (mine["operation"], mine["subresource"]) == ("Apply", "scale")
+    assert mine["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        (
+            scale(-1),
+            422,
+            'Widget.example.com "w" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer',
+        ),
+        (
+            scale(4, foo=1),
+            400,
+            'Scale in version "v1" cannot be handled as a Scale: strict decoding error: unknown field "foo"',
+        ),
+        (
+            scale("x"),
+            400,
+            'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field '
+            "ScaleSpec.spec.replicas of type int32",
+        ),
+        (
+            {**scale(1), "metadata": {"name": "b"}},
+            400,
+            "the name of the object (b) does not match the name on the URL (w)",
+        ),
+    ],
+)
+def test_a_wrong_scale_is_refused(served: Api, body: Object, code: int, message: str) -> None:
+    served.ok("POST", WIDGETS, widget(spec={"replicas": 2}))
+    found = served.refused("PUT", f"{WIDGETS}/w/scale?fieldValidation=Strict", body)
+    assert (found[0], found[2]) == (code, message)
+    assert served.refused("PUT", f"{WIDGETS}/w/scale", widget())[0] == 400
