@@ -60,6 +60,7 @@ def _resources(new: Object, old: Object, now: str) -> Object:
 
 # --- certificate signing requests -----------------------------------------------------------------------------------
 
+
 def timed(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
     """Conditions with the times that they came without (`populateConditionTimestamps`)."""
     found = []
