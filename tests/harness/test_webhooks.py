@@ -187,13 +187,23 @@ def test_a_certificate_of_another_authority(fakekube):
         pytest.param({"uid": "wrong", "allowed": True}, 'got "wrong"', id="uid"),
         pytest.param({"allowed": True, "patch": "W10="}, "response.patch but not response.patchType", id="patch-type"),
         pytest.param(
-            {"allowed": True, "patchType": "Other", "patch": "W10="}, "patchType: Other", id="other-patch-type"
+            {"allowed": True, "patchType": "JSONPatch"}, "response.patchType but not response.patch", id="type"
+        ),
+        pytest.param(
+            {"allowed": True, "patchType": "JSONPatch", "patch": "e30"},
+            "received undecodable patch in webhook response",
+            id="undecodable",
+        ),
+        pytest.param(
+            {**patched({"op": "remove", "path": "/data"}), "patchType": "Other"},
+            'unsupported patch type "Other"',
+            id="other-patch-type",
         ),
     ],
 )
 def test_an_answer_that_makes_no_sense(fakekube, response, why):
     serve(fakekube, Guard(lambda request: response), configuration("Mutating"))
-    with pytest.raises(ApiError, match="received invalid webhook response") as failed:
+    with pytest.raises(ApiError, match="failed calling webhook") as failed:
         fakekube.create(configmap())
     assert why in str(failed.value)
 
@@ -213,9 +223,16 @@ def test_selectors_decide_who_is_asked_about(fakekube):
     assert [(one["namespace"], one["name"]) for one in guard.asked] == [("default", "labelled")]
 
 
-def test_what_others_have_seen_is_shown_again_once(fakekube):
+@pytest.mark.parametrize(
+    ("value", "made", "asked"),
+    [
+        pytest.param(lambda times: "1", "1", (2, 1), id="the-same-again"),
+        pytest.param(str, "2", (2, 2), id="another-change"),
+    ],
+)
+def test_what_others_have_seen_is_shown_again_once(fakekube, value, made, asked):
     def first(request):
-        return patched({"op": "add", "path": "/data/first", "value": str(len(one.asked))})
+        return patched({"op": "add", "path": "/data/first", "value": value(len(one.asked))})
 
     def second(request):
         return patched({"op": "add", "path": "/data/second", "value": "1"})
@@ -231,8 +248,21 @@ def test_what_others_have_seen_is_shown_again_once(fakekube):
     ]
     fakekube.apply(config)
     fakekube.inject_ca_bundle()
-    assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "first": "2", "second": "1"}
-    assert (len(one.asked), len(other.asked)) == (2, 1)
+    assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "first": made, "second": "1"}
+    assert (len(one.asked), len(other.asked)) == asked
+
+
+def test_containers_that_a_webhook_adds_get_the_limits_of_the_namespace(fakekube):
+    def sidecar(request):
+        return patched({"op": "add", "path": "/spec/containers/-", "value": {"name": "side", "image": "i"}})
+
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+    serve(fakekube, Guard(sidecar), configuration("Mutating", rules=rules))
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}
+    fakekube.create({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": limits})
+    spec = {"containers": [{"name": "main", "image": "i"}]}
+    pod = fakekube.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec})
+    assert [one["resources"]["limits"] for one in pod["spec"]["containers"]] == [{"cpu": "1"}] * 2
 
 
 def test_a_dry_run_asks_only_who_can_bear_it(fakekube):

@@ -30,6 +30,7 @@ from fakekube.core.admission.lifecycle import (
     namespace_lifecycle_delete,
 )
 from fakekube.core.admission.matching import CREATE, DELETE, UPDATE, Attributes
+from fakekube.core.admission.reinvocation import Calls
 from fakekube.core.call import Call, Need
 from fakekube.core.options import DeleteOptions, WriteOptions
 
@@ -71,15 +72,31 @@ VALIDATING_BELOW: Mapping[tuple[str, str], Sequence[Validate]] = {
 
 
 def mutate(call: Call, obj: Object, old: Object | None, options: WriteOptions) -> Generator[Need, Any, Object]:
-    """The object as the mutating plugins, policies and webhooks leave it."""
+    """The object as the mutating plugins, policies and webhooks leave it. Where one of the last two changes it, there
+    is a second round."""
+    of_policies, of_webhooks = Calls(), Calls()
+    obj = yield from _mutated(call, obj, old, options, of_policies, of_webhooks)
+    if of_policies.changed or of_webhooks.changed:
+        obj = yield from _mutated(call, obj, old, options, of_policies, of_webhooks, again=True)
+    return obj
+
+
+def _mutated(
+    call: Call, obj: Object, old: Object | None, options: WriteOptions, of_policies: Calls, of_webhooks: Calls, *,
+    again: bool = False,
+) -> Generator[Need, Any, Object]:  # fmt: skip
     collection, subresource = call.resource.collection, call.info.subresource
     changing = MUTATING_BELOW.get((collection, subresource)) if subresource else MUTATING.get(collection)
     for plugin in changing or ():
         obj = plugin(call, obj, old)
     if webhooks.has_any(call, mutations.BINDINGS):
-        obj = mutations.mutate(_written(call, obj, old, options))
+        if again:
+            of_policies.begin_again(obj)
+        obj = mutations.mutate(_written(call, obj, old, options), of_policies)
     if webhooks.has_any(call, webhooks.MUTATING):
-        changed = yield from webhooks.mutate(_written(call, obj, old, options))
+        if again:
+            of_webhooks.begin_again(obj)
+        changed = yield from webhooks.mutate(_written(call, obj, old, options), of_webhooks)
         assert changed is not None, "a webhook does not make an object vanish"
         obj = changed
     return obj
@@ -130,7 +147,7 @@ def delete(call: Call, old: Object, options: DeleteOptions) -> Generator[Need, A
         shown["dryRun"] = ["All"]
     attributes = Attributes(call, DELETE, old["metadata"]["name"], None, old, shown, options.dry_run)
     if mutating:
-        yield from webhooks.mutate(attributes)
+        yield from webhooks.mutate(attributes, Calls())
     if judging:
         policies.validate(attributes)
     if validating:

@@ -38,7 +38,7 @@ class Variables(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if not dict.__contains__(self, name):
             i = self._places[name]
-            environment = Environment("any", self._scope.params is not None, variables=self._expressions[:i])
+            environment = Environment("any", self._scope.takes_params, variables=self._expressions[:i])
             program, _ = compiled(self._expressions[i][1], environment)
             self[name] = program(self._scope.names(), CALL_LIMIT)[0]
         return dict.__getitem__(self, name)
@@ -48,10 +48,10 @@ class Scope:
     """What expressions can name for one request, with one object of parameters."""
 
     def __init__(
-        self, attributes: Attributes, request: Object, *, params: Object | None = None,
+        self, attributes: Attributes, request: Object, *, params: Object | None = None, takes_params: bool = False,
         variables: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
-        self.attributes, self.params = attributes, params
+        self.attributes, self.takes_params = attributes, takes_params
         self._variables = tuple(variables)
         call = attributes.call
         self._names: dict[str, Any] = {
@@ -72,8 +72,7 @@ class Scope:
     def value(self, text: str, result: str = "bool") -> Any:
         """The value of an expression; `result` is its type, or of a mutation that of its patch. Raises Failed."""
         patches = result in ("ApplyConfiguration", "JSONPatch")
-        params = self.params is not None
-        environment = Environment(result, params, variables=self._variables, patches=patches)
+        environment = Environment(result, self.takes_params, variables=self._variables, patches=patches)
         try:
             program, _ = compiled(text, environment)
             return program(self._names, CALL_LIMIT)[0]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.core import codec
-from fakekube.core.admission import reviews
 from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes
-from fakekube.core.admission.policies import GROUP, bound, parameters
+from fakekube.core.admission.policies import GROUP, Misconfigured, bound, param_resource, parameters, scope_of
+from fakekube.core.admission.reinvocation import Calls
 from fakekube.core.apply import typed as values
 from fakekube.core.apply.pathelement import shown
 from fakekube.core.body import typed
@@ -18,7 +18,7 @@ from fakekube.core.crd.cel.values import Message
 from fakekube.core.patch import json_patch
 from fakekube.core.schema.decode import WrongType
 from fakekube.core.schema.model import Schema
-from fakekube.core.status import StatusError, forbidden
+from fakekube.core.status import StatusError, forbidden, go_quote
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -26,64 +26,112 @@ Spec = Mapping[str, Any]
 POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpolicybindings.{GROUP}"
 
 
-def mutate(attributes: Attributes) -> Object:
-    """The object as the policies leave it, one after the other; where one changes what others before it have seen,
-    those of them that ask for it run again, once. Raises 422 for one that fails."""
+def mutate(attributes: Attributes, calls: Calls) -> Object:
+    """The object as the policies leave it, one after the other. Raises 403 where one fails."""
     assert attributes.obj is not None
     if attributes.call.resource.qualified in EXEMPT:
         return attributes.obj
-    before: list[tuple[Object, Object]] = []
-    again: list[tuple[Object, Object]] = []
-    for policy, binding in bound(attributes, POLICIES, BINDINGS):
-        changed = _changed_by(policy, binding, attributes)
-        if changed != attributes.obj:
-            again, before = [*again, *before], []
-        if policy["spec"].get("reinvocationPolicy") == "IfNeeded":
-            before.append((policy, binding))
+    refusals: list[Refusal] = []
+    invocations = list(_invocations(attributes, refusals))
+    touched = False
+    for policy, binding, params in invocations:
+        applied, changed = _changed_by(policy, binding, params, attributes, calls, refusals)
+        touched |= applied
         attributes = replace(attributes, obj=changed)
-    for policy, binding in again:
-        attributes = replace(attributes, obj=_changed_by(policy, binding, attributes))
+    calls.end(attributes.obj, touched=touched)
+    if refusals:
+        raise _refused(attributes, refusals)
     assert attributes.obj is not None
     return attributes.obj
 
 
-def _changed_by(policy: Object, binding: Object, attributes: Attributes) -> Object:
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is wrong with a policy, or with a binding of it; `reason` "" where it cannot even be asked."""
+
+    policy: str
+    binding: str
+    why: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.binding:
+            return f"policy '{self.policy}' with binding '{self.binding}' denied request: {self.why}"
+        return f"policy {go_quote(self.policy)} denied request: {self.why}"
+
+
+def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[tuple[Object, Object, Object | None]]:
+    """Policy, binding and parameters of each call."""
+    for policy, bindings in bound(attributes, POLICIES, BINDINGS):
+        name, strict = policy["metadata"]["name"], policy["spec"].get("failurePolicy") != "Ignore"
+        try:
+            resource = param_resource(policy["spec"], attributes)
+        except Misconfigured as problem:
+            if strict:
+                refusals.append(Refusal(name, "", f"failed to configure policy: {problem}"))
+            continue
+        for binding in bindings:
+            try:
+                for params in parameters(resource, binding["spec"], attributes):
+                    yield policy, binding, params
+            except Misconfigured as problem:
+                if strict:
+                    why = f"failed to configure binding: {problem}"
+                    refusals.append(Refusal(name, binding["metadata"]["name"], why))
+
+
+def _changed_by(
+    policy: Object,
+    binding: Object,
+    params: Object | None,
+    attributes: Attributes,
+    calls: Calls,
+    refusals: list[Refusal],
+) -> tuple[bool, Object]:
+    """Whether any mutation was applied, and the object then. A mutation that fails leaves the others to be tried."""
     assert attributes.obj is not None
-    spec = policy["spec"]
+    spec, names = policy["spec"], (policy["metadata"]["name"], binding["metadata"]["name"])
+    failures: list[Refusal] = []
+    applied, obj = False, attributes.obj
+    key = (*names, _name_of(params))
     try:
-        for params in parameters(spec, binding["spec"], attributes):
-            attributes = replace(attributes, obj=_applied(spec, params, attributes))
+        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, attributes))
     except Failed as problem:
-        if spec.get("failurePolicy") != "Ignore":
-            names = (policy["metadata"]["name"], binding["metadata"]["name"])
-            raise _refused(attributes, *names, str(problem)) from None
-    assert attributes.obj is not None
-    return attributes.obj
+        wanted = False
+        failures.append(Refusal(*names, str(problem), "Invalid"))
+    if wanted and calls.is_wanted(key):
+        for mutation in spec.get("mutations") or ():
+            try:
+                obj = _mutated(mutation, scope_of(spec, params, replace(attributes, obj=obj)), obj, attributes)
+                applied = True
+            except Failed as problem:
+                failures.append(Refusal(*names, str(problem), "Invalid"))
+        again = spec.get("reinvocationPolicy") == "IfNeeded"
+        calls.called(key, changed=obj != attributes.obj, reinvocable=again)
+    if spec.get("failurePolicy") != "Ignore":
+        refusals += failures
+    return applied, obj
 
 
-def _refused(attributes: Attributes, policy: str, binding: str, why: str) -> StatusError:
-    text = f"policy '{policy}' with binding '{binding}' denied request: {why}"
-    refused = forbidden(attributes.call.resource.qualified, attributes.name, text)
-    return StatusError(422, "Invalid", refused.message, {**(refused.details or {}), "causes": [{"message": text}]})
+def _name_of(params: Object | None) -> tuple[str, str]:
+    meta = (params or {}).get("metadata") or {}
+    return meta.get("namespace") or "", meta.get("name") or ""
 
 
-def _applied(spec: Spec, params: Object | None, attributes: Attributes) -> Object:
-    """The object after all mutations of a policy, with one object of parameters. Raises Failed."""
-    assert attributes.obj is not None
-    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
-    request = reviews.request(attributes, attributes.call.resource, "")
-    obj = attributes.obj
-    for i, mutation in enumerate(spec.get("mutations") or ()):
-        scope = Scope(replace(attributes, obj=obj), request, params=params, variables=variables)
-        if i == 0 and not all_hold(spec.get("matchConditions") or (), scope):
-            return obj
-        patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
-        made = scope.value(patch["expression"], mutation["patchType"])
-        if mutation["patchType"] == "JSONPatch":
-            obj = _patched(made, obj, attributes)
-        else:
-            obj = _merged(made, obj, attributes)
-    return obj
+def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
+    """403, in the first one's words and for its reason, with all as causes."""
+    found = forbidden(attributes.call.resource.qualified, attributes.name, "")
+    details = {**(found.details or {}), "causes": [{"message": str(one)} for one in refusals]}
+    return StatusError(403, refusals[0].reason or "Forbidden", str(refusals[0]), details)
+
+
+def _mutated(mutation: Spec, scope: Scope, obj: Object, attributes: Attributes) -> Object:
+    """The object after one mutation. Raises Failed."""
+    patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
+    made = scope.value(patch["expression"], mutation["patchType"])
+    if mutation["patchType"] == "JSONPatch":
+        return _patched(made, obj, attributes)
+    return _merged(made, obj, attributes)
 
 
 def _patched(operations: Any, obj: Object, attributes: Attributes) -> Object:

@@ -14,6 +14,7 @@ from fakekube.core.admission import reviews
 from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes, matches
 from fakekube.core.call import Call
+from fakekube.core.resource import Resource
 from fakekube.core.status import StatusError, forbidden
 
 Object = dict[str, Any]
@@ -25,12 +26,19 @@ POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissi
 #: A failure's reason -> the HTTP status.
 CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
 
-NO_PARAMS = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAction"
+
+#: A longer message of an expression is not told.
+LONGEST_MESSAGE = 5 * 1024
+
+
+class Misconfigured(Exception):
+    """A policy, or a binding of it, that cannot be used for a request; the text is the real server's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One thing said against a write, by a policy through a binding."""
+    """One thing said against a write, by a policy through a binding ("": by the policy alone)."""
 
     policy: str
     binding: str
@@ -38,7 +46,7 @@ class Denial:
     reason: str = ""
 
     def error(self, attributes: Attributes) -> StatusError:
-        text = f"ValidatingAdmissionPolicy '{self.policy}' with binding '{self.binding}' denied request: {self.message}"
+        text = f"{self._where()} denied request: {self.message}"
         call = attributes.call
         refused = forbidden(call.resource.qualified, attributes.name, text)
         reason = self.reason or "Invalid"
@@ -46,8 +54,11 @@ class Denial:
         return StatusError(CODES.get(reason, 422), reason, refused.message, details)
 
     def warning(self) -> str:
-        where = f"ValidatingAdmissionPolicy '{self.policy}' with binding '{self.binding}'"
-        return f"Validation failed for {where}: {self.message}"
+        return f"Validation failed for {self._where()}: {self.message}"
+
+    def _where(self) -> str:
+        with_binding = f" with binding '{self.binding}'" if self.binding else ""
+        return f"ValidatingAdmissionPolicy '{self.policy}'{with_binding}"
 
 
 def validate(attributes: Attributes) -> None:
@@ -56,23 +67,21 @@ def validate(attributes: Attributes) -> None:
     if call.resource.qualified in EXEMPT:
         return
     denied: list[Denial] = []
-    for policy, binding in bound(attributes, POLICIES, BINDINGS):
-        denied += _judged(policy, binding, attributes)
+    for policy, bindings in bound(attributes, POLICIES, BINDINGS):
+        denied += _judged(policy, bindings, attributes)
     if denied:
         raise denied[0].error(attributes)
 
 
-def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, Object]]:
-    """The policies for a request, each with each of its bindings that is for the request, too."""
+def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, list[Object]]]:
+    """The policies for a request that have bindings, each with those of them that are for the request, too."""
     store = attributes.call.server.store
     every = [entry.object for _, entry in store.collection(bindings).scan("", "", None)]
     for _, entry in store.collection(policies).scan("", "", None):
         policy = entry.object
         own = [one for one in every if one["spec"].get("policyName") == policy["metadata"]["name"]]
         if own and matches_resources(policy["spec"].get("matchConstraints"), attributes):
-            for binding in own:
-                if matches_resources(binding["spec"].get("matchResources"), attributes):
-                    yield policy, binding
+            yield policy, [one for one in own if matches_resources(one["spec"].get("matchResources"), attributes)]
 
 
 def matches_resources(constraints: Spec | None, attributes: Attributes) -> bool:
@@ -91,33 +100,47 @@ def matches_resources(constraints: Spec | None, attributes: Attributes) -> bool:
 ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "*/*"]}
 
 
-def _judged(policy: Object, binding: Object, attributes: Attributes) -> Iterator[Denial]:
-    """What a policy says through one binding; warnings are passed on at once."""
-    actions = binding["spec"].get("validationActions") or ()
-    for message, reason in _failures(policy["spec"], binding["spec"], attributes):
-        denial = Denial(policy["metadata"]["name"], binding["metadata"]["name"], message, reason)
-        if "Deny" in actions:
-            yield denial
-        elif "Warn" in actions:
-            attributes.call.warnings.append(denial.warning())
-
-
-def _failures(spec: Spec, binding: Spec, attributes: Attributes) -> Iterator[tuple[str, str]]:
-    """Message and reason of each validation that fails."""
-    request = reviews.request(attributes, attributes.call.resource, "")
-    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
+def _judged(policy: Object, bindings: Sequence[Object], attributes: Attributes) -> Iterator[Denial]:
+    """What a policy says; warnings are passed on at once. What cannot be asked denies, unless it is to be ignored."""
+    spec, name = policy["spec"], policy["metadata"]["name"]
+    strict = spec.get("failurePolicy") != "Ignore"
     try:
-        found = parameters(spec, binding, attributes)
-    except Failed as problem:
-        if spec.get("failurePolicy") != "Ignore":
-            yield str(problem), ""
+        resource = param_resource(spec, attributes)
+    except Misconfigured as problem:
+        if strict:
+            yield Denial(name, "", f"failed to configure policy: {problem}")
         return
-    for params in found:
-        scope = Scope(attributes, request, params=params, variables=variables)
-        yield from _failures_with(spec, scope)
+    for binding in bindings:
+        through = binding["metadata"]["name"]
+        try:
+            found = parameters(resource, binding["spec"], attributes)
+        except Misconfigured as problem:
+            if strict:
+                yield Denial(name, through, f"failed to configure binding: {problem}")
+            continue
+        actions = binding["spec"].get("validationActions") or ()
+        for params in found:
+            scope = scope_of(spec, params, attributes)
+            for message, reason in _failures(spec, scope):
+                denial = Denial(name, through, message, reason)
+                if "Warn" in actions:
+                    attributes.call.warnings.append(denial.warning())
+                if "Deny" in actions:
+                    yield denial
+            for message in _unannotated(spec, scope):
+                yield Denial(name, through, message)
 
 
-def _failures_with(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:
+def scope_of(spec: Spec, params: Object | None, attributes: Attributes) -> Scope:
+    """What a policy's expressions can name, with one object of parameters."""
+    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
+    request = reviews.request(attributes, attributes.call.resource, "")
+    takes_params = spec.get("paramKind") is not None
+    return Scope(attributes, request, params=params, takes_params=takes_params, variables=variables)
+
+
+def _failures(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Message and reason of each validation that fails."""
     ignoring = spec.get("failurePolicy") == "Ignore"
     try:
         if not all_hold(spec.get("matchConditions") or (), scope):
@@ -135,6 +158,23 @@ def _failures_with(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:
                 yield str(problem), ""
 
 
+def _unannotated(spec: Spec, scope: Scope) -> Iterator[str]:
+    """What is wrong with the values of audit annotations; the values themselves go nowhere here."""
+    annotations = spec.get("auditAnnotations") or ()
+    if not annotations or spec.get("failurePolicy") == "Ignore":
+        return
+    try:
+        if not all_hold(spec.get("matchConditions") or (), scope):
+            return
+    except Failed:
+        return
+    for annotation in annotations:
+        try:
+            scope.value(annotation["valueExpression"], "string or null")
+        except Failed as problem:
+            yield str(problem)
+
+
 def _message(validation: Spec, scope: Scope) -> str:
     """A failed validation's own words: its messageExpression, where that makes a line of text, or its message."""
     expression = validation.get("messageExpression")
@@ -143,37 +183,42 @@ def _message(validation: Spec, scope: Scope) -> str:
             text = scope.value(expression, "string")
         except Failed:
             text = ""
-        if isinstance(text, str) and text.strip() and "\n" not in text.strip():
-            return text.strip()
+        text = text.strip() if isinstance(text, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= LONGEST_MESSAGE:
+            return text
     return (validation.get("message") or "").strip() or f"failed expression: {validation['expression'].strip()}"
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 
-def parameters(spec: Spec, binding: Spec, attributes: Attributes) -> Sequence[Object | None]:
-    """The objects that a binding gives its policy; just None where the policy takes none. Raises Failed."""
-    kind, ref = spec.get("paramKind"), binding.get("paramRef")
-    if kind is None or ref is None:
+def param_resource(spec: Spec, attributes: Attributes) -> Resource | None:
+    """What a policy takes its parameters from; None where it takes none. Raises Misconfigured."""
+    kind = spec.get("paramKind")
+    if kind is None:
+        return None
+    version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
+    found = attributes.call.server.catalog.find_kind(version, name)
+    if found is None:
+        raise Misconfigured(f"failed to find resource referenced by paramKind: '{version}, Kind={name}'")
+    return found
+
+
+def parameters(resource: Resource | None, binding: Spec, attributes: Attributes) -> Sequence[Object | None]:
+    """The objects that a binding gives its policy; just None where it gives, or the policy takes, none. Raises
+    Misconfigured (`CollectParams`)."""
+    ref = binding.get("paramRef")
+    if resource is None or ref is None:
         return [None]
-    call = attributes.call
-    resource = call.server.catalog.find_kind(kind.get("apiVersion") or "", kind.get("kind") or "")
-    if resource is None:
-        raise Failed(
-            f"failed to configure policy: failed to find resource referenced by paramKind: "
-            f"'{kind.get('apiVersion')}, Kind={kind.get('kind')}'"
-        )
-    namespace = (ref.get("namespace") or attributes.namespace) if resource.namespaced else ""
+    namespace = ref.get("namespace") or (attributes.namespace if resource.namespaced else "")
     if resource.namespaced and not namespace:
-        raise Failed(
-            "failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped "
-            "resources"
-        )
-    found = list(_referenced(call, resource.collection, namespace, ref))
-    shown = [{"apiVersion": resource.api_version, "kind": resource.kind, **obj} for obj in found]
-    if not shown and ref.get("parameterNotFoundAction") != "Allow":
-        raise Failed(NO_PARAMS)
-    return shown
+        raise Misconfigured("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+    if namespace and not resource.namespaced:
+        raise Misconfigured("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    found = list(_referenced(attributes.call, resource.collection, namespace, ref))
+    if not found and ref.get("parameterNotFoundAction") == "Deny":
+        raise Misconfigured(NO_PARAMS)
+    return [{"apiVersion": resource.api_version, "kind": resource.kind, **obj} for obj in found]
 
 
 def _referenced(call: Call, collection: str, namespace: str, ref: Spec) -> Iterator[Object]:

@@ -9,10 +9,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.core import codec, goprint
+from fakekube.core import codec
 from fakekube.core.admission import reviews
 from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes, matches
+from fakekube.core.admission.reinvocation import Calls
 from fakekube.core.body import typed
 from fakekube.core.call import Call, Need, Post, Posts, Reply, Service
 from fakekube.core.patch import json_patch
@@ -54,21 +55,17 @@ def has_any(call: Call, collection: str) -> bool:
     return bool(call.server.store.collection(collection).keys)
 
 
-def mutate(attributes: Attributes) -> Generator[Need, Any, Object | None]:
-    """The object as the mutating webhooks leave it, one after the other; where one changes what others before it have
-    seen, those of them that ask for it are called again, once."""
-    before: list[Hook] = []
-    again: list[Hook] = []
-    for hook in hooks(attributes, MUTATING):
+def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object | None]:
+    """The object as the mutating webhooks leave it, one after the other; each sees what those before it did."""
+    for key, spec in configured(attributes.call, MUTATING):
+        hook = _wanted(spec, attributes)
+        if hook is None or not calls.is_wanted(key):
+            continue
         changed = yield from _changed_by(hook, attributes)
-        if changed != attributes.obj:
-            again, before = [*again, *before], []
-        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
-            before.append(hook)
+        again = spec.get("reinvocationPolicy") == "IfNeeded"
+        calls.called(key, changed=changed != attributes.obj, reinvocable=again)
         attributes = replace(attributes, obj=changed)
-    for hook in again:
-        changed = yield from _changed_by(hook, attributes)
-        attributes = replace(attributes, obj=changed)
+    calls.end(attributes.obj)
     return attributes.obj
 
 
@@ -85,7 +82,7 @@ def validate(attributes: Attributes) -> Generator[Need, Any, None]:
     )
     for hook, uid, reply in zip(asked, uids, replies, strict=True):
         try:
-            response = _response(hook, reply, uid)
+            response = _response(hook, reply, uid, mutating=False)
         except CallFailed as failed:
             _failed(hook, failed)
             continue
@@ -94,22 +91,32 @@ def validate(attributes: Attributes) -> Generator[Need, Any, None]:
 
 def hooks(attributes: Attributes, collection: str) -> Iterator[Hook]:
     """The webhooks for a request, by configuration's name and then as they stand."""
-    call = attributes.call
+    for _, spec in configured(attributes.call, collection):
+        hook = _wanted(spec, attributes)
+        if hook is not None:
+            yield hook
+
+
+def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
+    """Every webhook, and what tells it apart."""
     if call.resource.qualified in EXEMPT:
         return
-    for _, entry in call.server.store.collection(collection).scan("", "", None):
-        for spec in entry.object.get("webhooks") or ():
-            resource = matches(spec, attributes)
-            if resource is None:
-                continue
-            hook = Hook(spec, resource)
-            try:
-                wanted = _conditions_hold(spec, attributes)
-            except Failed as problem:
-                _failed(hook, CallFailed(str(problem)))
-                continue
-            if wanted:
-                yield hook
+    for path, entry in call.server.store.collection(collection).scan("", "", None):
+        for i, spec in enumerate(entry.object.get("webhooks") or ()):
+            yield (path, i), spec
+
+
+def _wanted(spec: Mapping[str, Any], attributes: Attributes) -> Hook | None:
+    """The webhook, if it is for the request as it now is. Raises 500 where its conditions fail."""
+    resource = matches(spec, attributes)
+    if resource is None:
+        return None
+    hook = Hook(spec, resource)
+    try:
+        return hook if _conditions_hold(spec, attributes) else None
+    except Failed as problem:
+        _failed(hook, CallFailed(str(problem)))
+        return None
 
 
 def _conditions_hold(spec: Mapping[str, Any], attributes: Attributes) -> bool:
@@ -135,7 +142,7 @@ def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Obje
     uid = _uid(hook, attributes)
     (reply,) = yield Posts((_post(hook, attributes, uid),))
     try:
-        response = _response(hook, reply, uid)
+        response = _response(hook, reply, uid, mutating=True)
         _take(hook, attributes.call, response)
         return _patched(hook, attributes, response)
     except CallFailed as failed:
@@ -153,8 +160,8 @@ def _uid(hook: Hook, attributes: Attributes) -> str:
 
 def _post(hook: Hook, attributes: Attributes, uid: str) -> Post:
     seconds = hook.spec.get("timeoutSeconds") or 10
-    version = next((one for one in hook.spec.get("admissionReviewVersions") or () if one in REVIEWS), REVIEWS[0])
-    return post(hook.spec["clientConfig"], reviews.review(attributes, hook.resource, uid, version), seconds)
+    body = reviews.review(attributes, hook.resource, uid, _review_version(hook))
+    return post(hook.spec["clientConfig"], body, seconds)
 
 
 def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
@@ -174,29 +181,48 @@ def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
 # --- what is answered ------------------------------------------------------------------------------------------------
 
 
-def _response(hook: Hook, reply: Reply, uid: str) -> Object:
-    """The answer to a review. Raises CallFailed where there is none, or none that can be one."""
+def _response(hook: Hook, reply: Reply, uid: str, *, mutating: bool) -> Object:
+    """The answer to a review (`VerifyAdmissionResponse`). Raises CallFailed where there is none, or none that can be
+    one."""
     if reply.problem:
         raise CallFailed(reply.problem)
-    document = reply.document
-    if not isinstance(document, dict) or document.get("kind") != "AdmissionReview":
-        kind = goprint.plain(document.get("kind")) if isinstance(document, dict) else type(document).__name__
-        raise CallFailed(f"received invalid webhook response: expected webhook response of AdmissionReview, got {kind}")
+    document = reply.document if isinstance(reply.document, dict) else {}
     response = document.get("response")
     if not isinstance(response, dict):
         raise CallFailed("received invalid webhook response: webhook response was absent")
-    if response.get("uid") != uid:
-        why = f"expected response.uid={go_quote(uid)}, got {go_quote(str(response.get('uid') or ''))}"
-        raise CallFailed(f"received invalid webhook response: {why}")
-    if response.get("patch"):
-        patch_type = response.get("patchType")
-        if patch_type is None:
-            why = "webhook returned response.patch but not response.patchType"
-            raise CallFailed(f"received invalid webhook response: {why}")
-        if patch_type != "JSONPatch":
-            why = f"invalid webhook response patchType: {goprint.plain(patch_type)}"
-            raise CallFailed(f"received invalid webhook response: {why}")
+    version = _review_version(hook)
+    problem = _problem(document, response, uid, mutating=mutating) if version == "v1" else ""
+    if problem:
+        raise CallFailed(f"received invalid webhook response: {problem}")
     return response
+
+
+def _review_version(hook: Hook) -> str:
+    return next((one for one in hook.spec.get("admissionReviewVersions") or () if one in REVIEWS), REVIEWS[0])
+
+
+def _problem(document: Object, response: Object, uid: str, *, mutating: bool) -> str:
+    """What is wrong with an answer in v1; older ones were not looked at so closely."""
+    if response.get("uid") != uid:
+        return f"expected response.uid={go_quote(uid)}, got {go_quote(str(response.get('uid') or ''))}"
+    wanted = "admission.k8s.io/v1, Kind=AdmissionReview"
+    got = f"{document.get('apiVersion') or '/'}, Kind={document.get('kind') or ''}"
+    if got != wanted:
+        return f"expected webhook response of {wanted}, got {got}"
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not mutating:
+        return (
+            f"validating webhook may not return response.{'patch' if patch else 'patchType'}"
+            if (patch or patch_type is not None)
+            else ""
+        )
+    if patch and patch_type is None:
+        return "webhook returned response.patch but not response.patchType"
+    if not patch and patch_type is not None:
+        return "webhook returned response.patchType but not response.patch"
+    if patch_type == "":
+        return 'webhook returned invalid response.patchType of ""'
+    return ""
 
 
 def _take(hook: Hook, call: Call, response: Object) -> None:
@@ -218,12 +244,22 @@ def refusal(name: str, status: Mapping[str, Any]) -> StatusError:
 def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | None:
     """The object with the webhook's JSON Patch. Raises CallFailed, and 500 for a result that is no such object."""
     text = response.get("patch")
-    if not text or attributes.obj is None:
+    if not text:
         return attributes.obj
     try:
         patch = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error) as problem:
-        raise CallFailed(str(problem)) from None
+        raise CallFailed(f"received undecodable patch in webhook response: {problem}") from None
+    if not patch:
+        return attributes.obj
+    if attributes.obj is None:
+        raise internal_error(
+            f"admission webhook {go_quote(hook.name)} attempted to modify the object, which is not supported for this "
+            "operation"
+        )
+    patch_type = response.get("patchType")
+    if patch_type not in (None, "JSONPatch"):
+        raise CallFailed(f"unsupported patch type {go_quote(str(patch_type))}")
     call = attributes.call
     shown = reviews.shown(call, attributes.obj, hook.resource)
     try:
