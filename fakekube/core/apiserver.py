@@ -137,19 +137,24 @@ class ApiServer:
         token = bearer_token(authorization)
         if not token:
             return ANONYMOUS
-        user = self.user_of_token(token, now)
-        if user is not None:
-            return user
-        if not self.tokens:
-            return ANONYMOUS
-        raise unauthorized()
-
-    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> User | None:
-        """The user of a static token, or of a service account's; None where it is nobody's."""
-        user = self.tokens.get(token)
-        if user is None and serviceaccount.looks_like_one(token):
-            user = serviceaccount.user_of(self.store, token, serviceaccount.unix(now), audiences)
+        try:
+            user, _ = self.user_of_token(token, now)
+        except (serviceaccount.BadToken, StatusError):
+            if not self.tokens and not serviceaccount.is_ours(token):
+                return ANONYMOUS
+            raise unauthorized() from None
         return user
+
+    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+        """The user of a static token, or of a service account's, and for which audiences it is. Raises BadToken, or
+        what is missing."""
+        user = self.tokens.get(token)
+        good = [one for one in audiences or [serviceaccount.ISSUER] if one == serviceaccount.ISSUER]
+        if user is not None and good:
+            return user, good
+        if serviceaccount.is_ours(token):
+            return serviceaccount.user_of(self.store, token, serviceaccount.unix(now), audiences)
+        raise serviceaccount.BadToken("invalid bearer token")
 
     def rules_for(self, user: User, namespace: str) -> list[Object]:
         """The rules that hold for a user in a namespace."""

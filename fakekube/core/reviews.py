@@ -11,7 +11,7 @@ from fakekube.core.call import Call, Step
 from fakekube.core.options import parse_write_options
 from fakekube.core.request import RequestInfo
 from fakekube.core.response import Document, Response
-from fakekube.core.status import FieldError, bad_request, field_invalid, invalid
+from fakekube.core.status import FieldError, StatusError, bad_request, field_invalid, invalid
 
 Object = dict[str, Any]
 
@@ -115,12 +115,11 @@ def token_review(call: Call) -> Step:
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
-    user = call.server.user_of_token(token, call.stamp.now, audiences or None)
-    if user is None:
-        return _answer(call, review, {"user": {}, "error": "invalid bearer token"})
-    status: Object = {"authenticated": True, "user": _shown_user(user)}
-    status["audiences"] = audiences or [serviceaccount.ISSUER]
-    return _answer(call, review, status)
+    try:
+        user, good = call.server.user_of_token(token, call.stamp.now, audiences or None)
+    except (serviceaccount.BadToken, StatusError) as problem:
+        return _answer(call, review, {"user": {}, "error": str(problem)})
+    return _answer(call, review, {"authenticated": True, "user": _shown_user(user), "audiences": good})
 
 
 def _shown_user(user: User) -> Object:

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from fakekube.core.authentication import AUTHENTICATED, User
+from fakekube.core.status import go_quote, not_found
 from fakekube.core.store import Store
 
 Object = dict[str, Any]
@@ -26,8 +27,19 @@ ALL = "system:serviceaccounts"
 
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 
-#: What a token may be bound to: (apiVersion, kind) -> collection and name of the claim.
-BINDABLE = {("v1", "Pod"): ("pods", "pod"), ("v1", "Secret"): ("secrets", "secret"), ("v1", "Node"): ("nodes", "node")}
+#: What a token may be bound to: kind -> collection and name of the claim.
+BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
+
+#: A token is taken so long before and after its time, and after what it is bound to was deleted (seconds; go-jose).
+LEEWAY = 60
+
+#: Tokens of pods asked for with this life time, as kubelets do, are good for a year (seconds).
+EXTENDED, EXTENSION = 60 * 60 + 7, 365 * 24 * 60 * 60
+
+
+class BadToken(Exception):
+    """A service account's token that is good no more, or never was; the text is the real server's."""
+
 
 _EXTRA = "authentication.kubernetes.io/"
 
@@ -64,6 +76,7 @@ def mint(
     store: Store, account: Object, *, audiences: list[str], issued: int, seconds: int, id: str, bound: Bound | None
 ) -> str:
     """A token for a service account, from `issued` (Unix seconds) for `seconds`."""
+    extended = bound is not None and bound.claim == "pod" and seconds == EXTENDED and audiences == [ISSUER]
     meta = account["metadata"]
     private: Object = {
         "namespace": meta["namespace"],
@@ -74,9 +87,11 @@ def mint(
         node = _node_of(store, bound)
         if node:
             private["node"] = node
+    if extended:
+        private["warnafter"] = issued + seconds
     claims: Object = {
         "aud": audiences,
-        "exp": issued + seconds,
+        "exp": issued + (EXTENSION if extended else seconds),
         "iat": issued,
         "iss": ISSUER,
         "jti": id,
@@ -119,45 +134,86 @@ def unix(moment: str) -> int:
     return int(datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
 
 
-def looks_like_one(token: str) -> bool:
-    return token.count(".") == 2
-
-
-def user_of(store: Store, token: str, now: int, audiences: list[str] | None = None) -> User | None:
-    """The user of a token; None for one that is forged, over, or of what is no longer there."""
+def user_of(store: Store, token: str, now: int, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+    """The user of a token, and for which of the audiences it is good. Raises BadToken, and StatusError where its
+    account is gone (`pkg/serviceaccount.jwtTokenAuthenticator`, `validator.Validate`)."""
     claims = _claims(store, token)
-    if claims is None or not claims["nbf"] <= now < claims["exp"]:
-        return None
-    if not set(claims["aud"]) & set(audiences or [ISSUER]):
-        return None
+    wanted = audiences or [ISSUER]
+    good = [one for one in claims["aud"] if one in wanted]
+    if not good:
+        raise BadToken(
+            f"token audiences {_listed(claims['aud'])} is invalid for the target audiences {_listed(wanted)}"
+        )
+    if now > claims["exp"] + LEEWAY:
+        raise BadToken("service account token has expired")
+    if now < claims["nbf"] - LEEWAY:
+        raise BadToken("service account token is not valid yet")
     private = claims["kubernetes.io"]
     namespace, account = private["namespace"], private["serviceaccount"]
     stands = store.get("serviceaccounts", f"{namespace}/{account['name']}")
-    if stands is None or stands.object["metadata"]["uid"] != account["uid"]:
-        return None
+    if stands is None:
+        raise not_found("serviceaccounts", account["name"])
+    meta = stands.object["metadata"]
+    if meta["uid"] != account["uid"]:
+        raise BadToken(f"service account UID ({meta['uid']}) does not match claim ({account['uid']})")
+    if _gone(meta, now):
+        raise BadToken(f"service account {namespace}/{account['name']} has been deleted")
     extra = {f"{_EXTRA}credential-id": (f"JTI={claims['jti']}",)}
     for collection, claim in BINDABLE.values():
         bound = private.get(claim)
         if bound is None:
             continue
-        if "uid" in bound and (claim != "node" or "pod" not in private):
-            path = bound["name"] if claim == "node" else f"{namespace}/{bound['name']}"
-            found = store.get(collection, path)
-            if found is None or found.object["metadata"]["uid"] != bound["uid"]:
-                return None
+        if claim != "node" or "pod" not in private:
+            _check_bound(store, collection, claim, bound, namespace, now)
         if claim != "secret":
             extra[f"{_EXTRA}{claim}-name"] = (bound["name"],)
             if "uid" in bound:
                 extra[f"{_EXTRA}{claim}-uid"] = (bound["uid"],)
-    return User(claims["sub"], account["uid"], (*groups_of(namespace), AUTHENTICATED), extra)
+    return User(claims["sub"], account["uid"], (*groups_of(namespace), AUTHENTICATED), extra), good
 
 
-def _claims(store: Store, token: str) -> Object | None:
+def _check_bound(store: Store, collection: str, claim: str, bound: Object, namespace: str, now: int) -> None:
+    path = bound["name"] if claim == "node" else f"{namespace}/{bound['name']}"
+    found = store.get(collection, path)
+    if found is None:
+        raise BadToken("service account token has been invalidated")
+    meta = found.object["metadata"]
+    if meta["uid"] != bound["uid"]:
+        what = f"service account {claim} ref claim"
+        raise BadToken(f"{claim} UID ({meta['uid']}) does not match {what} ({bound['uid']})")
+    if _gone(meta, now):
+        raise BadToken("service account token has been invalidated")
+
+
+def _gone(meta: Object, now: int) -> bool:
+    deleted: str = meta.get("deletionTimestamp") or ""
+    return bool(deleted) and unix(deleted) < now - LEEWAY
+
+
+def _listed(values: list[str]) -> str:
+    return f"[{' '.join(map(go_quote, values))}]"
+
+
+def is_ours(token: str) -> bool:
+    """Whether a token says that it is one of this cluster's service accounts; others are somebody else's matter."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return False
+    try:
+        claims = orjson.loads(_decoded(parts[1]))
+    except ValueError:
+        return False
+    return isinstance(claims, dict) and claims.get("iss") == ISSUER
+
+
+def _claims(store: Store, token: str) -> Object:
+    """Raises BadToken for one that is not signed with the cluster's key."""
     text, _, signature = token.rpartition(".")
     try:
-        if not hmac.compare_digest(_decoded(signature), _signature(store, text)):
-            return None
-        claims: Object = orjson.loads(_decoded(text.partition(".")[2]))
+        signed = hmac.compare_digest(_decoded(signature), _signature(store, text))
     except ValueError:
-        return None
+        signed = False
+    if not signed:
+        raise BadToken("go-jose/go-jose: error in cryptographic primitive")
+    claims: Object = orjson.loads(_decoded(text.partition(".")[2]))
     return claims

@@ -22,15 +22,15 @@ def create_token(call: Call) -> Step:
     parse_write_options(call.request, "CreateOptions")
     yield from ()
     sent = _request(call)
+    meta = {key: value for key, value in (sent.get("metadata") or {}).items() if value}
+    _check_place(call, meta)
     account = call.stored()
     if account is None:
         raise not_found("serviceaccounts", call.info.name)
-    meta = {key: value for key, value in (sent.get("metadata") or {}).items() if value}
-    name, namespace = meta.get("name") or call.info.name, meta.get("namespace") or call.namespace
-    if name != call.info.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.info.name})")
-    if namespace != call.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    uid = account.object["metadata"]["uid"]
+    if meta.get("uid") and meta["uid"] != uid:
+        why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
+        raise conflict("TokenRequest.authentication.k8s.io", call.info.name, why)
     spec = dict(sent.get("spec") or {})
     seconds = spec.get("expirationSeconds")
     seconds = DEFAULT_SECONDS if seconds is None else seconds
@@ -42,12 +42,17 @@ def create_token(call: Call) -> Step:
         call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
         id=call.stamp.uid(f"tokens/{call.path}"),
     )  # fmt: skip
-    uid = account.object["metadata"]["uid"]
     ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {**meta, "name": name, "namespace": namespace, "uid": uid, "creationTimestamp": call.stamp.now},
+        "metadata": {
+            **meta,
+            "name": call.info.name,
+            "namespace": call.namespace,
+            "uid": uid,
+            "creationTimestamp": call.stamp.now,
+        },
         "spec": {
             "audiences": audiences,
             "expirationSeconds": seconds,
@@ -56,6 +61,16 @@ def create_token(call: Call) -> Step:
         "status": {"token": token, "expirationTimestamp": ends},
     }
     return Response(201, Document(shown))
+
+
+def _check_place(call: Call, meta: Object) -> None:
+    """Raises 400 for another namespace than the path's, 422 for another name."""
+    if meta.get("namespace", call.namespace) != call.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    name = meta.get("name", call.info.name)
+    if name != call.info.name:
+        error = field_invalid("metadata.name", name, "must match the service account name if specified")
+        raise invalid("authentication.k8s.io", "TokenRequest", call.info.name, [error])
 
 
 def _request(call: Call) -> Object:
@@ -83,9 +98,9 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
     if not ref:
         return None
     version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""
-    found = serviceaccount.BINDABLE.get((version, kind))
+    group, _, short = version.rpartition("/")
+    found = serviceaccount.BINDABLE.get(kind) if not group else None
     if found is None:
-        group, _, short = version.rpartition("/")
         raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
     collection, claim = found
     path = name if collection == "nodes" else f"{call.namespace}/{name}"
@@ -93,7 +108,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
     if entry is None:
         raise not_found(collection, name)
     uid = entry.object["metadata"]["uid"]
-    if collection == "pods" and (entry.object["spec"].get("serviceAccountName") or "default") != call.info.name:
+    if collection == "pods" and (entry.object["spec"].get("serviceAccountName") or "") != call.info.name:
         raise bad_request(
             f'cannot bind token for serviceaccount "{call.info.name}" to pod running with different serviceaccount '
             "name."
@@ -103,7 +118,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
             f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
-        raise conflict(collection, name, why)
+        raise conflict(kind, name, why)
     return serviceaccount.Bound(claim, collection, path, name, uid)
 
 
