@@ -60,7 +60,7 @@ def _settle(server: ApiServer, group: str, stamp: Stamp) -> None:
             if entry.object["metadata"].get("deletionTimestamp"):
                 continue
             others = [one.object for _, one in _group(server, group)]
-            named = lifecycle.named(entry.object, others, stamp.now)
+            named = lifecycle.conformant(lifecycle.named(entry.object, others, stamp.now), stamp.now)
             if named != entry.object:
                 _serve(server, path, _update(server, path, entry, named))
                 again = True

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fakekube.core.crd import approval
+
 Object = dict[str, Any]
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -114,6 +116,15 @@ def _established(crd: Object, *, accepted_all: bool, now: str) -> Object:
     if condition(crd, "Established") is not None:
         return crd
     return with_condition(crd, "Established", "False", "NotAccepted", "not all names are accepted", now)
+
+
+def conformant(crd: Object, now: str) -> Object:
+    """Whether a definition of a community's group is approved: a condition of its own."""
+    if not approval.is_protected(crd["spec"]["group"]):
+        return crd
+    state, message = approval.state(crd)
+    status, reason = approval.CONDITIONS[state]
+    return with_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message, now)
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

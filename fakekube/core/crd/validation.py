@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.core import names as checks
-from fakekube.core.crd import defaults, formats, schemachecks, structure
+from fakekube.core.crd import approval, defaults, formats, schemachecks, structure
 from fakekube.core.crd.cel.context import SchemaContext
 from fakekube.core.crd.fieldpath import BadPath, resolve
-from fakekube.core.crd.gourl import BadUrl, parse_request_uri
 from fakekube.core.crd.internal import internal_spec, shown_schema, shown_versions
 from fakekube.core.crd.lifecycle import is_true
 from fakekube.core.crd.structural import DEPTH_LIMIT, Structural, depth
@@ -36,7 +35,6 @@ COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE_TYPES = ("string", "boolean", "integer")
 SELECTABLE_LIMIT = 8
-APPROVAL = "api-approved.kubernetes.io"
 
 #: What a schema's root may have where the status subresource is enabled, in the real server's order and words.
 _ROOT_FIELDS = (
@@ -434,35 +432,17 @@ def _status_errors(crd: Object) -> list[FieldError]:
     return errors
 
 
-def _approval_state(crd: Object) -> tuple[str, str]:
-    text = (crd["metadata"].get("annotations") or {}).get(APPROVAL) or ""
-    see = "see https://github.com/kubernetes/enhancements/pull/1111"
-    if not text:
-        return "missing", f'protected groups must have approval annotation "{APPROVAL}", {see}'
-    if text.startswith("unapproved"):
-        return "bypassed", ""
-    try:
-        url = parse_request_uri(text)
-        if url.host and url.scheme:
-            return "approved", ""
-    except BadUrl:
-        pass
-    how = 'with either a URL or a reason starting with "unapproved"'
-    return "invalid", f'protected groups must have approval annotation "{APPROVAL}" {how}, {see}'
-
-
 def _approval_errors(new: Object, old: Object | None) -> list[FieldError]:
     """Groups of the Kubernetes community need the community's approval."""
-    group = new["spec"].get("group") or ""
-    if not any(group == one or group.endswith(f".{one}") for one in ("k8s.io", "kubernetes.io")):
+    if not approval.is_protected(new["spec"].get("group") or ""):
         return []
-    state, why = _approval_state(new)
-    if old is not None and _approval_state(old)[0] == state:
+    state, why = approval.state(new)
+    if old is not None and approval.state(old)[0] == state:
         return []
-    path = f"metadata.annotations[{APPROVAL}]"
+    path = f"metadata.annotations[{approval.ANNOTATION}]"
     if state == "missing":
         return [field_required(path, why)]
-    return [field_invalid(path, new["metadata"]["annotations"][APPROVAL], why)] if state == "invalid" else []
+    return [field_invalid(path, new["metadata"]["annotations"][approval.ANNOTATION], why)] if state == "invalid" else []
 
 
 def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:

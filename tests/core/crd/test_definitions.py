@@ -508,3 +508,21 @@ def test_a_storage_version_stays_until_it_is_taken_out_of_the_status(api: Api) -
     current = deepcopy(api.ok("PUT", f"{path}/status", current))
     current["spec"]["versions"] = [second]
     assert api.ok("PUT", path, current)["status"]["storedVersions"] == ["v2"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "status", "reason", "message"),
+    [
+        ("https://github.com/x/y/pull/1", "True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1"),
+        ("unapproved, a test", "False", "UnapprovedAnnotation", 'not approved: "unapproved, a test"'),
+    ],
+)
+def test_groups_of_the_community_need_approval(
+    api: Api, annotation: str, status: str, reason: str, message: str
+) -> None:
+    body = widgets({"spec.group": "x.k8s.io", "metadata.name": "widgets.x.k8s.io"})
+    body["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
+    api.ok("POST", CRDS, body)
+    found = api.ok("GET", f"{CRDS}/widgets.x.k8s.io")["status"]["conditions"]
+    (one,) = [one for one in found if one["type"] == "KubernetesAPIApprovalPolicyConformant"]
+    assert (one["status"], one["reason"], one["message"]) == (status, reason, message)
