@@ -20,6 +20,7 @@ Object = dict[str, Any]
 #: `--service-cluster-ip-range` and `--service-node-port-range`, as they are by default.
 CLUSTER_ADDRESSES = IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
+_HOSTS = tuple(map(str, CLUSTER_ADDRESSES.hosts()))
 
 #: The lower part of each range is only given out where one asks for it, or where nothing else is left.
 STATIC_ADDRESSES, STATIC_PORTS = 16, 86
@@ -112,9 +113,8 @@ class Allocator:
         """Raises Unavailable where all are taken."""
         if self.dry_run:
             return str(CLUSTER_ADDRESSES.network_address)
-        hosts = [str(CLUSTER_ADDRESSES[i]) for i in range(1, CLUSTER_ADDRESSES.num_addresses - 1)]
         held = self.held.addresses
-        for part in (hosts[STATIC_ADDRESSES:], hosts[:STATIC_ADDRESSES]):
+        for part in (_HOSTS[STATIC_ADDRESSES:], _HOSTS[:STATIC_ADDRESSES]):
             free = [one for one in part if not held[one] and one != API_SERVER_ADDRESS]
             if free:
                 return free[int(self.draw("address", key) * len(free))]
