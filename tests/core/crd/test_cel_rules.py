@@ -268,6 +268,16 @@ def test_an_optional_old_value() -> None:
     assert said(schema, {"f": 2}, {"f": 1}) == []
 
 
+def test_a_message_tells_of_an_optional_old_value() -> None:
+    rule = {
+        "rule": "oldSelf.orValue(0) < self",
+        "messageExpression": "'was ' + string(oldSelf.orValue(0))",
+        "optionalOldSelf": True,
+    }
+    assert said(field(rule, **INTEGER), {"f": 2}, {"f": 3}) == ["f: Invalid value: 2: was 3"]
+    assert said(field(rule, **INTEGER), {"f": 0}) == ["f: Invalid value: 0: was 0"]
+
+
 def test_items_of_a_map_are_matched_by_key() -> None:
     item = {
         "type": "object",

@@ -63,7 +63,8 @@ class SchemaContext:
         schema = Structural(self.schema)
         declared = declaration(schema, root=self.is_root)
         if declared is None:
-            why = "internal error: failed to retrieve type information for x-kubernetes-validations"
+            what = "unable to convert structural schema to CEL declarations"
+            why = f"internal error: failed to construct type information for x-kubernetes-validations rules: {what}"
             here = f"{path}.x-kubernetes-validations"
             return [FieldError(here, "InternalError", f"Internal error: {why}")]
         errors: list[FieldError] = []

@@ -183,7 +183,7 @@ class Rules:
             return False
         found.budget -= cost
         if result is not True:
-            self._note(rule, variables, path, known, value, found)
+            self._note(rule, given, path, known, value, found)
         return True
 
     def _note(
