@@ -1,13 +1,17 @@
 """`fakekube run`: a server for one command."""
 
+import fcntl
 import json
 import os
+import pty
 import signal
+import subprocess
 import sys
+import termios
 
 import pytest
 
-from tests.cli.commands import fakekube, started
+from tests.cli.commands import FAKEKUBE, FUSE, environment, fakekube, started
 
 #: What a command sees of its server.
 LOOK = """
@@ -121,23 +125,27 @@ print(len(client.CoreV1Api().list_namespace().items) > 0, client.Configuration.g
 
 def test_a_terminals_interrupt_reaches_the_command_once(folder):
     """Ctrl-C at a terminal goes to both: then it is not passed on."""
-    pid, terminal = os.forkpty()
-    if pid == 0:
-        os.chdir(folder)
-        os.environ["TMPDIR"] = str(folder)
-        os.execv(sys.executable, [sys.executable, "-m", "fakekube", "run", "--", *python(COUNTING)])
-    try:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*FAKEKUBE, "run", "--", *python(COUNTING)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(folder),
+        cwd=folder,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # it is their terminal
+    ) as process:
+        os.close(theirs)
         said = b""
         while b"ready" not in said:
-            said += os.read(terminal, 1024)
-        os.write(terminal, b"\x03")
+            said += os.read(ours, 1024)
+        os.write(ours, b"\x03")
         while b"interrupts" not in said:
-            said += os.read(terminal, 1024)
-        _, status = os.waitpid(pid, 0)
-    finally:
-        os.close(terminal)
+            said += os.read(ours, 1024)
+        assert process.wait(FUSE) == 5
+    os.close(ours)
     assert b"1 interrupts" in said
-    assert os.waitstatus_to_exitcode(status) == 5
     assert list(folder.iterdir()) == []
 
 
