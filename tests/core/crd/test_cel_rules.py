@@ -124,6 +124,9 @@ TRUE = [
     "sets.contains([1, 2, 3], [2]) && sets.equivalent([1, 2], [2, 1]) && sets.intersects([1], [1, 2])",
     "self.names == ['c', 'b', 'a'] && self.names + ['a', 'd'] == ['d', 'c', 'b', 'a']",
     "self.list.all(i, v, v > 0 && i < 3) && self.tags.exists(k, v, k == 'x' && v == '1') && {'a': 1}.transformMap(k, v, v + 1) == {'a': 2}",
+    "self.items.sortBy(x, -x.value).map(x, x.name) == ['b', 'a'] && ['ccc', 'a', 'bb'].sortBy(x, size(x)) == ['a', 'bb', 'ccc']",
+    "[3, 1].sort() == [1, 3] && [1, 2, 3].slice(1, 2) == [2] && [[1], [2]].flatten() == [1, 2] && lists.range(3) == [0, 1, 2]",
+    "[1, 1, 2].distinct() == [1, 2] && [1, 2].reverse() == [2, 1]",
 ]  # fmt: skip
 
 
@@ -149,6 +152,7 @@ REFUSED: list[tuple[str, list[tuple[int, str]]]] = [
     ("'abc", [(1, "Syntax error: token recognition error at: ''abc'"), (5, "Syntax error: mismatched input '<EOF>' expecting " + ANY)]),
     ('self.i ? 1 : 2', [(8, "found no matching overload for '_?_:_' applied to '(int, int, int)'")]),
     ('self.list.all(1, true)', [(15, 'argument must be a simple name')]),
+    ('{1: 2}.sortBy(x, x) == []', [(1, 'sortBy can only be applied to a list, identifier, comprehension, call or select expression')]),
     ('has(self)', [(5, 'invalid argument to has() macro')]),
     ('self.list.map(x, y)', [(18, "undeclared reference to 'y' (in container '')")]),
     ("[1,'a']==[1]", [(4, "expected type 'int' but found 'string'")]),

@@ -505,6 +505,15 @@ def _allocating(times: float, *, squared: bool = False) -> Rule:
     return rule
 
 
+def _by_keys(rule: Rule) -> Rule:
+    """What counts are the keys, which are the argument."""
+    return lambda estimator, node, target, args: rule(estimator, node, args[0], ())
+
+
+#: Type of what is compared when a list is sorted -> what that costs.
+_COMPARED = {"int": 2, "uint": 2, "double": 2, "bool": 2, "duration": 2, "timestamp": 2, "string": 2.1, "bytes": 2.1}
+
+
 def _number(part: Part, default: int) -> int:
     node = part.node
     if node is None or node.kind != "literal" or type(node.value) is not int:
@@ -538,9 +547,11 @@ _BY_OVERLOAD: dict[str, Rule] = {
     "list_flatten_int": _flatten,
     "list_reverse": _allocating(1),
     "list_distinct": _allocating(2, squared=True),
-    **{f"list_{kind}_sort": _allocating(2, squared=True) for kind in ("int", "uint", "double", "bool")},
-    **{f"list_{kind}_sort": _allocating(2, squared=True) for kind in ("duration", "timestamp")},
-    **{f"list_{kind}_sort": _allocating(2.1, squared=True) for kind in ("string", "bytes")},
+    **{f"list_{kind}_sort": _allocating(times, squared=True) for kind, times in _COMPARED.items()},
+    **{
+        f"list_{kind}_sortByAssociatedKeys": _by_keys(_allocating(times, squared=True))
+        for kind, times in _COMPARED.items()
+    },
     "cidr_ip": _constant(1),
 }
 

@@ -688,6 +688,19 @@ def _opt_map(flat: bool) -> Macro:
     return unfold
 
 
+def _sort_by(parser: _Parser, at: int, target: Node | None, args: list[Node]) -> Node:
+    """The list under a name, sorted by what the macro `map` makes of it."""
+    assert target is not None
+    if target.kind in ("literal", "map"):
+        what = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        parser.issues.append(Issue(target.at, what))
+        raise _Stop
+    name = "@__sortBy_input__"
+    keys = MACROS["map", True, 2](parser, at, ident(at, name), args)
+    ordered = Node("call", at, name="@sortByAssociatedKeys", operand=ident(at, name), args=[keys])
+    return _bound(at, name, target, ordered)
+
+
 def _bound(at: int, name: str, value: Node, result: Node) -> Node:
     """`result` with a name for a value: a comprehension over nothing."""
     loop = Loop("bind", Node("list", at), ("#unused",), name, value, literal(at, False), ident(at, name), result, ())
@@ -714,6 +727,7 @@ MACROS: dict[tuple[str, bool, int], Macro] = {
     ("transformMap", True, 4): _collector("transformMap", 2, True),
     ("transformMapEntry", True, 3): _collector("transformMapEntry", 2, False),
     ("transformMapEntry", True, 4): _collector("transformMapEntry", 2, True),
+    ("sortBy", True, 2): _sort_by,
     ("optMap", True, 2): _opt_map(False),
     ("optFlatMap", True, 2): _opt_map(True),
 }

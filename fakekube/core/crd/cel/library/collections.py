@@ -88,6 +88,11 @@ def sort(items: Items) -> Items:
     return sorted(items, key=functools.cmp_to_key(compare))
 
 
+def sort_by_keys(items: Items, keys: Items) -> Items:
+    places = sorted(range(len(items)), key=functools.cmp_to_key(lambda i, j: compare(keys[i], keys[j])))
+    return [items[place] for place in places]
+
+
 # --- sets ------------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +161,15 @@ OVERLOADS: list[Overload] = [
     overload("reverse", "list_reverse", "list(A).() -> list(A)", lambda items: items[::-1]),
     overload("distinct", "list_distinct", "list(A).() -> list(A)", distinct),
     *_templates("sort", "list_{}_sort", "list(@)", sort),
+    *(
+        overload(
+            "@sortByAssociatedKeys",
+            f"list_{kind}_sortByAssociatedKeys",
+            f"list(A).(list({kind})) -> list(A)",
+            sort_by_keys,
+        )
+        for kind in _COMPARABLE
+    ),
     overload("sets.contains", "list_sets_contains_list", "(list(A), list(A)) -> bool", sets_contains),
     overload("sets.equivalent", "list_sets_equivalent_list", "(list(A), list(A)) -> bool", sets_equivalent),
     overload("sets.intersects", "list_sets_intersects_list", "(list(A), list(A)) -> bool", sets_intersects),
