@@ -311,7 +311,8 @@ def _fits(wanted: Type, value: Any) -> bool:
 _LINEAR = frozenset(
     {
         "matches", "find", "findAll", "replace", "split", "join", "contains", "lowerAscii", "upperAscii", "trim",
-        "substring", "format", "sum", "min", "max", "isSorted", "indexOf", "lastIndexOf", "distinct", "sort", "flatten", "@sortByAssociatedKeys",
+        "substring", "format", "sum", "min", "max", "isSorted", "indexOf", "lastIndexOf", "distinct", "sort", "flatten",
+        "@sortByAssociatedKeys",
         "reverse", "slice", "sets.contains", "sets.equivalent", "sets.intersects", "_==_", "_!=_", "@in", "_+_",
         "quantity", "url", "semver", "ip", "cidr",
     }
