@@ -102,17 +102,29 @@ def _reader(path: list[str]) -> Callable[[Object], str]:
 
 
 def prepare(crd: Object) -> Object:
-    """With the defaults of its names, and a status that the server has still to fill."""
+    """With the defaults of its names and its conversion, and a status that the server has still to fill."""
     spec = crd.get("spec") or {}
     names = dict(spec.get("names") or {})
     kind = names.get("kind") or ""
     if kind:
         names["singular"] = names.get("singular") or kind.lower()
         names["listKind"] = names.get("listKind") or kind + "List"
-    spec = {"conversion": {"strategy": "None"}, **spec, "names": names}
+    spec = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
     stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**crd, "spec": spec, "status": status}
+
+
+def _conversion(given: Object | None) -> Object:
+    """What is given, or none; a Service has a port."""
+    if given is None:
+        return {"strategy": "None"}
+    webhook = given.get("webhook") or {}
+    client = webhook.get("clientConfig") or {}
+    if client.get("service") is None or "port" in client["service"]:
+        return given
+    service = {**client["service"], "port": 443}
+    return {**given, "webhook": {**webhook, "clientConfig": {**client, "service": service}}}
 
 
 def prepare_update(new: Object, old: Object) -> Object:

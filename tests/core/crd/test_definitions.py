@@ -526,3 +526,10 @@ def test_groups_of_the_community_need_approval(
     found = api.ok("GET", f"{CRDS}/widgets.x.k8s.io")["status"]["conditions"]
     (one,) = [one for one in found if one["type"] == "KubernetesAPIApprovalPolicyConformant"]
     assert (one["status"], one["reason"], one["message"]) == (status, reason, message)
+
+
+def test_a_conversion_webhook_that_is_a_service_has_a_port(api: Api) -> None:
+    client = {"service": {"namespace": "default", "name": "converter"}}
+    conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+    made = api.ok("POST", CRDS, widgets({"spec.conversion": conversion}))
+    assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["port"] == 443
