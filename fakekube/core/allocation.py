@@ -103,6 +103,8 @@ class Allocator:
     def take_address(self, address: str) -> None:
         """Raises Unavailable."""
         if IPv4Address(address) not in CLUSTER_ADDRESSES:
+            raise Unavailable("the provided network does not match the current range")
+        if address not in _HOSTS:
             raise Unavailable(
                 f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {CLUSTER_ADDRESSES}"
             )

@@ -1,5 +1,6 @@
 """Addresses and ports of services: given out once each, taken back, kept where a type allows."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,9 +49,20 @@ def test_an_address_is_given_once_and_taken_back():
     assert create(api, "t", clusterIP="10.0.0.77")["clusterIP"] == "10.0.0.77"
 
 
-def test_an_address_outside_the_range_is_refused():
-    message = Api().refused("POST", SERVICES, service(clusterIP="10.9.0.1"))[2]
-    assert 'spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: ' in message
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("10.9.0.1", "the provided network does not match the current range"),
+        ("10.0.0.1", "provided IP is already allocated"),  # the API server's own
+        *(
+            (end, f"the provided IP ({end}) is not in the valid range. The range of valid IPs is 10.0.0.0/24")
+            for end in ("10.0.0.0", "10.0.0.255")
+        ),
+    ],
+)
+def test_an_address_that_cannot_be_had(address, why):
+    message = Api().refused("POST", SERVICES, service(clusterIP=address))[2]
+    assert message.endswith(f'spec.clusterIPs: Invalid value: ["{address}"]: failed to allocate IP {address}: {why}')
 
 
 def test_a_node_port_is_given_once_and_taken_back():
