@@ -45,7 +45,7 @@ from fakekube.core.store import Change, Store
 from fakekube.core.strategy import DEFAULT, Convert, Strategy
 from fakekube.core.table import printers
 from fakekube.core.table.columns import Printer
-from fakekube.core.table.custom import DEFAULT_COLUMNS
+from fakekube.core.table.custom import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.core.table.custom import printer as custom_printer
 from fakekube.core.verbs import VERBS
 from fakekube.core.verbs.binding import bind_by_name
@@ -64,6 +64,8 @@ def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
 
 #: `--authorization-mode` -> who decides.
 AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
+
+_CUSTOM_SCALE = custom_printer(SCALE_COLUMNS)
 
 
 @dataclass(slots=True)
@@ -295,7 +297,9 @@ class ApiServer:
 
     def printer(self, resource: Resource, kind: str = "") -> Printer:
         """How the resource is shown as a table; `kind` is that of a subresource which speaks another one."""
-        if not resource.custom or kind == "Scale":
+        if kind == "Scale" and self.store.get(crd.COLLECTION, resource.collection.removesuffix("/scale")):
+            return _CUSTOM_SCALE
+        if not resource.custom:
             return printers.builtin(resource.qualified, kind)
         key = (resource.group, resource.version, resource.plural)
         if key not in self._printers:

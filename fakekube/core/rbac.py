@@ -127,8 +127,14 @@ def _is(user: User, subject: Object, namespace: str) -> bool:
     return False
 
 
+def rule_allows(rule: Object, info: RequestInfo) -> bool:
+    """One rule against one request (`RuleAllows`)."""
+    names = (rule.get("resourceNames") or ()) if info.is_resource else ()
+    return _rule_matches(rule, info) and (not names or info.name in names)
+
+
 def _rule_matches(rule: Object, info: RequestInfo) -> bool:
-    """One rule against one request, whatever the object's name (`RuleAllows`)."""
+    """The same, whatever the object's name."""
     verbs = rule.get("verbs") or ()
     if "*" not in verbs and info.verb not in verbs:
         return False

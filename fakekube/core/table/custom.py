@@ -18,6 +18,13 @@ Object = dict[str, Any]
 #: What a definition without printer columns has.
 DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
+#: What `/scale` of any custom kind shows (`getScaleColumnsForVersion`).
+SCALE_COLUMNS: Sequence[Object] = (
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Replicas that are wanted."},
+    {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": "Replicas that there are."},
+    *DEFAULT_COLUMNS,
+)
+
 Value = Callable[[Any, Ages], Any]
 
 

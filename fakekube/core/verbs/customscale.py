@@ -12,7 +12,7 @@ from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.crd.custom import nested
 from fakekube.core.options import WriteOptions, parse_write_options
-from fakekube.core.response import Document, Response
+from fakekube.core.response import Response, StoredObject
 from fakekube.core.schema.decode import WrongType
 from fakekube.core.status import (
     StatusError,
@@ -42,7 +42,11 @@ def get(call: Call) -> Step:
     if not found:
         path = _paths(call)["specReplicasPath"]
         raise internal_error(f'the spec replicas field "{path}" does not exist')
-    return Response(body=Document(scale))
+    return _answer(call, existing, scale)
+
+
+def _answer(call: Call, entry: Entry, scale: Object) -> Response:
+    return Response(body=StoredObject(Entry(entry.revision, without_kind(scale)), as_scale(call).view))
 
 
 def update(call: Call) -> Step:
@@ -76,14 +80,16 @@ def _write(call: Call, options: WriteOptions, edit: Edit) -> Step:
             error = field_invalid(path, replicas, "should be a non-negative integer")
             raise invalid(call.resource.group, call.resource.kind, call.info.name, [error])
         _check_version(call, edited, existing)
-        owners = fields.to_parent(entries, edited["metadata"].get("managedFields") or (), paths, call.resource.api_version)
+        owners = fields.to_parent(
+            entries, edited["metadata"].get("managedFields") or (), paths, call.resource.api_version
+        )
         kept = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
         obj = {**obj, "metadata": {**kept, "managedFields": owners} if owners else kept}
         obj = with_value(obj, path.lstrip(".").split("."), replicas)
         done: Response | None = yield from store_changed(call, obj, existing, options)
         if done is not None:
             entry = getattr(done.body, "entry", existing)
-            return Response(body=Document(_scale(call, entry)[0]))
+            return _answer(call, entry, _scale(call, entry)[0])
 
 
 def _replicas(call: Call) -> fields.Paths:

@@ -131,6 +131,23 @@ def test_columns_of_a_custom_kind_follow_its_definition():
     assert [column["name"] for column in found] == ["Name", "How big"]
 
 
+def test_scales_of_custom_kinds_have_columns_of_their_own():
+    api = Api()
+    made = with_columns(COLUMNS)
+    version = made["spec"]["versions"][0]
+    version["subresources"]["scale"] = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    api.ok("POST", CRDS, made)
+    api.ok("POST", BACKUPS, backup(spec={"size": 3}))
+    table = api.ok("GET", f"{BACKUPS}/nightly/scale?includeObject=Object", accept=TABLE)
+    found = [(column["name"], column["type"]) for column in table["columnDefinitions"]]
+    assert found == [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "date")]
+    row = table["rows"][0]
+    assert (row["cells"], row["object"]["kind"]) == (["nightly", 3, 0, "0s"], "Scale")
+    api.ok("PATCH", f"{BACKUPS}/nightly", {"spec": {"size": 0}}, content_type="application/merge-patch+json")
+    table = api.ok("GET", f"{BACKUPS}/nightly/scale", accept=TABLE)
+    assert table["rows"][0]["cells"] == ["nightly", None, 0, "0s"]
+
+
 # --- watches ---------------------------------------------------------------------------------------------------------
 
 
