@@ -19,11 +19,17 @@ class Authority:
         """The CA's certificate, PEM."""
         return self._ca.cert_pem.bytes()
 
-    def server_context(self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> ssl.SSLContext:
-        """What a server listens with; the first name is the certificate's subject."""
+    def server_context(
+        self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1"), *, client_ca: str = ""
+    ) -> ssl.SSLContext:
+        """What a server listens with; the first name is the certificate's subject. Clients may show certificates of
+        `client_ca` (PEM); those of others cannot connect. Raises SSLError where it is no PEM."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._ca.issue_cert(*dict.fromkeys(names)).configure_cert(context)
+        if client_ca:
+            context.load_verify_locations(cadata=client_ca)
+            context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
     def client_context(self) -> ssl.SSLContext:

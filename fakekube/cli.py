@@ -53,6 +53,11 @@ _SERVER_OPTIONS = (
         type=click.Path(path_type=Path),
         help="File or directory of manifests to load at start; may be given several times.",
     ),
+    click.option(
+        "--client-ca-file",
+        type=click.Path(path_type=Path),
+        help="Authorities of clients' certificates: the common name is the user, the organizations are the groups.",
+    ),
     click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority of the server's own."),
     click.option(
         "--history-window",

@@ -18,6 +18,7 @@ from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
 from fakekube.controlplane import ControlPlane, WouldWait
+from fakekube.core import serviceaccount
 from fakekube.core.authentication import ADMIN, User, authenticated
 from fakekube.core.call import Service
 from fakekube.core.faults import FaultRule
@@ -38,6 +39,7 @@ from fakekube.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 
 if TYPE_CHECKING:
     from controllerlib.http import HttpTransport
+    from fakekube.accessreport import AccessReport
 
 AUTHORIZATION = {False: "AlwaysAllow", True: "RBAC"}
 
@@ -242,7 +244,7 @@ class FakeKube:
         return self._webhooks.ca_bundle
 
     def serve_webhook(self, handler: Any, *, service: str, namespace: str = "default", port: int = 443) -> str:
-        """Serve an aiohttp handler, or a `web.Application`, over HTTPS as a Service that configurations of webhooks name.
+        """Serve an aiohttp handler, or a `web.Application`, over HTTPS, as a Service that configurations can name.
 
         Returns its address, for those that name a URL. Raises ValueError where that Service has one already.
         """
@@ -266,32 +268,37 @@ class FakeKube:
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
 
-    def start(self, build: Build, **options: Any) -> Operator:
+    def start(self, build: Build, *, service_account: str = "", user: User | None = None, **options: Any) -> Operator:
         """Start an operator: `build(manager)` adds its controllers. Returns when they have synced and all is quiet.
 
+        It acts as a service account (`namespace/name`) or as a user, where one is given, else as the administrator.
         `options` go to `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails
         with.
         """
-        operator = self.operator(build, **options)
+        operator = self.operator(build, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
         if not self._in_async_test():
             self.settle()
         return operator
 
-    def operator(self, build: Build, **options: Any) -> Operator:
+    def operator(
+        self, build: Build, *, service_account: str = "", user: User | None = None, **options: Any
+    ) -> Operator:
         """The same without starting it: it can be asked, and never runs."""
         if isinstance(build, Manager):
             raise TypeError("start() makes the manager itself: give it the function that adds the controllers")
-        manager = manager_for(self._bubble, self._way_for_operators(), self.ledger, options)
+        way = self._way_for_operators(_acting(service_account, user))
+        manager = manager_for(self._bubble, way, self.ledger, options)
         build(manager)
         operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed)
         self._background.add(operator)
         return operator
 
-    def _way_for_operators(self) -> DirectTransport | HttpTransport:
+    def _way_for_operators(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
-            return DirectTransport(self._plane)
-        return over_http(self.url, self._bubble, self._endpoint.admin)
+            return DirectTransport(self._plane, user=user or ADMIN)
+        token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
+        return over_http(self.url, self._bubble, token)
 
     def stop(self, operator: Operator) -> Awaitable[None]:
         """Stop an operator, as its process would end on SIGTERM: what it is doing it finishes first."""
@@ -385,6 +392,19 @@ class FakeKube:
         """
         return "\n".join([*self.ledger.lines(self.clock.epoch), *self._audit.lines(self.clock.epoch)])
 
+    def rbac_report(self, *, service_account: str = "", user: User | str | None = None) -> AccessReport:
+        """What a service account (`namespace/name`) or a user did, against the roles that are bound to it.
+
+        The report has what was used, missing and unused, and the least roles that would do. Whether access is checked
+        (`rbac=True`) does not matter: without it an operator gets on, and all that is missing is told at once.
+        """
+        from fakekube import accessreport
+
+        found = accessreport.user_named(user) if isinstance(user, str) else _acting(service_account, user)
+        if found is None:
+            raise ValueError("rbac_report() needs service_account= or user=: whose access is it about?")
+        return accessreport.report(self._plane.core.store, self._plane.log, found)
+
     def noop_writes(self) -> Sequence[RequestRecord]:
         """Successful updates and patches that changed nothing: requests that an operator could have spared."""
         return self._audit.noop_writes()
@@ -457,6 +477,19 @@ class FakeKube:
         """`handler` answers what is sent to a port of a pod (a ForwardRequest; bytes)."""
         self._plane.core.kubelet.forward = handler
         return handler
+
+
+def _acting(service_account: str, user: User | None) -> User | None:
+    """As whom somebody acts: a service account, a user, or (None) the administrator. Raises ValueError."""
+    if not service_account:
+        return authenticated(user) if user is not None else None
+    if user is not None:
+        raise ValueError("service_account= and user=: one of them, not both")
+    namespace, slash, name = service_account.partition("/")
+    if not (slash and namespace and name):
+        raise ValueError(f"service_account={service_account!r}: that is no namespace/name")
+    groups = serviceaccount.groups_of(namespace)
+    return authenticated(User(serviceaccount.user_name(namespace, name), groups=groups))
 
 
 def _check(

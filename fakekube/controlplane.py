@@ -95,7 +95,7 @@ class ControlPlane:
         self.core, self.clock, self._rounds = core, clock, rounds
         self.log = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
-        core.tokens = tokens or {}
+        core.tokens = {} if tokens is None else tokens
         self.webhooks = WebhookClient()
         self._stamp = RequestStamp(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
@@ -111,8 +111,10 @@ class ControlPlane:
 
     # --- requests --------------------------------------------------------------------------------------------------
 
-    def authenticate(self, authorization: str | None) -> User:
-        """The user of an Authorization header. Raises 401."""
+    def authenticate(self, authorization: str | None, certified: User | None = None) -> User:
+        """The user of a client's certificate, or else of an Authorization header. Raises 401."""
+        if certified is not None:
+            return certified
         return self.core.user_of(authorization, self._stamp.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:

@@ -66,14 +66,15 @@ class Endpoint:
         """An official `kubernetes.client.ApiClient`; closed with the endpoint. A `user` gets a token of its own."""
         from kubernetes import client
 
-        token = self.admin if user is None else self._token_of(user)
+        token = self.admin if user is None else self.token_of(user)
         configuration = client.Configuration(host=self.url)
         made = self._leave.enter_context(client.ApiClient(configuration))
         if token:
             made.set_default_header("Authorization", f"Bearer {token}")
         return made
 
-    def _token_of(self, user: User) -> str:
+    def token_of(self, user: User) -> str:
+        """A token for a user. Raises ValueError where another user of that name has one."""
         user, token = authenticated(user), f"token-of-{user.name}"
         if self._tokens.setdefault(token, user) != user:
             raise ValueError(f"there is another user {user.name!r} already: {self._tokens[token]}")

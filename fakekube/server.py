@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import socket
 import ssl
@@ -18,6 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.controlplane import ControlPlane
 from fakekube.core import codec, warning
+from fakekube.core.authentication import User, certificate_user
 from fakekube.core.negotiation import is_pretty
 from fakekube.core.request import Request, is_escaped, parse_query
 from fakekube.core.response import Cached, Response, Upgrade
@@ -161,7 +163,7 @@ class _Handler:
 
     async def _request(self, http: web.BaseRequest) -> Request:
         headers = http.headers
-        user = self._plane.authenticate(headers.get(hdrs.AUTHORIZATION))
+        user = self._plane.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
         body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
         url = http.rel_url
         return Request(http.method, url.path, parse_query(url.raw_query_string), _Headers(headers), body, user)
@@ -187,6 +189,17 @@ class _Handler:
         finally:
             self._streams.discard(task)
         return stream
+
+
+def _certified(http: web.BaseRequest) -> User | None:
+    """The user of the client's certificate, which was checked when it connected."""
+    connection = http.transport
+    found = connection.get_extra_info("peercert") if connection is not None else None
+    if not found:
+        return None
+    assert connection is not None
+    whole = connection.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return certificate_user(found["subject"], hashlib.sha256(whole).hexdigest())
 
 
 async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class Options:
     kubeconfig: Path | None = None
     manifests: tuple[Path, ...] = ()
     tls: bool = False
+    client_ca_file: Path | None = None
     history_window: int = 20_000
     kubernetes_version: str = bootstrap.KUBERNETES_VERSION
 
@@ -65,12 +67,12 @@ class Running:
 async def running(options: Options) -> AsyncIterator[Running]:
     """A server with its manifests loaded, listening until the context ends. Raises CannotServe."""
     tokens = _tokens(options.token_auth_file)
-    if options.authorization_mode == "RBAC" and not tokens:
+    if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
         raise CannotServe("--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything")
     plane = _plane(options, tokens)
     loaded = _load(plane, options.manifests)
     authority = Authority() if options.tls else None
-    tls = authority.server_context(_names(options.bind_address)) if authority else None
+    tls = _tls(options, authority)
     async with AsyncExitStack() as listening:
         try:
             server = await listening.enter_async_context(listen(plane, options.bind_address, options.port, tls=tls))
@@ -80,6 +82,24 @@ async def running(options: Options) -> AsyncIterator[Running]:
         if options.kubeconfig:
             found.write_kubeconfig(options.kubeconfig)
         yield found
+
+
+def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None:
+    path = options.client_ca_file
+    if authority is None:
+        if path is not None:
+            raise CannotServe("--client-ca-file needs --tls: without it clients show no certificates")
+        return None
+    names = _names(options.bind_address)
+    if path is None:
+        return authority.server_context(names)
+    try:
+        return authority.server_context(names, client_ca=path.read_text())
+    except ssl.SSLError:
+        raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else "the file has no certificates"
+        raise CannotServe(f"--client-ca-file {path}: {why}") from None
 
 
 def _plane(options: Options, tokens: dict[str, User]) -> ControlPlane:

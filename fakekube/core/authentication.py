@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 AUTHENTICATED = "system:authenticated"
@@ -39,6 +39,23 @@ def bearer_token(authorization: str | None) -> str:
         return ""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+Subject = Sequence[Sequence[tuple[str, str]]]
+"""The subject of a certificate, as Python's ssl tells it: attributes and their values."""
+
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
+
+
+def certificate_user(subject: Subject, fingerprint: str) -> User | None:
+    """The user of a client's certificate: its common name, in the groups of its organizations; None where it has no
+    common name (`x509.CommonNameUserConversion`). `fingerprint`: SHA-256, in hex."""
+    attributes = [pair for part in subject for pair in part]
+    name = next((value for key, value in attributes if key == "commonName"), "")
+    if not name:
+        return None
+    groups = tuple(value for key, value in attributes if key == "organizationName")
+    return authenticated(User(name, groups=groups, extra={CREDENTIAL: (f"X509SHA256={fingerprint}",)}))
 
 
 def parse_token_file(lines: Iterable[str]) -> dict[str, User]:

@@ -163,6 +163,9 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
     [
         (["--token-auth-file", "no.csv"], "--token-auth-file no.csv: No such file or directory"),
         (["--token-auth-file", "."], "--token-auth-file .: Is a directory"),
+        (["--client-ca-file", "empty"], "--client-ca-file needs --tls: without it clients show no certificates"),
+        (["--tls", "--client-ca-file", "no.pem"], "--client-ca-file no.pem: No such file or directory"),
+        (["--tls", "--client-ca-file", "short.csv"], "--client-ca-file short.csv: the file has no certificates"),
         (["--token-auth-file", "empty"], "--token-auth-file empty: the file has no tokens"),
         (
             ["--token-auth-file", "short.csv"],

@@ -4,6 +4,7 @@ import ssl
 
 import aiohttp
 import pytest
+import trustme
 
 from fakekube.certificates import Authority
 from fakekube.core.authentication import AUTHENTICATED, User
@@ -90,3 +91,52 @@ async def test_what_a_user_may_not_do():
             'configmaps is forbidden: User "alice" cannot list resource "configmaps" in API group "" '
             'in the namespace "default"'
         )
+
+
+def certified(authority, ca, **subject):
+    """A client's TLS with a certificate of `ca`."""
+    context = authority.client_context()
+    ca.issue_cert("client.example.com", **subject).configure_cert(context)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("subject", "name", "groups"),
+    [
+        pytest.param({"common_name": "jane", "organization_name": "dev"}, "jane", ["dev", AUTHENTICATED], id="both"),
+        pytest.param({"common_name": "jane"}, "jane", None, id="no-organization"),
+        pytest.param({"organization_name": "dev"}, "admin", ["system:masters", AUTHENTICATED], id="nameless"),
+    ],
+)
+@on_a_loop
+async def test_who_a_certificate_names(subject, name, groups):
+    authority, ca = Authority(), trustme.CA()
+    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
+    trust = certified(authority, ca, **subject)
+    async with served(control_plane(TOKENS, "RBAC"), tls=tls, trust=trust) as api:
+        code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer admin-token")
+        assert code == 201
+        user = review["status"]["userInfo"]
+        assert user["username"] == name
+        assert groups is None or user["groups"] == groups
+        credential = user.get("extra", {}).get("authentication.kubernetes.io/credential-id", [""])[0]
+        assert credential.startswith("X509SHA256=") == (name == "jane")
+
+
+@on_a_loop
+async def test_who_shows_no_certificate_may_have_a_token():
+    authority, ca = Authority(), trustme.CA()
+    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
+    async with served(control_plane(TOKENS, "RBAC"), tls=tls, trust=authority.client_context()) as api:
+        code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer alice-token")
+        assert (code, review["status"]["userInfo"]["username"]) == (201, "alice")
+
+
+@on_a_loop
+async def test_certificates_of_other_authorities_do_not_connect():
+    authority, ca = Authority(), trustme.CA()
+    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
+    trust = certified(authority, trustme.CA(), common_name="jane")
+    async with served(tls=tls, trust=trust) as api:
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await api.call("GET", "/version")

@@ -1,0 +1,180 @@
+"""Operators as users of their own, and reports of what they did with the roles that they have."""
+
+import pytest
+import yaml
+
+from controllerlib import Manager, Result
+from fakekube.accessreport import Access
+from fakekube.core.authentication import User
+from fakekube.transport import DirectTransport
+
+ACCESS = "rbac.authorization.k8s.io/v1"
+ACCOUNT = "system:serviceaccount:ops:copier"
+
+
+async def copy(request, client):
+    """Makes a Secret of each ConfigMap."""
+    found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
+    if found is not None:
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name}, "stringData": found["data"]}
+        await client.create(secret | {"metadata": {"name": request.name, "namespace": request.namespace}})
+    return Result()
+
+
+def build(manager: Manager) -> None:
+    manager.controller("copier").for_("v1", "ConfigMap").complete(copy)
+
+
+def rule(groups, resources, *verbs, **more):
+    return {"apiGroups": groups, "resources": resources, "verbs": list(verbs), **more}
+
+
+def role(kind, *rules, namespace=""):
+    meta = {"name": "copier", **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": ACCESS, "kind": kind, "metadata": meta, "rules": list(rules)}
+
+
+def binding(kind, namespace=""):
+    meta = {"name": "copier", **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": ACCESS,
+        "kind": f"{kind}Binding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "copier"},
+        "subjects": [{"kind": "ServiceAccount", "name": "copier", "namespace": "ops"}],
+    }
+
+
+WATCHES = rule([""], ["configmaps"], "get", "list", "watch")
+CONFIGMAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"colour": "red"}}
+
+
+def test_an_operator_acts_as_its_service_account(fakekube):
+    fakekube.apply(CONFIGMAP)
+    fakekube.start(build, service_account="ops/copier")
+    assert {record.user for record in fakekube.requests()} == {ACCOUNT}
+    assert fakekube.exists("v1", "Secret", "a")
+
+
+@pytest.mark.fakekube(rbac=True)
+def test_access_is_checked_for_it(fakekube):
+    fakekube.apply(CONFIGMAP, role("ClusterRole", WATCHES), binding("ClusterRole"))
+    controller = fakekube.start(build, service_account="ops/copier")["copier"]
+    fakekube.advance(seconds=1)
+    assert str(controller.errors()[0]).endswith(
+        f'secrets is forbidden: User "{ACCOUNT}" cannot create resource "secrets" in API group "" in the namespace '
+        '"default"'
+    )
+    report = fakekube.rbac_report(service_account="ops/copier")
+    assert [str(one) for one in report.missing] == ["create secrets in default"]
+
+
+@pytest.mark.fakekube(transport="memory")
+def test_over_http_too(fakekube):
+    fakekube.apply(CONFIGMAP)
+    fakekube.start(build, service_account="ops/copier")
+    assert {record.user for record in fakekube.requests(user_agent="*")} >= {ACCOUNT}
+
+
+def test_what_was_used_is_missing_or_unused(fakekube):
+    allowed = rule([""], ["configmaps"], "get", "list", "watch", "update")
+    fakekube.apply(CONFIGMAP, role("ClusterRole", allowed, rule(["batch"], ["jobs"], "create")), binding("ClusterRole"))
+    fakekube.start(build, service_account="ops/copier")
+    report = fakekube.rbac_report(service_account="ops/copier")
+    assert [str(one) for one in report.used] == [
+        "watch configmaps in all namespaces",
+        "create secrets in default",
+    ]
+    assert [str(one) for one in report.missing] == ["create secrets in default"]
+    assert [str(one) for one in report.unused] == [
+        "get configmaps in all namespaces",
+        "list configmaps in all namespaces",
+        "update configmaps in all namespaces",
+        "create jobs.batch in all namespaces",
+    ]
+    assert str(report).splitlines()[:2] == [f"access of {ACCOUNT}: 2 used", "missing: create secrets in default"]
+
+
+def test_the_least_roles_are_enough(fakekube):
+    fakekube.apply(CONFIGMAP)
+    fakekube.start(build, service_account="ops/copier")
+    minimal = fakekube.rbac_report(service_account="ops/copier").minimal
+    everywhere, here = yaml.safe_load_all(minimal)
+    assert (everywhere["kind"], everywhere["metadata"]) == ("ClusterRole", {"name": "copier"})
+    assert everywhere["rules"] == [rule([""], ["configmaps"], "watch")]
+    assert (here["kind"], here["metadata"]) == ("Role", {"name": "copier", "namespace": "default"})
+    assert here["rules"] == [rule([""], ["secrets"], "create")]
+    fakekube.apply(everywhere, here, binding("ClusterRole"), binding("Role", "default"))
+    report = fakekube.rbac_report(service_account="ops/copier")
+    assert (list(report.missing), list(report.unused)) == ([], [])
+
+
+def asked(fakekube, user, *requests):
+    transport = DirectTransport(fakekube._plane, user=user)
+    for method, path in requests:
+        transport.request_now(method, path, body={} if method == "PATCH" else None)
+
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.mark.parametrize(
+    ("rules", "requests", "missing", "unused"),
+    [
+        pytest.param([rule(["*"], ["*"], "*")], [("GET", f"{CONFIGMAPS}/a")], [], [], id="stars-are-used"),
+        pytest.param(
+            [rule([""], ["configmaps"], "get", resourceNames=["a", "b"])],
+            [("GET", f"{CONFIGMAPS}/a")],
+            [],
+            [Access("default", "", "configmaps", "get", "b")],
+            id="a-name-is-not-used",
+        ),
+        pytest.param(
+            [rule([""], ["configmaps"], "get", resourceNames=["a"])],
+            [("GET", f"{CONFIGMAPS}/a"), ("GET", f"{CONFIGMAPS}/b")],
+            [Access("default", "", "configmaps", "get")],
+            [],
+            id="another-name",
+        ),
+        pytest.param(
+            [rule([""], ["pods"], "get")],
+            [("GET", "/api/v1/namespaces/default/pods/a/log"), ("GET", "/api/v1/namespaces/other/pods/a")],
+            [Access("default", "", "pods/log", "get"), Access("other", "", "pods", "get")],
+            [Access("default", "", "pods", "get")],
+            id="subresources-and-other-namespaces",
+        ),
+        pytest.param([], [("GET", "/apis"), ("GET", "/version")], [], [], id="discovery-is-everybodys"),
+        pytest.param([], [("GET", "/metrics")], [Access("", "", "", "get", path="/metrics")], [], id="other-paths"),
+    ],
+)
+def test_rules_and_requests(fakekube, rules, requests, missing, unused):
+    user = User("jane")
+    bound = binding("Role", "default") | {"subjects": [{"kind": "User", "name": "jane", "apiGroup": ACCESS[:-3]}]}
+    fakekube.apply(role("Role", *rules, namespace="default"), bound)
+    asked(fakekube, user, *requests)
+    report = fakekube.rbac_report(user="jane")
+    assert (list(report.missing), list(report.unused)) == (missing, unused)
+
+
+def test_an_apply_that_creates_needs_both_rights(fakekube):
+    transport = DirectTransport(fakekube._plane, user=User("jane"))
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    for _ in range(2):
+        transport.request_now(
+            "PATCH", f"{CONFIGMAPS}/a", query=[("fieldManager", "m")], headers=headers,
+            body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        )  # fmt: skip
+    assert [one.verb for one in fakekube.rbac_report(user="jane").used] == ["create", "patch"]
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({}, "whose access"),
+        ({"service_account": "ops"}, "no namespace/name"),
+        ({"service_account": "ops/a", "user": User("jane")}, "not both"),
+    ],
+)
+def test_whose_access_must_be_said(fakekube, how, why):
+    with pytest.raises(ValueError, match=why):
+        fakekube.rbac_report(**how)
