@@ -80,6 +80,9 @@ def _terminate(server: ApiServer, path: str, entry: Entry, stamp: Stamp) -> None
     found = lifecycle.condition(entry.object, "Terminating")
     if found is not None and found["reason"] == "InstanceDeletionPending":
         entry = _update(server, path, entry, lifecycle.deleting(entry.object, stamp.now))
+        for resource in crd.resources_of(entry.object):
+            if server.catalog.find(resource.group, resource.version, resource.plural) is not None:
+                server.catalog.add(resource)
     for object_path, one in list(server.store.collection(path).scan("", "", None)):
         meta = one.object["metadata"]
         if not meta.get("finalizers"):

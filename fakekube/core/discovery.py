@@ -207,11 +207,13 @@ def _subresource_row(resource: Resource, sub: Subresource) -> Object:
 
 #: The verbs of a custom resource, in the order in which its server part lists them.
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_WRITES = ("patch", "create", "update")
 
 
 def _verbs(resource: Resource) -> list[str]:
     if resource.custom:
-        return [verb for verb in _CUSTOM_VERBS if verb in resource.verbs]
+        refused = _WRITES if resource.terminating else ()
+        return [verb for verb in _CUSTOM_VERBS if verb in resource.verbs and verb not in refused]
     return sorted(resource.verbs)
 
 

@@ -22,7 +22,7 @@ class Resource:
     """One kind in one version, as discovery lists it.
 
     `collection` names where its objects are stored; several versions, and the two groups of Event, share one.
-    `custom` tells a kind that a CustomResourceDefinition made.
+    `custom` tells a kind that a CustomResourceDefinition made, `terminating` that it is being deleted.
     """
 
     group: str
@@ -38,6 +38,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     custom: bool = False
+    terminating: bool = False
 
     @property
     def api_version(self) -> str:

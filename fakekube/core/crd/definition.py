@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fakekube.core.crd import lifecycle, validation
@@ -23,7 +24,8 @@ def resources_of(crd: Object) -> list[Resource]:
     """One resource for each version that is served, under the names that were accepted."""
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
-    return [_resource(spec, names, version) for version in spec.get("versions") or () if version.get("served")]
+    made = [_resource(spec, names, version) for version in spec.get("versions") or () if version.get("served")]
+    return [replace(one, terminating=True) for one in made] if lifecycle.is_true(crd, "Terminating") else made
 
 
 def _resource(spec: Object, names: Object, version: Object) -> Resource:

@@ -249,6 +249,8 @@ def test_a_definition_goes_with_its_objects(served: Api) -> None:
     held = served.ok("GET", f"{WIDGETS}/held")
     assert "deletionTimestamp" in held["metadata"]
     assert served.refused("POST", WIDGETS, widget("late"))[0] == 403
+    rows = served.ok("GET", "/apis/example.com/v1")["resources"]
+    assert rows[0]["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
     merge = {"content_type": "application/merge-patch+json"}
     served.ok("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}}, **merge)
     assert served.call("GET", f"{CRDS}/widgets.example.com")[0] == 404

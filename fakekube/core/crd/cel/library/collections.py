@@ -89,7 +89,8 @@ def sort(items: Items) -> Items:
 
 
 def sort_by_keys(items: Items, keys: Items) -> Items:
-    places = sorted(range(len(items)), key=functools.cmp_to_key(lambda i, j: compare(keys[i], keys[j])))
+    compared = functools.cmp_to_key(compare)
+    places = sorted(range(len(items)), key=lambda place: compared(keys[place]))
     return [items[place] for place in places]
 
 
