@@ -22,6 +22,10 @@ class Gate(Protocol):
         """Whether items may be handed out now."""
         ...
 
+    def taken(self) -> None:
+        """An item was handed out."""
+        ...
+
     def add_listener(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` whenever the gate opens; returns what removes it."""
         ...
@@ -108,6 +112,8 @@ class WorkQueue(Generic[T]):
         if self._gate is not None and not self._gate.is_open():
             return None
         handout = self._state.pop(self._now())
+        if self._gate is not None and handout is not None:
+            self._gate.taken()
         if self._waiting and handout is not None and self._state.is_ready():
             self._wake()
         return handout

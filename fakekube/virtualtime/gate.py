@@ -9,7 +9,8 @@ class Gate:
     Stepped mode keeps it shut except while a quiescent bubble opens it for a round; so every watch event of an
     instant is in the queues, and coalesced there, before the first reconcile of that instant begins. What the
     reconciles of a round write is told when all of them have come as far as they can: nobody hears of it sooner over
-    one way to the server than over another. Then comes another round, until a round has nothing to tell.
+    one way to the server than over another. Then comes another round, until a round has nothing to tell. Within a round
+    one after the other is let through: the next when those before have come as far as they can.
     """
 
     def __init__(self, *, is_open: bool = True) -> None:
@@ -18,6 +19,7 @@ class Gate:
         self._resting: list[Callable[[], None]] = []
         #: whether it is open for a round
         self.in_round = False
+        self._one_by_one = self._taken = False
 
     def is_open(self) -> bool:
         return self._open
@@ -42,9 +44,21 @@ class Gate:
     def close(self) -> None:
         self._open = False
 
-    def begin_round(self) -> None:
-        self.in_round = True
+    def taken(self) -> None:
+        """Something was handed out: in a round the gate shuts behind it."""
+        if self.in_round and self._one_by_one:
+            self._taken = True
+            self._open = False
+
+    def begin_round(self, *, one_by_one: bool = True) -> None:
+        self.in_round, self._one_by_one, self._taken = True, one_by_one, False
         self.open()
+
+    def next_one(self) -> None:
+        """Open it again for who comes next in this round, if it shut behind somebody."""
+        if self._taken:
+            self._taken = False
+            self.open()
 
     def end_round(self) -> bool:
         """Shut it, and call those who wait for that; whether there were any. Nothing outside a round."""

@@ -337,6 +337,10 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _act(self) -> None:
         """The bubble is quiescent: do what follows from that."""
+        if self.gate.in_round:
+            self.gate.next_one()
+            if self._ready or self.turnstile.has_ready():
+                return
         if self.gate.end_round():
             self._round_done = False
             return  # to those who were kept waiting by the round
@@ -345,7 +349,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         match step:
             case OpenGate():
                 self._round_done = True
-                self.gate.begin_round()
+                self.gate.begin_round(one_by_one=not self.network.ledger.external)
                 if not self._ready and not self.turnstile.has_ready():
                     self._act()  # nobody came through: it is as quiet as before
             case Wake():

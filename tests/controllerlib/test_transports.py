@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllerlib import Client, Manager
+from controllerlib import Client, ControllerOptions, Manager, Request, Result
 from controllerlib.http import HttpTransport
 from controllerlib.komega import eventually
 from fakekube import FakeKube
@@ -45,7 +45,8 @@ def chronicle(kube: FakeKube, shape: str, queue: str) -> Mapping[str, Any]:
     return {
         "runs": {key: _runs(gardener, key) for key in gardener.keys()},  # noqa: SIM118  a view, no mapping
         "due": {key: gardener.next_due(key) for key in gardener.keys()},  # noqa: SIM118
-        "requests": sorted((r.at, r.verb, r.path, r.code) for r in kube.requests() if "gardener" in r.user_agent),
+        "order": [(run.key, run.worker) for run in gardener.history()],
+        "requests": [(r.at, r.verb, r.path, r.code) for r in kube.requests() if "gardener" in r.user_agent],
         "objects": left(kube.list(API, KIND), kube.list("v1", "ConfigMap")),
     }
 
@@ -81,6 +82,65 @@ def test_transport_and_shape_make_no_difference(queue: str) -> None:
     for found in seen.values():
         assert found["runs"] == first["runs"]
         assert found == first
+
+
+def rivals(make: Callable[[str], Any]) -> Callable[[Manager], None]:
+    """Three controllers that write to the same objects, and by what they have in their cache."""
+
+    def build(manager: Manager) -> None:
+        for name in ("one", "two", "three"):
+            builder = manager.controller(name).for_(API, KIND)
+            builder.with_options(ControllerOptions(max_concurrent_reconciles=2)).complete(make(name))
+
+    return build
+
+
+def marked(name: str, found: Any) -> Any:
+    """The object with the mark of a controller for its size; None when it has it."""
+    marks, size = found["metadata"].get("annotations") or {}, str(found["spec"]["size"])
+    if marks.get(name) == size:
+        return None
+    return {**found, "metadata": {**found["metadata"], "annotations": {**marks, name: size}}}
+
+
+def awaiting_rival(name: str) -> Any:
+    async def reconcile(request: Request, client: Any) -> Result:
+        found = await client.get(API, KIND, request.name, request.namespace)
+        for number in range(3 if name == "one" else 0):  # who has more to do comes no later
+            await client.patch_status(found, {"status": {f"step-{number}": "done"}})
+        if wanted := marked(name, found):
+            await client.update(wanted)
+        return Result(requeue_after=60)
+
+    return reconcile
+
+
+def blocking_rival(name: str) -> Any:
+    def reconcile(request: Request, client: Any) -> Result:
+        found = client.get(API, KIND, request.name, request.namespace)
+        for number in range(3 if name == "one" else 0):
+            client.patch_status(found, {"status": {f"step-{number}": "done"}})
+        if wanted := marked(name, found):
+            client.update(wanted)
+        return Result(requeue_after=60)
+
+    return reconcile
+
+
+def test_rivals_meet_in_the_same_order() -> None:
+    seen: list[Any] = []
+    for transport in ("direct", "memory", "tcp"):
+        for make in (awaiting_rival, blocking_rival):
+            with FakeKube(seed=1, transport=transport) as kube:  # type: ignore[arg-type]
+                stock(kube, "a", "b", "c")
+                kube.start(rivals(make))
+                kube.advance(minutes=3)
+                resize(kube, "a", 5)
+                kube.advance(minutes=3)
+                runs = [(r.controller, r.worker, r.key, r.cause, r.started, str(r.error or "")) for r in kube.ledger]
+                seen.append((runs, kube.list(API, KIND)))
+    assert any("the object has been modified" in error for *_, error in seen[0][0])
+    assert all(one == seen[0] for one in seen)
 
 
 def test_over_https_with_a_token_it_comes_to_the_same(tmp_path: Path) -> None:

@@ -164,3 +164,31 @@ def test_what_waits_for_the_end_of_a_round_has_one_of_its_own(bubble):
     assert [key for _, key in controller.done] == ["a", "told"]
     assert not gate.in_round
     assert gate.end_round() is False
+
+
+def test_one_after_the_other_is_let_through(bubble):
+    """The next comes when those before have come as far as they can: to their end, or to where they wait for time."""
+    gate, loop, log = bubble.gate, bubble.loop, []
+
+    async def work(name, queue):
+        while True:
+            key = await queue.get()
+            gate.taken()
+            log.append(f"{name} {key}")
+            await asyncio.sleep(0)
+            if key == "slow":
+                await asyncio.sleep(60)
+            await asyncio.sleep(0)
+            log.append(f"{name} {key} done")
+
+    queues = [Queue(gate), Queue(gate)]
+    for name, queue in zip("AB", queues, strict=True):
+        loop.create_task(work(name, queue))
+    for key in ("slow", "x"):
+        queues[0].add(key)
+    queues[1].add("y")
+    bubble.settle()
+    assert log == ["A slow", "B y", "B y done"]
+    bubble.advance(60)
+    assert log[3:] == ["A slow done", "A x", "A x done"]
+    assert not gate.is_open()
