@@ -171,10 +171,11 @@ class Call:
         return self.server.committed(self.server.store.create(self.resource.collection, path, stored), self.stamp)
 
     def commit_update(self, path: str, before: Entry, obj: Object) -> Change:
-        stored = self.as_stored(obj)
-        return self.server.committed(
-            self.server.store.update(self.resource.collection, path, before, stored), self.stamp
-        )
+        return self.commit_stored(path, before, self.as_stored(obj))
+
+    def commit_stored(self, path: str, before: Entry, obj: Object) -> Change:
+        """The same with an object that is in the stored version."""
+        return self.server.committed(self.server.store.update(self.resource.collection, path, before, obj), self.stamp)
 
     def commit_delete(self, path: str, before: Entry) -> Change:
         return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.stamp)

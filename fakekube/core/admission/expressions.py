@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fakekube.core import serviceaccount
+from fakekube.core.admission import reviews
 from fakekube.core.admission.matching import Attributes
 from fakekube.core.authentication import AUTHENTICATED, User
 from fakekube.core.crd.cel.evaluate import CALL_LIMIT
@@ -14,6 +15,7 @@ from fakekube.core.crd.cel.library.authorization import Authorizer, Check, Decis
 from fakekube.core.crd.cel.values import CelError
 from fakekube.core.expressions import Uncompiled, compiled
 from fakekube.core.request import RequestInfo
+from fakekube.core.resource import Resource
 from fakekube.core.validation.matching import Environment
 
 Object = dict[str, Any]
@@ -45,19 +47,20 @@ class Variables(dict[str, Any]):
 
 
 class Scope:
-    """What expressions can name for one request, with one object of parameters."""
+    """What expressions can name for one request, with one object of parameters; objects are in the version of
+    `resource`."""
 
     def __init__(
-        self, attributes: Attributes, request: Object, *, params: Object | None = None, takes_params: bool = False,
+        self, attributes: Attributes, resource: Resource, *, params: Object | None = None, takes_params: bool = False,
         variables: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
         self.attributes, self.takes_params = attributes, takes_params
         self._variables = tuple(variables)
         call = attributes.call
         self._names: dict[str, Any] = {
-            "object": _with_kind(attributes, attributes.obj),
-            "oldObject": _with_kind(attributes, attributes.old),
-            "request": request,
+            "object": reviews.shown(call, attributes.obj, resource),
+            "oldObject": reviews.shown(call, attributes.old, resource),
+            "request": reviews.request(attributes, resource, ""),
             "namespaceObject": _namespace(attributes),
             "authorizer": _authorizer(attributes),
             "params": params,
@@ -94,13 +97,6 @@ def all_hold(conditions: Iterable[Mapping[str, Any]], scope: Scope) -> bool:
     if problems:
         raise Failed(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     return True
-
-
-def _with_kind(attributes: Attributes, obj: Object | None) -> Object | None:
-    if obj is None:
-        return None
-    resource = attributes.call.resource
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
 
 
 def _namespace(attributes: Attributes) -> Object | None:

@@ -14,8 +14,10 @@ from fakekube.core.admission.reinvocation import Calls
 from fakekube.core.apply import typed as values
 from fakekube.core.apply.pathelement import shown
 from fakekube.core.body import typed
+from fakekube.core.call import Call
 from fakekube.core.crd.cel.values import Message
 from fakekube.core.patch import json_patch
+from fakekube.core.resource import Resource
 from fakekube.core.schema.decode import WrongType
 from fakekube.core.schema.model import Schema
 from fakekube.core.status import StatusError, forbidden, go_quote
@@ -34,8 +36,8 @@ def mutate(attributes: Attributes, calls: Calls) -> Object:
     refusals: list[Refusal] = []
     invocations = list(_invocations(attributes, refusals))
     touched = False
-    for policy, binding, params in invocations:
-        applied, changed = _changed_by(policy, binding, params, attributes, calls, refusals)
+    for invocation in invocations:
+        applied, changed = _changed_by(invocation, attributes, calls, refusals)
         touched |= applied
         attributes = replace(attributes, obj=changed)
     calls.end(attributes.obj, touched=touched)
@@ -60,9 +62,22 @@ class Refusal:
         return f"policy {go_quote(self.policy)} denied request: {self.why}"
 
 
-def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[tuple[Object, Object, Object | None]]:
-    """Policy, binding and parameters of each call."""
-    for policy, bindings in bound(attributes, POLICIES, BINDINGS):
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of a policy: through a binding, with one object of parameters, in a version of the resource."""
+
+    policy: Object
+    binding: Object
+    params: Object | None
+    version: Resource
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.policy["metadata"]["name"], self.binding["metadata"]["name"]
+
+
+def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[Invocation]:
+    for policy, version, bindings in bound(attributes, POLICIES, BINDINGS):
         name, strict = policy["metadata"]["name"], policy["spec"].get("failurePolicy") != "Ignore"
         try:
             resource = param_resource(policy["spec"], attributes)
@@ -73,7 +88,7 @@ def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[tu
         for binding in bindings:
             try:
                 for params in parameters(resource, binding["spec"], attributes):
-                    yield policy, binding, params
+                    yield Invocation(policy, binding, params, version)
             except Misconfigured as problem:
                 if strict:
                     why = f"failed to configure binding: {problem}"
@@ -81,31 +96,27 @@ def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[tu
 
 
 def _changed_by(
-    policy: Object,
-    binding: Object,
-    params: Object | None,
-    attributes: Attributes,
-    calls: Calls,
-    refusals: list[Refusal],
+    invocation: Invocation, attributes: Attributes, calls: Calls, refusals: list[Refusal]
 ) -> tuple[bool, Object]:
     """Whether any mutation was applied, and the object then. A mutation that fails leaves the others to be tried."""
     assert attributes.obj is not None
-    spec, names = policy["spec"], (policy["metadata"]["name"], binding["metadata"]["name"])
+    spec, params, version = invocation.policy["spec"], invocation.params, invocation.version
     failures: list[Refusal] = []
     applied, obj = False, attributes.obj
-    key = (*names, _name_of(params))
+    key = (*invocation.names, _name_of(params))
     try:
-        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, attributes))
+        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, attributes, version))
     except Failed as problem:
         wanted = False
-        failures.append(Refusal(*names, str(problem), "Invalid"))
+        failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
     if wanted and calls.is_wanted(key):
         for mutation in spec.get("mutations") or ():
             try:
-                obj = _mutated(mutation, scope_of(spec, params, replace(attributes, obj=obj)), obj, attributes)
+                scope = scope_of(spec, params, replace(attributes, obj=obj), version)
+                obj = _mutated(mutation, scope, obj, attributes.call, version)
                 applied = True
             except Failed as problem:
-                failures.append(Refusal(*names, str(problem), "Invalid"))
+                failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
         again = spec.get("reinvocationPolicy") == "IfNeeded"
         calls.called(key, changed=obj != attributes.obj, reinvocable=again)
     if spec.get("failurePolicy") != "Ignore":
@@ -125,31 +136,32 @@ def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
     return StatusError(403, refusals[0].reason or "Forbidden", str(refusals[0]), details)
 
 
-def _mutated(mutation: Spec, scope: Scope, obj: Object, attributes: Attributes) -> Object:
-    """The object after one mutation. Raises Failed."""
+def _mutated(mutation: Spec, scope: Scope, obj: Object, call: Call, version: Resource) -> Object:
+    """The object after one mutation, which is made in the policy's version of it. Raises Failed."""
     patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
     made = scope.value(patch["expression"], mutation["patchType"])
-    if mutation["patchType"] == "JSONPatch":
-        return _patched(made, obj, attributes)
-    return _merged(made, obj, attributes)
+    apply = _patched if mutation["patchType"] == "JSONPatch" else _merged
+    if version.api_version == call.resource.api_version:
+        return apply(made, obj, call)
+    there = replace(call, resource=version, strategy=call.server.strategy(version))
+    return call.in_version(apply(made, call.in_version(obj, version), there), call.resource, source=version)
 
 
-def _patched(operations: Any, obj: Object, attributes: Attributes) -> Object:
+def _patched(operations: Any, obj: Object, call: Call) -> Object:
     """With the operations of a JSON Patch."""
-    resource = attributes.call.resource
-    whole = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+    whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **obj}
     try:
         result = json_patch.apply(whole, json_patch.check(plain(operations)))
     except StatusError as refused:
         raise Failed(f"JSON Patch: {refused.message}") from None
-    return _decoded(result, attributes)
+    return _decoded(result, call)
 
 
-def _merged(made: Any, obj: Object, attributes: Attributes) -> Object:
+def _merged(made: Any, obj: Object, call: Call) -> Object:
     """With an apply configuration merged in; what is owned as a whole cannot be changed in part."""
     check_names(made, "Object")
     configuration = plain(made)
-    schema = attributes.call.server.apply_schema(attributes.call.resource)
+    schema = call.server.apply_schema(call.resource)
     try:
         values.check(configuration, schema)
     except values.Mismatch as problem:
@@ -158,11 +170,10 @@ def _merged(made: Any, obj: Object, attributes: Attributes) -> Object:
         raise Failed(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
         )
-    return _decoded(values.merge(obj, configuration, schema), attributes)
+    return _decoded(values.merge(obj, configuration, schema), call)
 
 
-def _decoded(result: Object, attributes: Attributes) -> Object:
-    call = attributes.call
+def _decoded(result: Object, call: Call) -> Object:
     whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **result}
     try:
         return typed(call, codec.copied(whole), [])

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.core import selectors
-from fakekube.core.admission import reviews
 from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes, matches
 from fakekube.core.call import Call
@@ -67,40 +66,45 @@ def validate(attributes: Attributes) -> None:
     if call.resource.qualified in EXEMPT:
         return
     denied: list[Denial] = []
-    for policy, bindings in bound(attributes, POLICIES, BINDINGS):
-        denied += _judged(policy, bindings, attributes)
+    for policy, resource, bindings in bound(attributes, POLICIES, BINDINGS):
+        denied += _judged(policy, resource, bindings, attributes)
     if denied:
         raise denied[0].error(attributes)
 
 
-def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, list[Object]]]:
-    """The policies for a request that have bindings, each with those of them that are for the request, too."""
+def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, Resource, list[Object]]]:
+    """The policies for a request that have bindings, each with the version in which it takes the request, and with
+    those of its bindings that are for it, too."""
     store = attributes.call.server.store
     every = [entry.object for _, entry in store.collection(bindings).scan("", "", None)]
     for _, entry in store.collection(policies).scan("", "", None):
         policy = entry.object
         own = [one for one in every if one["spec"].get("policyName") == policy["metadata"]["name"]]
-        if own and matches_resources(policy["spec"].get("matchConstraints"), attributes):
-            yield policy, [one for one in own if matches_resources(one["spec"].get("matchResources"), attributes)]
+        resource = matched(policy["spec"].get("matchConstraints"), attributes) if own else None
+        if resource is not None:
+            through = [one for one in own if matched(one["spec"].get("matchResources"), attributes) is not None]
+            yield policy, resource, through
 
 
-def matches_resources(constraints: Spec | None, attributes: Attributes) -> bool:
-    """matchConstraints, or a binding's matchResources: rules, exceptions and selectors."""
+def matched(constraints: Spec | None, attributes: Attributes) -> Resource | None:
+    """matchConstraints, or a binding's matchResources (rules, exceptions and selectors): the version in which they take
+    the request; None: they do not."""
     if constraints is None:
-        return True
+        return attributes.call.resource
     hook = {**constraints, "rules": constraints.get("resourceRules") or [ANY_RULE]}
-    if matches(hook, attributes) is None:
-        return False
+    found = matches(hook, attributes)
     excluded = constraints.get("excludeResourceRules")
     policy = constraints.get("matchPolicy")
-    return not excluded or matches({"rules": excluded, "matchPolicy": policy}, attributes) is None
+    if found is None or (excluded and matches({"rules": excluded, "matchPolicy": policy}, attributes) is not None):
+        return None
+    return found
 
 
 #: What no rules at all stand for.
 ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "*/*"]}
 
 
-def _judged(policy: Object, bindings: Sequence[Object], attributes: Attributes) -> Iterator[Denial]:
+def _judged(policy: Object, version: Resource, bindings: Sequence[Object], attributes: Attributes) -> Iterator[Denial]:
     """What a policy says; warnings are passed on at once. What cannot be asked denies, unless it is to be ignored."""
     spec, name = policy["spec"], policy["metadata"]["name"]
     strict = spec.get("failurePolicy") != "Ignore"
@@ -120,7 +124,7 @@ def _judged(policy: Object, bindings: Sequence[Object], attributes: Attributes) 
             continue
         actions = binding["spec"].get("validationActions") or ()
         for params in found:
-            scope = scope_of(spec, params, attributes)
+            scope = scope_of(spec, params, attributes, version)
             for message, reason in _failures(spec, scope):
                 denial = Denial(name, through, message, reason)
                 if "Warn" in actions:
@@ -131,12 +135,11 @@ def _judged(policy: Object, bindings: Sequence[Object], attributes: Attributes) 
                 yield Denial(name, through, message)
 
 
-def scope_of(spec: Spec, params: Object | None, attributes: Attributes) -> Scope:
+def scope_of(spec: Spec, params: Object | None, attributes: Attributes, version: Resource) -> Scope:
     """What a policy's expressions can name, with one object of parameters."""
     variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
-    request = reviews.request(attributes, attributes.call.resource, "")
     takes_params = spec.get("paramKind") is not None
-    return Scope(attributes, request, params=params, takes_params=takes_params, variables=variables)
+    return Scope(attributes, version, params=params, takes_params=takes_params, variables=variables)
 
 
 def _failures(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:

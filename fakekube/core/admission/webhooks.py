@@ -113,17 +113,17 @@ def _wanted(spec: Mapping[str, Any], attributes: Attributes) -> Hook | None:
         return None
     hook = Hook(spec, resource)
     try:
-        return hook if _conditions_hold(spec, attributes) else None
+        return hook if _conditions_hold(hook, attributes) else None
     except Failed as problem:
         _failed(hook, CallFailed(str(problem)))
         return None
 
 
-def _conditions_hold(spec: Mapping[str, Any], attributes: Attributes) -> bool:
-    conditions = spec.get("matchConditions")
+def _conditions_hold(hook: Hook, attributes: Attributes) -> bool:
+    conditions = hook.spec.get("matchConditions")
     if not conditions:
         return True
-    return all_hold(conditions, Scope(attributes, reviews.request(attributes, attributes.call.resource, "")))
+    return all_hold(conditions, Scope(attributes, hook.resource))
 
 
 def _failed(hook: Hook, failed: CallFailed) -> None:

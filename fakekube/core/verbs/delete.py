@@ -194,7 +194,7 @@ def _store_mark(call: Call, path: str, existing: Entry, obj: Object, options: De
         return existing
     if options.dry_run:
         return Entry(existing.revision, obj)
-    change = call.commit_update(path, existing, obj)
+    change = call.commit_stored(path, existing, obj)
     assert change.after is not None
     return change.after
 
