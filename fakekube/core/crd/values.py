@@ -39,6 +39,7 @@ class Result:
 
     problems: list[Problem] = field(default_factory=list)
     matches: int = 0
+    _told: set[str] = field(default_factory=set)
 
     def merge(self, other: Result) -> None:
         self.add(*other.problems)
@@ -46,7 +47,8 @@ class Result:
 
     def add(self, *problems: Problem) -> None:
         for one in problems:
-            if all(one.message != known.message for known in self.problems):
+            if one.message not in self._told:
+                self._told.add(one.message)
                 self.problems.append(one)
 
 

@@ -54,3 +54,44 @@ def test_a_hostile_schema_ends_in_bounded_time(api: Api, spec: Object, taken: bo
         api.call("POST", WIDGETS, widget(spec=nested(90, lambda one: {"a": one}, "x")))
         api.call("POST", WIDGETS, widget(spec={f"p{i}": "x" for i in range(5000)}))
     assert time.perf_counter() - begun < 10
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        pytest.param({"type": "array", "items": TEXT}, list(range(MANY)), id="wrong items"),
+        pytest.param(
+            {"type": "object", "additionalProperties": TEXT}, {f"k{i}": i for i in range(MANY)}, id="wrong values"
+        ),
+        pytest.param({"type": "object"}, {f"k{i}": i for i in range(MANY)}, id="unknown fields"),
+        pytest.param({"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}, ["a"] * MANY, id="duplicates"),
+        pytest.param(
+            {
+                "type": "array",
+                "items": {"type": "object", "required": ["k"], "properties": {"k": TEXT}},
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+            },
+            [{"k": str(i // 2)} for i in range(MANY)],
+            id="duplicate keys",
+        ),
+        pytest.param(
+            {
+                "type": "array",
+                "maxItems": MANY,
+                "items": {"type": "integer", "x-kubernetes-validations": [{"rule": "self < 0"}]},
+            },
+            list(range(MANY)),
+            id="failing rules",
+        ),
+    ],
+)
+def test_many_errors_end_in_bounded_time(api: Api, spec: Object, value: Any) -> None:
+    schema = {"type": "object", "properties": {"spec": spec}}
+    api.ok("POST", CRDS, widgets({**version(schema=schema), "subresources": {}}))
+    begun = time.perf_counter()
+    api.call("POST", WIDGETS, json.dumps(widget(spec=value)).encode())
+    assert time.perf_counter() - begun < 10
