@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.core import conversions, crd, definitions, escalation, nonresource, rbac, serviceaccount
+from fakekube.core import conversions, crd, definitions, escalation, nonresource, rbac, serviceaccount, shape
 from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import ANONYMOUS, User, bearer_token
@@ -350,7 +350,7 @@ def _component_statuses(call: Call) -> Step:
 
         raise not_found("componentstatuses", call.info.name)
     call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
-    return Response(body=call.listed({}, ()))
+    return Response(body=shape.listed(call, {}, ()))
 
 
 def refusal(error: StatusError, request: Request) -> Response:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from fakekube.core import shape
-from fakekube.core.allocation import Allocator
+from fakekube.core.allocation import Allocator, ServiceAllocations
+from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import User
+from fakekube.core.crd.custom import CustomVersion
+from fakekube.core.discovery import Catalog
+from fakekube.core.kubelet import Kubelet
 from fakekube.core.negotiation import PLAIN, Representation
+from fakekube.core.rbac import Decision
 from fakekube.core.request import Request, RequestInfo
 from fakekube.core.resource import Resource
-from fakekube.core.response import Body, Response
+from fakekube.core.response import Response
+from fakekube.core.schema.builtin import BuiltinSchemas
+from fakekube.core.schema.model import Schema
 from fakekube.core.status import FieldError, StatusError, invalid
-from fakekube.core.store import Change, Entry, path_of
+from fakekube.core.store import Change, Entry, Store, path_of
 from fakekube.core.strategy import Strategy
+from fakekube.core.table.columns import Printer
 from fakekube.core.watch import View
-
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
 
 Object = dict[str, Any]
 
@@ -100,11 +104,67 @@ class Stamp(Protocol):
         """A number in [0, 1)."""
 
 
+class Server(Protocol):
+    """What a request may ask of the server that it came to (`apiserver.ApiServer` is the one there is)."""
+
+    catalog: Catalog
+    store: Store
+    version: Object
+    schemas: BuiltinSchemas
+    kubelet: Kubelet
+    allocations: ServiceAllocations
+    address: str
+    updaters: dict[tuple[str, str, str, str], Updater]
+
+    @property
+    def on_commit(self) -> Callable[[Change], None]:
+        """Called with each change, after it stands in the store."""
+
+    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+        """Whose token it is, and for which of the audiences. Raises 401 for one that is not valid."""
+
+    def rules_for(self, user: User, namespace: str) -> list[Object]:
+        """All that a user may do in a namespace, as RBAC rules."""
+
+    def decide(self, user: User, info: RequestInfo) -> Decision:
+        """May they?"""
+
+    def strategy(self, resource: Resource) -> Strategy:
+        """The rules of a kind."""
+
+    def schema(self, resource: Resource) -> Schema | None:
+        """The fields of a built-in kind; None for a custom one."""
+
+    def apply_schema(self, resource: Resource) -> Schema:
+        """The schema that server-side apply goes by, of a built-in kind or of a custom one."""
+
+    def custom(self, resource: Resource) -> CustomVersion | None:
+        """The version of a definition that a custom resource is of; None where it is gone."""
+
+    def empty(self, resource: Resource) -> Object:
+        """What even an object without anything shows, beside its metadata."""
+
+    def view(self, resource: Resource) -> View:
+        """How a resource's stored objects are shown, themselves."""
+
+    def printer(self, resource: Resource, kind: str = "") -> Printer:
+        """How the resource is shown as a table; `kind` is that of a subresource which speaks another one."""
+
+    def committed(self, change: Change, stamp: Stamp) -> Change:
+        """Every write passes here once it stands."""
+
+    def stop_serving(self, collection: str) -> None:
+        """Forget the resources that a definition made, and what was made for them."""
+
+    def openapi(self, request: Request) -> Response | None:
+        """The OpenAPI document of a path, where it has one."""
+
+
 @dataclass(slots=True)
 class Call:
     """A request for a resource that exists."""
 
-    server: ApiServer
+    server: Server
     request: Request
     info: RequestInfo
     user: User
@@ -122,15 +182,6 @@ class Call:
     def path(self) -> str:
         """The stored key of the object that the request names."""
         return path_of(self.namespace, self.info.name)
-
-    @property
-    def view(self) -> View:
-        """How objects of this request are shown. Raises 400 for a table with options that it has not."""
-        return shape.view(self)
-
-    def listed(self, metadata: Object, entries: Sequence[Entry]) -> Body:
-        """A list of the resource's objects, in the shape that the client wants."""
-        return shape.listed(self, metadata, entries)
 
     def shown(self, entry: Entry) -> Object:
         """A stored object in the version of the request."""

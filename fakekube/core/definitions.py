@@ -4,20 +4,17 @@ goes takes its objects along (`apiextensions-apiserver/pkg/controller`)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakekube.core import crd
-from fakekube.core.call import Stamp
+from fakekube.core.call import Server, Stamp
 from fakekube.core.crd import lifecycle
 from fakekube.core.store import Change, Entry
-
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
 
 Object = dict[str, Any]
 
 
-def changed(server: ApiServer, change: Change, stamp: Stamp) -> None:
+def changed(server: Server, change: Change, stamp: Stamp) -> None:
     """A definition was written."""
     entry = change.after
     either = entry or change.before
@@ -31,27 +28,27 @@ def changed(server: ApiServer, change: Change, stamp: Stamp) -> None:
     _settle(server, either.object["spec"]["group"], stamp)
 
 
-def object_gone(server: ApiServer, change: Change, stamp: Stamp) -> None:
+def object_gone(server: Server, change: Change, stamp: Stamp) -> None:
     """An object was deleted; it may be the last that a definition waits for."""
     entry = server.store.get(crd.COLLECTION, change.collection)
     if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
         _finish(server, change.collection, entry, stamp)
 
 
-def _serve(server: ApiServer, path: str, entry: Entry) -> None:
+def _serve(server: Server, path: str, entry: Entry) -> None:
     server.stop_serving(path)
     if lifecycle.is_true(entry.object, "Established"):
         for resource in crd.resources_of(entry.object):
             server.catalog.add(resource)
 
 
-def _group(server: ApiServer, group: str) -> Iterator[tuple[str, Entry]]:
+def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
     for path, entry in list(server.store.collection(crd.COLLECTION).scan("", "", None)):
         if entry.object["spec"]["group"] == group:
             yield path, entry
 
 
-def _settle(server: ApiServer, group: str, stamp: Stamp) -> None:
+def _settle(server: Server, group: str, stamp: Stamp) -> None:
     """Give names until nothing changes: a name that one definition lets go may be what another waits for."""
     again = True
     while again:
@@ -66,14 +63,14 @@ def _settle(server: ApiServer, group: str, stamp: Stamp) -> None:
                 again = True
 
 
-def _update(server: ApiServer, path: str, entry: Entry, obj: Object) -> Entry:
+def _update(server: Server, path: str, entry: Entry, obj: Object) -> Entry:
     change = server.store.update(crd.COLLECTION, path, entry, obj)
     server.on_commit(change)
     assert change.after is not None
     return change.after
 
 
-def _terminate(server: ApiServer, path: str, entry: Entry, stamp: Stamp) -> None:
+def _terminate(server: Server, path: str, entry: Entry, stamp: Stamp) -> None:
     """Delete the objects; those with finalizers hold their definition until they are gone."""
     if lifecycle.CLEANUP_FINALIZER not in (entry.object["metadata"].get("finalizers") or ()):
         return
@@ -98,7 +95,7 @@ def _terminate(server: ApiServer, path: str, entry: Entry, stamp: Stamp) -> None
     _finish(server, path, entry, stamp)
 
 
-def _finish(server: ApiServer, path: str, entry: Entry, stamp: Stamp) -> None:
+def _finish(server: Server, path: str, entry: Entry, stamp: Stamp) -> None:
     """Without objects the definition lets go."""
     waiting = lifecycle.CLEANUP_FINALIZER in (entry.object["metadata"].get("finalizers") or ())
     if not waiting or server.store.collection(path).live:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from fakekube.core.call import Server
 from fakekube.core.response import Response, Text
-
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
@@ -17,11 +14,11 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 Sample = tuple[Mapping[str, str], int | float]
 
 
-def answer(server: ApiServer) -> Response:
+def answer(server: Server) -> Response:
     return Response(body=Text("".join(_families(server))), content_type=CONTENT_TYPE)
 
 
-def _families(server: ApiServer) -> Iterable[str]:
+def _families(server: Server) -> Iterable[str]:
     build = {
         "build_date": "buildDate",
         "compiler": "compiler",

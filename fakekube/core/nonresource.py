@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakekube.core import health, metrics
+from fakekube.core.call import Server
 from fakekube.core.codec import JSON, YAML
 from fakekube.core.discovery import Document
 from fakekube.core.negotiation import aggregated_version, negotiate
@@ -13,16 +14,13 @@ from fakekube.core.response import Cached, Response
 from fakekube.core.schema.builtin import number
 from fakekube.core.status import PlainAnswer, method_not_allowed, no_such_resource
 
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
-
 Object = dict[str, Any]
 
 #: Version of aggregated discovery -> the Kubernetes minors that serve it, the first and the last.
 AGGREGATED = {"v2": ((1, 30), (9, 9)), "v2beta1": ((1, 27), (1, 32))}
 
 
-def answer(server: ApiServer, request: Request) -> Response:
+def answer(server: Server, request: Request) -> Response:
     """Raises 404 as plain text for what is not there."""
     path = request.path.rstrip("/") or "/"
     if health.answers(path):
@@ -45,7 +43,7 @@ def answer(server: ApiServer, request: Request) -> Response:
     raise PlainAnswer(404, "404 page not found\n")
 
 
-def _groups(server: ApiServer, request: Request, path: str) -> Response:
+def _groups(server: Server, request: Request, path: str) -> Response:
     catalog = server.catalog
     version = aggregated_version(request.headers.get("accept"), _aggregated_versions(server))
     if version:
@@ -59,7 +57,7 @@ def _groups(server: ApiServer, request: Request, path: str) -> Response:
     return _document(request, catalog.document(path, catalog.api_group_list))
 
 
-def _aggregated_versions(server: ApiServer) -> list[str]:
+def _aggregated_versions(server: Server) -> list[str]:
     minor = number(server.schemas.version)
     return [version for version, (first, last) in AGGREGATED.items() if first <= minor <= last]
 
@@ -80,7 +78,7 @@ def _document(request: Request, document: Document) -> Response:
     return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
 
 
-def _group(server: ApiServer, request: Request, path: str) -> Response:
+def _group(server: Server, request: Request, path: str) -> Response:
     parts = path.strip("/").split("/")
     if parts[0] == "api":
         group, version = "", parts[1] if len(parts) == 2 else ""
@@ -97,7 +95,7 @@ def _group(server: ApiServer, request: Request, path: str) -> Response:
     raise PlainAnswer(404, "404 page not found\n")
 
 
-def paths(server: ApiServer) -> list[str]:
+def paths(server: Server) -> list[str]:
     found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
     for path, checks in health.CHECKS.items():
         found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fakekube.core.call import Call
 from fakekube.core.response import Body, Document, StoredList
 from fakekube.core.store import Entry
 from fakekube.core.table.convert import TableMaker, check_include
 from fakekube.core.watch import View, partial_view
-
-if TYPE_CHECKING:
-    from fakekube.core.call import Call
 
 Object = dict[str, Any]
 
@@ -35,8 +33,8 @@ def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
     if shape == "Table":
         return Document(_table(call).of_list(metadata, [entry.object for entry in entries]))
     if shape:
-        return StoredList(call.view, "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
-    return StoredList(call.view, resource.list_kind, metadata, entries, named=resource.custom)
+        return StoredList(view(call), "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
+    return StoredList(view(call), resource.list_kind, metadata, entries, named=resource.custom)
 
 
 def _table_view(maker: TableMaker) -> View:

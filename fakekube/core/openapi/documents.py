@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakekube.core import crd
+from fakekube.core.call import Server
 from fakekube.core.openapi import custom
 from fakekube.core.openapi.nodes import Writer, reference
 from fakekube.core.openapi.operations import paths_of
@@ -14,9 +15,6 @@ from fakekube.core.openapi.types import NAMED_SCALARS, PATCH, custom_name, full_
 from fakekube.core.resource import Resource
 from fakekube.core.schema.builtin import BuiltinSchemas
 from fakekube.core.schema.model import Schema
-
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
 
 Object = dict[str, Any]
 
@@ -29,11 +27,11 @@ def root_of(resource: Resource) -> str:
     return f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
 
 
-def roots(server: ApiServer) -> list[str]:
+def roots(server: Server) -> list[str]:
     return sorted({root_of(resource) for resource in server.catalog.resources()})
 
 
-def version_3(server: ApiServer, root: str) -> Object:
+def version_3(server: Server, root: str) -> Object:
     """The document of a group and version."""
     paths, types = _content(server, [r for r in server.catalog.resources() if root_of(r) == root], 3)
     return {
@@ -47,7 +45,7 @@ def version_3(server: ApiServer, root: str) -> Object:
     }
 
 
-def version_2(server: ApiServer) -> Object:
+def version_2(server: Server) -> Object:
     """Everything that is served."""
     paths, types = _content(server, list(server.catalog.resources()), 2)
     return {
@@ -60,11 +58,11 @@ def version_2(server: ApiServer) -> Object:
     }
 
 
-def _info(server: ApiServer) -> Object:
+def _info(server: Server) -> Object:
     return {"title": "Kubernetes", "version": server.version.get("gitVersion", "")}
 
 
-def _content(server: ApiServer, resources: Sequence[Resource], version: int) -> tuple[Object, Object]:
+def _content(server: Server, resources: Sequence[Resource], version: int) -> tuple[Object, Object]:
     """The paths of resources, and the types that these need."""
     collected = _Types(server.schemas, version)
     paths: Object = {}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import orjson
 
+from fakekube.core.call import Server
 from fakekube.core.discovery import Document
 from fakekube.core.negotiation import clauses
 from fakekube.core.openapi import documents, wire
 from fakekube.core.request import Request
 from fakekube.core.response import Cached, Raw, Response
-
-if TYPE_CHECKING:
-    from fakekube.core.apiserver import ApiServer
 
 V2, V3 = "/openapi/v2", "/openapi/v3"
 
@@ -27,7 +23,7 @@ PROTOBUF_2 = (
 )
 
 
-def answer(server: ApiServer, request: Request) -> Response | None:
+def answer(server: Server, request: Request) -> Response | None:
     """The document of a path; None where the path is no document's."""
     path = request.path
     if path == V3:
@@ -39,7 +35,7 @@ def answer(server: ApiServer, request: Request) -> Response | None:
     return None
 
 
-def _version_2(server: ApiServer, request: Request) -> Response:
+def _version_2(server: Server, request: Request) -> Response:
     """As JSON or in protobuf, whatever of the two the client names first."""
     document = server.catalog.document(V2, lambda: documents.version_2(server))
     for clause in clauses(request.headers.get("accept") or "*/*"):
@@ -51,7 +47,7 @@ def _version_2(server: ApiServer, request: Request) -> Response:
     return _nothing(406)
 
 
-def _index(server: ApiServer) -> Document:
+def _index(server: Server) -> Document:
     """Where the document of each group and version is; the address names its content, so that it can be kept."""
 
     def build() -> object:
@@ -63,7 +59,7 @@ def _index(server: ApiServer) -> Document:
     return server.catalog.document(V3, build)
 
 
-def _document(server: ApiServer, root: str) -> Document:
+def _document(server: Server, root: str) -> Document:
     return server.catalog.document((V3, root), lambda: documents.version_3(server, root))
 
 
@@ -71,7 +67,7 @@ def _address(root: str, document: Document) -> str:
     return f"{V3}/{root}?hash={document.hash}"
 
 
-def _group_version(server: ApiServer, request: Request, root: str) -> Response:
+def _group_version(server: Server, request: Request, root: str) -> Response:
     if root not in documents.roots(server):
         return _nothing(404)
     if not _takes_json(request):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, conversions, escalation, objectmeta
+from fakekube.core import admission, conversions, escalation, objectmeta, shape
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -57,7 +57,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
         change = call.commit_create(path, complete)
         assert change.after is not None
         entry = change.after
-    return Response(201, StoredObject(entry, call.view))
+    return Response(201, StoredObject(entry, shape.view(call)))
 
 
 def _is_number(text: str) -> bool:

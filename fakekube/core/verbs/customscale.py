@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fakekube.core import integers
+from fakekube.core import integers, shape
 from fakekube.core.apply import scale as fields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
@@ -46,7 +46,7 @@ def get(call: Call) -> Step:
 
 
 def _answer(call: Call, entry: Entry, scale: Object) -> Response:
-    return Response(body=StoredObject(Entry(entry.revision, without_kind(scale)), as_scale(call).view))
+    return Response(body=StoredObject(Entry(entry.revision, without_kind(scale)), shape.view(as_scale(call))))
 
 
 def update(call: Call) -> Step:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from fakekube.core import admission, codec, gojson
+from fakekube.core import admission, codec, gojson, shape
 from fakekube.core.call import Call, Need, Step
 from fakekube.core.codec import SyntaxProblem
 from fakekube.core.kinds.pods import grace_period
@@ -34,7 +34,7 @@ def delete(call: Call) -> Step:
     entry, done = delete_entry(call, call.path, existing, options)
     if done and not _answers_with_object(call):
         return Response(body=Document(_success(call, existing.object)))
-    return Response(body=StoredObject(entry, call.view))
+    return Response(body=StoredObject(entry, shape.view(call)))
 
 
 def _admitted(call: Call, path: str, options: DeleteOptions) -> Generator[Need, Any, Entry | None]:
@@ -274,4 +274,4 @@ def delete_collection(call: Call) -> Step:
             metadata["remainingItemCount"] = page.remaining
     elif call.resource.custom:
         metadata["continue"] = ""
-    return Response(body=call.listed(metadata, page.entries))
+    return Response(body=shape.listed(call, metadata, page.entries))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakekube.core import shape
 from fakekube.core.call import Call, Step
 from fakekube.core.options import parse_resource_version
 from fakekube.core.response import Response, StoredObject
@@ -21,4 +22,4 @@ def get(call: Call) -> Step:
     entry = call.stored()
     if entry is None:
         raise not_found(call.resource.qualified, call.info.name)
-    return Response(body=StoredObject(entry, call.view))
+    return Response(body=StoredObject(entry, shape.view(call)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.core import shape
 from fakekube.core.call import Call, Step
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.core.response import Response
@@ -46,7 +47,7 @@ def list_response(call: Call, options: ListOptions) -> Response:
             metadata["remainingItemCount"] = page.remaining
     elif call.resource.custom:
         metadata["continue"] = ""
-    return Response(body=call.listed(metadata, page.entries))
+    return Response(body=shape.listed(call, metadata, page.entries))
 
 
 def selection_of(call: Call, options: ListOptions) -> Selection:

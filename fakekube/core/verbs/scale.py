@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fakekube.core import objectmeta
+from fakekube.core import objectmeta, shape
 from fakekube.core.apply import scale as fields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
@@ -78,7 +78,7 @@ def get(call: Call) -> Step:
 
 
 def _answer(call: Call, entry: Entry) -> Response:
-    return Response(body=StoredObject(Entry(entry.revision, scale_of(entry.object)), as_scale(call).view))
+    return Response(body=StoredObject(Entry(entry.revision, scale_of(entry.object)), shape.view(as_scale(call))))
 
 
 def _existing(call: Call) -> Entry:

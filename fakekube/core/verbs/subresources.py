@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission
+from fakekube.core import admission, shape
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.kinds.parts import PARTS
@@ -43,12 +43,14 @@ def finalize_namespace(call: Call) -> Step:
     if not finalizers and not meta.get("finalizers") and meta.get("deletionTimestamp"):
         if not options.dry_run:
             call.commit_delete(call.path, existing)
-        return Response(body=StoredObject(Entry(existing.revision, changed), call.view))
+        return Response(body=StoredObject(Entry(existing.revision, changed), shape.view(call)))
     if changed == old or options.dry_run:
-        return Response(body=StoredObject(existing if changed == old else Entry(existing.revision, changed), call.view))
+        return Response(
+            body=StoredObject(existing if changed == old else Entry(existing.revision, changed), shape.view(call))
+        )
     change = call.commit_update(call.path, existing, changed)
     assert change.after is not None
-    return Response(body=StoredObject(change.after, call.view))
+    return Response(body=StoredObject(change.after, shape.view(call)))
 
 
 #: (collection, subresource, verb) -> what serves it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, conversions, escalation, integers, objectmeta
+from fakekube.core import admission, conversions, escalation, integers, objectmeta, shape
 from fakekube.core.apply import managedfields
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
@@ -118,16 +118,16 @@ def store_changed(call: Call, obj: Object, existing: Entry, options: WriteOption
         entry = Entry(existing.revision, call.as_stored(obj))
         if not options.dry_run:
             call.commit_delete(call.path, existing)
-        return Response(body=StoredObject(entry, call.view))
+        return Response(body=StoredObject(entry, shape.view(call)))
     if not call.info.subresource:
         call.warnings += warnings_of_update(call.strategy, obj, old)
     stored = call.as_stored(obj)
     if stored == existing.object or options.dry_run:
         entry = existing if stored == existing.object else Entry(existing.revision, stored)
-        return Response(body=StoredObject(entry, call.view))
+        return Response(body=StoredObject(entry, shape.view(call)))
     change = call.commit_update(call.path, existing, obj)
     assert change.after is not None
-    return Response(body=StoredObject(change.after, call.view))
+    return Response(body=StoredObject(change.after, shape.view(call)))
 
 
 def is_finished(obj: Object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fakekube.core import shape
 from fakekube.core.call import Call, Step
 from fakekube.core.discovery import Catalog
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
@@ -60,7 +61,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         store,
         call.resource.collection,
         selection,
-        call.view,
+        shape.view(call),
         revision or store.revision,
         timeout=float(timeout),
         bookmarks=options.bookmarks,
