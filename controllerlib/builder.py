@@ -2,18 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from controllerlib.cache import Cache
+from controllerlib.client import Client
+from controllerlib.clock import Chance, Clock
 from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.predicate import Predicate
 from controllerlib.core.resource import split_api_version
 from controllerlib.handler import EnqueueRequestForObject, EnqueueRequestForOwner, EventHandler
 from controllerlib.informercache import Form
+from controllerlib.metrics import Registry
+from controllerlib.observer import Observer
 from controllerlib.reconciler import Reconciler
 from controllerlib.source import Kind, Source
+from controllerlib.workqueue import Gate
 
-if TYPE_CHECKING:
-    from controllerlib.manager import Manager
+
+class Surroundings(Protocol):
+    """What a controller takes from the manager that it is added to (`manager.Manager`)."""
+
+    client: Client
+    cache: Cache
+    clock: Clock
+    chance: Chance
+    gate: Gate | None
+    observer: Observer
+    registry: Registry
+    user_agent: str
+    controller_names: set[str]
+    controller_defaults: ControllerOptions
+    group_kind_concurrency: dict[str, int]
+    handlers_after_sync: bool
+
+    def add_controller(self, controller: Controller) -> None:
+        """Run it, and know it by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +58,7 @@ class Builder:
     Source: controller-runtime, builder.Builder.
     """
 
-    def __init__(self, manager: "Manager | None") -> None:
+    def __init__(self, manager: Surroundings | None) -> None:
         self._manager, self._name = manager, ""
         self._for: list[_Watch] = []
         self._owns: list[_Watch] = []
@@ -161,7 +184,7 @@ class Builder:
                 "WatchesRawSource() to set them up"
             )
 
-    def _find_options(self, manager: "Manager") -> ControllerOptions:
+    def _find_options(self, manager: Surroundings) -> ControllerOptions:
         """Its own options, then those for its kind, then the manager's."""
         wider = manager.controller_defaults
         if self._for:
@@ -171,7 +194,7 @@ class Builder:
                 wider = replace(wider, max_concurrent_reconciles=workers)
         return self._options.over(wider)
 
-    def _sources(self, manager: "Manager") -> Sequence[Source]:
+    def _sources(self, manager: Surroundings) -> Sequence[Source]:
         sources: list[Source] = [self._kind(manager, watch, EnqueueRequestForObject()) for watch in self._for]
         for watch in self._owns:
             owner = self._for[0]
@@ -182,7 +205,7 @@ class Builder:
             sources.append(self._kind(manager, watch, watch.handler))
         return [*sources, *self._raw]
 
-    def _kind(self, manager: "Manager", watch: _Watch, handler: EventHandler) -> Source:
+    def _kind(self, manager: Surroundings, watch: _Watch, handler: EventHandler) -> Source:
         return Kind(
             manager.cache.informers,
             watch.api_version,

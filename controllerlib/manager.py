@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from controllerlib.builder import Builder
 from controllerlib.cache import Cache
 from controllerlib.client import Client
 from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from controllerlib import events, record
-    from controllerlib.builder import Builder
     from controllerlib.election import Election
     from controllerlib.prometheus import ExtraHandler
     from controllerlib.server import Endpoint, HttpServer
@@ -145,10 +145,8 @@ class Manager:
 
     # --- building
 
-    def controller(self, name: str = "") -> "Builder":
+    def controller(self, name: str = "") -> Builder:
         """Begin to build a controller; without a name it gets that of its kind."""
-        from controllerlib.builder import Builder
-
         builder = Builder(self)
         return builder.named(name) if name else builder
 
