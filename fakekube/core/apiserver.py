@@ -113,7 +113,7 @@ class ApiServer:
     def _admitted(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
         decision = self.authorizer(self.store, user, info)
         if not decision.allowed:
-            raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info))
+            raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
         rule = self.faults.take(info, request.user_agent) if self.faults.rules else None
         if rule is not None:
             if rule.delay:
@@ -158,11 +158,13 @@ class ApiServer:
             return serviceaccount.user_of(self.store, token, serviceaccount.unix(now), audiences)
         raise serviceaccount.BadToken("invalid bearer token")
 
-    def rules_for(self, user: User, namespace: str) -> list[Object]:
-        """The rules that hold for a user in a namespace."""
+    def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
+        """The rules that hold for a user in a namespace, and what stood in the way of finding more ("": nothing)."""
         if self.authorizer is always_allow:
-            return list(escalation.FULL_AUTHORITY)
-        return [rule for _, rule in rbac.rules_for(self.store, user, namespace)]
+            return list(escalation.FULL_AUTHORITY), ""
+        problems: list[str] = []
+        rules = [rule for _, rule in rbac.rules_for(self.store, user, namespace, problems)]
+        return rules, rbac.aggregate(problems) if problems else ""
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
         """The answer to an access review."""

@@ -123,8 +123,8 @@ class Server(Protocol):
     def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
         """Whose token it is, and for which of the audiences. Raises 401 for one that is not valid."""
 
-    def rules_for(self, user: User, namespace: str) -> list[Object]:
-        """All that a user may do in a namespace, as RBAC rules."""
+    def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
+        """The rules that hold for a user in a namespace, and what stood in the way of finding more ("": nothing)."""
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
         """May they?"""

@@ -93,16 +93,16 @@ CHECKS: Mapping[str, Callable[[Call, Object], None]] = {
 def _missing(call: Call, rules: Iterable[Rule]) -> str:
     """What of the rules the user does not have, in the real server's words; "" where that is nothing."""
     user = call.user
-    have = [rule for _, rule in rbac.rules_for(call.server.store, user, call.namespace)]
+    problems: list[str] = []
+    have = [rule for _, rule in rbac.rules_for(call.server.store, user, call.namespace, problems)]
     lacking = [part for rule in rules for part in parts(rule) if not any(covers(own, part) for own in have)]
     if not lacking:
         return ""
     lines = sorted({shown(rule) for rule in compact(lacking)})
     groups = " ".join(map(go_quote, user.groups))
-    return (
-        f"user {go_quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n"
-        + "\n".join(lines)
-    )
+    text = f"user {go_quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:"
+    errors = f"; resolution errors: [{rbac.aggregate(problems)}]" if problems else ""
+    return "\n".join([text, *lines]) + errors
 
 
 def parts(rule: Rule) -> Iterator[Rule]:

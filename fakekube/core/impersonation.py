@@ -130,8 +130,9 @@ class Impersonation:
             self._allow(requestor, replace(right, name=name))
 
     def _allow(self, requestor: User, info: RequestInfo) -> None:
-        if not self.decide(requestor, info).allowed:
-            raise _refused(requestor, info, "")
+        decision = self.decide(requestor, info)
+        if not decision.allowed:
+            raise _refused(requestor, info, decision.reason)
 
 
 def _right(
@@ -144,9 +145,8 @@ def _right(
 
 
 def _refused(requestor: User, info: RequestInfo, why: str) -> StatusError:
-    text = rbac.denied_text(requestor, info)
     subject = (info.qualified, info.name) if info.is_resource else ("", "")
-    return forbidden(*subject, f"{text}: {why}" if why else text)
+    return forbidden(*subject, rbac.denied_text(requestor, info, why))
 
 
 def _complete(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

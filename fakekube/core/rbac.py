@@ -19,7 +19,7 @@ SUPERUSERS = "system:masters"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is allowed, and which rule says so ("" where none does)."""
+    """Whether something is allowed, and why: which rule says so, or what stood in the way of finding one."""
 
     allowed: bool
     reason: str = ""
@@ -29,16 +29,24 @@ def authorize(store: Store, user: User, info: RequestInfo) -> Decision:
     """The decision for a request. Members of system:masters may do everything."""
     if SUPERUSERS in user.groups:
         return ALLOWED
-    for decision, names in _matching(store, user, info):
+    matching = _matching(store, user, info)
+    for decision, names in matching.rules:
         if not names or info.name in names:
             return decision
-    return DENIED
+    return matching.otherwise
 
 
 ALLOWED, DENIED = Decision(True), Decision(False)
 
-Matching = Sequence[tuple[Decision, Sequence[str]]]
-"""The rules that match a request but for the object's name: the decision, and the names it holds for (none: all)."""
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The rules that match a request but for the object's name: the decision, and the names it holds for (none: all);
+    and what is decided where none of them holds."""
+
+    rules: Sequence[tuple[Decision, Sequence[str]]]
+    otherwise: Decision
+
 
 #: What decisions depend on.
 _COLLECTIONS = tuple(f"{kind}.{GROUP}" for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"))
@@ -73,24 +81,41 @@ def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
     key = (user.name, user.groups, info.verb, *what)
     found = memory.found.get(key)
     if found is None:
-        found = memory.found[key] = tuple(
+        problems: list[str] = []
+        rules = tuple(
             (Decision(True, reason), (rule.get("resourceNames") or ()) if info.is_resource else ())
-            for reason, rule in rules_for(store, user, info.namespace)
+            for reason, rule in rules_for(store, user, info.namespace, problems)
             if _rule_matches(rule, info)
         )
+        otherwise = Decision(False, f"RBAC: {aggregate(problems)}") if problems else DENIED
+        found = memory.found[key] = Matching(rules, otherwise)
     return found
 
 
-def rules_for(store: Store, user: User, namespace: str) -> Iterator[tuple[str, Object]]:
-    """Every rule that holds for the user in a namespace ("": cluster-wide only), each with why."""
+def rules_for(
+    store: Store, user: User, namespace: str, problems: list[str] | None = None
+) -> Iterator[tuple[str, Object]]:
+    """Every rule that holds for the user in a namespace ("": cluster-wide only), each with why.
+
+    `problems` is given a sentence for each binding of the user's to a role that is not there.
+    """
+    problems = [] if problems is None else problems
     for _, entry in store.collection(f"clusterrolebindings.{GROUP}").scan("", "", None):
-        yield from _bound(store, user, "ClusterRoleBinding", entry.object, "")
+        yield from _bound(store, user, "ClusterRoleBinding", entry.object, "", problems)
     if namespace:
         for _, entry in store.collection(f"rolebindings.{GROUP}").scan(f"{namespace}/", "", None):
-            yield from _bound(store, user, "RoleBinding", entry.object, namespace)
+            yield from _bound(store, user, "RoleBinding", entry.object, namespace, problems)
 
 
-def _bound(store: Store, user: User, kind: str, binding: Object, namespace: str) -> Iterator[tuple[str, Object]]:
+def aggregate(problems: Sequence[str]) -> str:
+    """Several errors as one text, each once (`apimachinery/pkg/util/errors`)."""
+    each = list(dict.fromkeys(problems))
+    return each[0] if len(each) == 1 else f"[{', '.join(each)}]"
+
+
+def _bound(
+    store: Store, user: User, kind: str, binding: Object, namespace: str, problems: list[str]
+) -> Iterator[tuple[str, Object]]:
     subject = next((s for s in binding.get("subjects") or () if _is(user, s, namespace)), None)
     if subject is None:
         return
@@ -101,6 +126,8 @@ def _bound(store: Store, user: User, kind: str, binding: Object, namespace: str)
     else:
         role = store.get(f"clusterroles.{GROUP}", name)
     if role is None:
+        resource = "role" if ref.get("kind") == "Role" else "clusterrole"
+        problems.append(f'{resource}.{GROUP} "{name}" not found')
         return
     meta = binding["metadata"]
     shown = f"{meta['name']}/{namespace}" if namespace else meta["name"]
@@ -159,8 +186,13 @@ def _url_matches(pattern: str, path: str) -> bool:
     return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))
 
 
-def denied_text(user: User, info: RequestInfo) -> str:
-    """What a 403 says behind `is forbidden:` (`endpoints/handlers/responsewriters.forbiddenMessage`)."""
+def denied_text(user: User, info: RequestInfo, reason: str = "") -> str:
+    """What a 403 says behind `is forbidden:` (`endpoints/handlers/responsewriters.ForbiddenStatusError`)."""
+    text = _denied(user, info)
+    return f"{text}: {reason}" if reason else text
+
+
+def _denied(user: User, info: RequestInfo) -> str:
     if not info.is_resource:
         return f'User "{user.name}" cannot {info.verb} path "{info.path}"'
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource

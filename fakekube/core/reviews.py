@@ -29,8 +29,10 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
     return Response(201, Document({**shown, "status": status}))
 
 
-def asked(spec: Object, *, namespace: str = "") -> RequestInfo:
-    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice."""
+def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
+    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice, or says what
+    it must not (`authorization/validation`)."""
+    spec, meta = review.get("spec") or {}, review.get("metadata") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: list[FieldError] = []
     if resource is not None and other is not None:
@@ -39,6 +41,9 @@ def asked(spec: Object, *, namespace: str = "") -> RequestInfo:
     if resource is None and other is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(field_invalid("spec.resourceAttributes", None, why))
+    if of_user and not spec.get("user") and not spec.get("groups"):
+        errors.append(field_invalid("spec.user", "", "at least one of user or group must be specified"))
+    errors += _meta_errors(call, meta) + (_local_errors(call, resource, other) if call.namespace else [])
     if errors:
         raise invalid("authorization.k8s.io", "", "", errors)
     if resource is None:
@@ -50,11 +55,33 @@ def asked(spec: Object, *, namespace: str = "") -> RequestInfo:
         is_resource=True,
         group=resource.get("group", ""),
         version=resource.get("version", ""),
-        namespace=resource.get("namespace", "") or namespace,
+        namespace=resource.get("namespace", ""),
         resource=resource.get("resource", ""),
         name=resource.get("name", ""),
         subresource=resource.get("subresource", ""),
     )
+
+
+def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
+    """A review is no object: it has no metadata, but for a local one's namespace."""
+    said = {key: value for key, value in meta.items() if value and key != "managedFields"}
+    if call.namespace:
+        said.setdefault("namespace", call.namespace)
+    if not said.keys() - ({"namespace"} if call.namespace else set()):
+        return []
+    return [
+        field_invalid("metadata", said, "must be empty except for namespace" if call.namespace else "must be empty")
+    ]
+
+
+def _local_errors(call: Call, resource: Object | None, other: Object | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if resource is not None and resource.get("namespace", "") != call.namespace:
+        where = "spec.resourceAttributes.namespace"
+        errors.append(field_invalid(where, resource.get("namespace", ""), "must match metadata.namespace"))
+    if other is not None:
+        errors.append(field_invalid("spec.nonResourceAttributes", other, "disallowed on this kind of request"))
+    return errors
 
 
 def _decided(call: Call, user: User, info: RequestInfo) -> Object:
@@ -68,20 +95,15 @@ def _decided(call: Call, user: User, info: RequestInfo) -> Object:
 def self_subject_access_review(call: Call) -> Step:
     yield from ()
     review = _review(call)
-    return _answer(call, review, _decided(call, call.user, asked(review.get("spec") or {})))
+    return _answer(call, review, _decided(call, call.user, asked(call, review)))
 
 
 def subject_access_review(call: Call) -> Step:
     yield from ()
     review = _review(call)
     spec = review.get("spec") or {}
+    info = asked(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
-    if not user.name and not user.groups:
-        why = "at least one of user or group must be specified"
-        raise invalid("authorization.k8s.io", "", "", [field_invalid("spec.user", "", why)])
-    info = asked(spec)
-    if call.namespace and info.namespace != call.namespace:
-        raise bad_request("spec.resourceAttributes.namespace must match namespace")
     return _answer(call, review, _decided(call, user, info))
 
 
@@ -92,7 +114,7 @@ def self_subject_rules_review(call: Call) -> Step:
     namespace = (review.get("spec") or {}).get("namespace") or ""
     if not namespace:
         raise bad_request("no namespace on request")
-    rules = call.server.rules_for(call.user, namespace)
+    rules, problem = call.server.rules_for(call.user, namespace)
     status: Object = {
         "resourceRules": [
             _picked(rule, "apiGroups", "resources", "resourceNames") for rule in rules if rule.get("resources")
@@ -100,6 +122,8 @@ def self_subject_rules_review(call: Call) -> Step:
         "nonResourceRules": [_picked(rule, "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
         "incomplete": False,
     }
+    if problem:
+        status["evaluationError"] = problem
     return _answer(call, review, status)
 
 

@@ -100,6 +100,17 @@ def test_the_reason_is_the_first_binding_that_allows(store):
     assert rbac.authorize(store, ALICE, asks()).reason == text.format("readers", 'User "alice"')
 
 
+def test_bindings_to_roles_that_are_not_there_are_the_reason(store):
+    put(store, "rolebindings", "n/x", binding("gone", ("User", "bob"), kind="Role"))
+    assert rbac.authorize(store, BOB, asks()).reason == 'RBAC: role.rbac.authorization.k8s.io "gone" not found'
+    put(store, "clusterrolebindings", "y", binding("lost", ("User", "bob"), kind="ClusterRole"))
+    assert rbac.authorize(store, BOB, asks()).reason == (
+        'RBAC: [clusterrole.rbac.authorization.k8s.io "lost" not found, '
+        'role.rbac.authorization.k8s.io "gone" not found]'
+    )
+    assert rbac.authorize(store, ALICE, asks()).reason.startswith("RBAC: allowed by ")
+
+
 def test_servers_do_not_share_it(store):
     assert allowed(store, ALICE, asks())
     assert not allowed(Store(), ALICE, asks())
@@ -142,5 +153,8 @@ def test_remembered_decisions_are_those_that_would_be_made_anew(seed):
                 for reason, rule in rbac.rules_for(store, user, info.namespace)
                 if rbac._rule_matches(rule, info) and info.name in (rule["resourceNames"] or [info.name])
             ]
-            anew = rbac.Decision(True, reasons[0]) if reasons else rbac.Decision(False)
+            problems = []
+            list(rbac.rules_for(store, user, info.namespace, problems))
+            why = f"RBAC: {rbac.aggregate(problems)}" if problems else ""
+            anew = rbac.Decision(True, reasons[0]) if reasons else rbac.Decision(False, why)
             assert rbac.authorize(store, user, info) == anew

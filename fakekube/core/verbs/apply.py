@@ -149,5 +149,6 @@ def _check_new(call: Call, obj: Object) -> None:
 def _check_may_create(call: Call) -> None:
     """An apply that creates needs the right to create. Raises 403."""
     info = replace(call.info, verb="create")
-    if not call.server.decide(call.user, info).allowed:
-        raise forbidden(info.qualified, info.name, rbac.denied_text(call.user, info))
+    decision = call.server.decide(call.user, info)
+    if not decision.allowed:
+        raise forbidden(info.qualified, info.name, rbac.denied_text(call.user, info, decision.reason))
