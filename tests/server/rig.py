@@ -7,7 +7,7 @@ import os
 import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -33,9 +33,10 @@ def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
-        before = _open_files(), threading.active_count()
+        files, threads = _open_files(), set(threading.enumerate())
         asyncio.run(_alone(test(*args, **kwargs)))
-        assert (_open_files(), threading.active_count()) == before
+        assert not _open_files() - files
+        assert not set(threading.enumerate()) - threads
 
     return run
 
@@ -48,8 +49,13 @@ async def _alone(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.wait(left)
 
 
-def _open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def _open_files() -> set[str]:
+    """What is open; of earlier tests, too, which the garbage collector may close meanwhile."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the listing's own
+            found.add(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
+    return found
 
 
 def control_plane(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ControlPlane:
