@@ -10,6 +10,7 @@ from fakekube.core import codec
 from fakekube.core.admission.expressions import Failed, Scope, all_hold
 from fakekube.core.admission.matching import EXEMPT, Attributes
 from fakekube.core.admission.policies import GROUP, Misconfigured, bound, param_resource, parameters, scope_of
+from fakekube.core.admission.refusal import refused
 from fakekube.core.admission.reinvocation import Calls
 from fakekube.core.apply import typed as values
 from fakekube.core.apply.pathelement import shown
@@ -20,7 +21,7 @@ from fakekube.core.patch import json_patch
 from fakekube.core.resource import Resource
 from fakekube.core.schema.decode import WrongType
 from fakekube.core.schema.model import Schema
-from fakekube.core.status import StatusError, forbidden, go_quote
+from fakekube.core.status import StatusError, go_quote
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -131,7 +132,8 @@ def _name_of(params: Object | None) -> tuple[str, str]:
 
 def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
     """403, in the first one's words and for its reason, with all as causes."""
-    found = forbidden(attributes.call.resource.qualified, attributes.name, "")
+    assert attributes.obj is not None
+    found = refused(attributes.call, attributes.obj, "")
     details = {**(found.details or {}), "causes": [{"message": str(one)} for one in refusals]}
     return StatusError(403, refusals[0].reason or "Forbidden", str(refusals[0]), details)
 

@@ -30,10 +30,10 @@ def create(call: Call) -> Step:
 def store_new(call: Call, obj: Object, options: WriteOptions) -> Step:
     """Admit, complete, check and store a new object; 201 with what was stored."""
     name = obj["metadata"].get("name") or ""
-    obj = yield from admission.mutate(call, obj, None, options)
     if call.resource.custom:
         admission.definition_lifecycle_create(call, name)
     admission.namespace_lifecycle_create(call, name)
+    obj = yield from admission.mutate(call, obj, None, options)
     escalation.check(call, obj, None)
     if obj["metadata"].get("resourceVersion") not in (None, "", "0") and _is_number(obj["metadata"]["resourceVersion"]):
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")

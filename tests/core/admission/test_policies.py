@@ -311,3 +311,9 @@ def test_a_policy_sees_whose_request_it_is():
     jane = User("jane", groups=("system:masters",))
     assert denied(api, user=jane) == "failed expression: request.userInfo.username != 'jane'"
     assert denied(api) == ""
+
+
+def test_a_namespace_must_be_there_before_anybody_is_asked(api):
+    mutation(api, merging("Object{data: {'y': object.nothing}}"))
+    path = f"{NAMESPACES}/gone/configmaps"
+    assert api.refused("POST", path, configmap()) == (404, "NotFound", 'namespaces "gone" not found')
