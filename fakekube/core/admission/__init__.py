@@ -145,7 +145,7 @@ def delete(call: Call, old: Object, options: DeleteOptions) -> Generator[Need, A
         shown["propagationPolicy"] = options.propagation
     if options.dry_run:
         shown["dryRun"] = ["All"]
-    attributes = Attributes(call, DELETE, old["metadata"]["name"], None, old, shown, options.dry_run)
+    attributes = Attributes(call, DELETE, call.info.name, None, old, shown, options.dry_run)
     if mutating:
         yield from webhooks.mutate(attributes, Calls())
     if judging:

@@ -30,7 +30,10 @@ EXEMPT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """A write as admission sees it: the objects before and after it, where there are such, and by what operation."""
+    """A write as admission sees it: the objects before and after it, where there are such, and by what operation.
+
+    `name` is "" where the request names none: the deletion of many, a name that is not drawn yet.
+    """
 
     call: Call
     operation: str

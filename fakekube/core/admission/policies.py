@@ -47,7 +47,7 @@ class Denial:
     def error(self, attributes: Attributes) -> StatusError:
         text = f"{self._where()} denied request: {self.message}"
         call = attributes.call
-        refused = forbidden(call.resource.qualified, attributes.name, text)
+        refused = forbidden(call.resource.qualified, attributes.name or "Unknown", text)
         reason = self.reason or "Invalid"
         details = {**(refused.details or {}), "causes": [{"message": text}]}
         return StatusError(CODES.get(reason, 422), reason, refused.message, details)

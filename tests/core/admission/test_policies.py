@@ -161,6 +161,17 @@ def test_warnings(api):
     assert response.warnings == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p-b': hm"]
 
 
+def test_the_deletion_of_many_asks_about_each_and_names_none(api):
+    for name in ("a", "b"):
+        api.ok("POST", CONFIGMAPS, configmap(name))
+    deletions = {"resourceRules": [rule(operations=("DELETE",))]}
+    policy(api, "oldObject.metadata.name != 'b'", "!has(request.name)", constraints=deletions)
+    code, shown = api.call("DELETE", CONFIGMAPS)
+    assert code == 422
+    assert shown["message"].startswith("configmaps \"Unknown\" is forbidden: ValidatingAdmissionPolicy 'p'")
+    assert [one["metadata"]["name"] for one in api.ok("GET", CONFIGMAPS)["items"]] == ["b"]
+
+
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
