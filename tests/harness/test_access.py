@@ -6,7 +6,6 @@ import yaml
 from controllerlib import Manager, Result
 from fakekube.accessreport import Access
 from fakekube.core.authentication import User
-from fakekube.transport import DirectTransport
 
 ACCESS = "rbac.authorization.k8s.io/v1"
 ACCOUNT = "system:serviceaccount:ops:copier"
@@ -110,7 +109,7 @@ def test_the_least_roles_are_enough(fakekube):
 
 
 def asked(fakekube, user, *requests):
-    transport = DirectTransport(fakekube._plane, user=user)
+    transport = fakekube.transport(user=user)
     for method, path in requests:
         transport.request_now(method, path, body={} if method == "PATCH" else None)
 
@@ -157,7 +156,7 @@ def test_rules_and_requests(fakekube, rules, requests, missing, unused):
 
 
 def test_an_apply_that_creates_needs_both_rights(fakekube):
-    transport = DirectTransport(fakekube._plane, user=User("jane"))
+    transport = fakekube.transport(user=User("jane"))
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for _ in range(2):
         transport.request_now(
