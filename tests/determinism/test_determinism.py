@@ -18,10 +18,14 @@ ROOT = Path(__file__).parent.parent.parent
 PROCESSES = {"0": (2, False), "1": (1, True), "random": (2, False)}
 
 
+#: Ends by itself, should whoever started it be killed.
+BURNER = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
+
+
 @contextmanager
 def busy_cores():
     """As many processes as there are cores, each in a loop without end."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    burners = [subprocess.Popen([sys.executable, "-c", BURNER]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
     finally:

@@ -93,12 +93,13 @@ def roots(draw: st.DrawFn) -> Schema:
 
 
 def as_json_schema(schema: Schema) -> Schema:
-    """The same in JSON Schema's words (draft 2020-12)."""
+    """The same in JSON Schema's words (draft 2020-12).
+
+    Nothing but type and enum is asked of null, and no enum has it (kube-openapi, `SchemaValidator.Validate`).
+    """
     made = dict(schema)
-    if made.pop("nullable", False):
-        made["type"] = [schema["type"], "null"]
-        if "enum" in made:
-            made["enum"] = [*made["enum"], None]
+    if made.pop("nullable", False) and "enum" not in made:
+        return {"anyOf": [{"type": "null"}, as_json_schema(made)]}
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if made.pop(exclusive, False):
             made[exclusive] = made.pop(bound)

@@ -64,6 +64,7 @@ RIGHT: list[Any] = [
     ({"type": "integer"}, 3.0),
     ({"type": "number"}, 3),
     ({"type": "integer", "nullable": True}, None),
+    ({"type": "string", "nullable": True, "not": {"minLength": 0}}, None),
     ({"x-kubernetes-int-or-string": True}, "80%"),
     ({"x-kubernetes-int-or-string": True}, 80),
     ({"type": "string", "format": "unknown"}, "x"),
