@@ -71,7 +71,10 @@ def collection_path(resource: Resource, namespace: str | None) -> str:
 def apply(
     server: ApiServer, requests: Requests, objects: Iterable[Object], *, namespace: str = "default"
 ) -> list[Object]:
-    """Create each object, or replace it where it is there; answers them as stored. ManifestError names the object."""
+    """Create each object, or replace it where it is there; answers them as stored. ManifestError names the object.
+
+    What others noted in the metadata of an object that is there stays: labels, annotations, finalizers, owners.
+    """
     return [_apply_one(server, requests, obj, namespace) for obj in ordered(objects)]
 
 
@@ -87,11 +90,14 @@ def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: st
     if code == 409 and meta.get("name"):
         path = f"{collection}/{meta['name']}"
         _, _, existing = requests.request_now("GET", path)
-        version = existing["metadata"]["resourceVersion"]
-        code, _, body = requests.request_now(
-            "PUT", path, body={**obj, "metadata": {**meta, "resourceVersion": version}}
-        )
+        code, _, body = requests.request_now("PUT", path, body={**obj, "metadata": _over(existing["metadata"], meta)})
     if code >= 400:
         raise ManifestError(f"{shown}: {body.get('message', body)}")
     result: Object = body
     return result
+
+
+def _over(existing: Object, meta: Object) -> Object:
+    """The metadata of an object that replaces another: what it does not speak of is as it was."""
+    merged = {key: {**(existing.get(key) or {}), **(meta.get(key) or {})} for key in ("labels", "annotations")}
+    return {**existing, **meta, **merged, "resourceVersion": existing["resourceVersion"]}
