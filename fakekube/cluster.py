@@ -328,7 +328,12 @@ class FakeKube:
     # --- objects: what the test itself does ----------------------------------------------------------------------
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
-        """Create or replace objects: files, directories, objects. Raises ManifestError naming what is wrong."""
+        """Create objects, or replace those that are there: files, directories, objects.
+
+        Labels, annotations, finalizers and owners that others noted on an object stay, where it does not speak of them
+        itself. (Server-side apply is a client's: `controllerlib.Client.apply`, or the official client's.) Raises
+        ManifestError naming what is wrong.
+        """
         return self._objects.apply(*sources)
 
     def create(self, obj: Mapping[str, Any]) -> Object:
