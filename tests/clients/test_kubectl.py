@@ -389,6 +389,39 @@ def test_scale(kubectl):
     assert kubectl("get", "deployment", "web", "--output", "jsonpath={.spec.replicas}") == "3"
 
 
+def test_a_workload_is_changed(kubectl):
+    kubectl("create", "deployment", "web", "--image", "nginx")
+    assert kubectl("set", "image", "deployment/web", "nginx=nginx:2") == "deployment.apps/web image updated\n"
+    assert kubectl("rollout", "restart", "deployment/web") == "deployment.apps/web restarted\n"
+    found = kubectl.json("get", "deployment", "web")
+    assert found["metadata"]["generation"] == 3
+    assert "kubectl.kubernetes.io/restartedAt" in found["spec"]["template"]["metadata"]["annotations"]
+    header, row = kubectl("get", "deployment", "web", "--output", "wide").splitlines()
+    assert header.split() == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"]
+    assert row.split()[-3:] == ["nginx", "nginx:2", "app=web"]
+    columns = "custom-columns=N:.metadata.name,I:.spec.template.spec.containers[0].image"
+    assert kubectl("get", "deployments", "--output", columns).split() == ["N", "I", "web", "nginx:2"]
+
+
+def test_edit_with_a_script(kubectl, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i \'s/x: "1"/x: "9"/\' "$1"\n')
+    editor.chmod(0o755)
+    kubectl("create", "--filename", "-", stdin=CONFIGMAPS)
+    kubectl.env["KUBE_EDITOR"] = str(editor)
+    assert kubectl("edit", "configmap", "a") == "configmap/a edited\n"
+    assert kubectl("get", "configmap", "a", "--output", "jsonpath={.data.x}") == "9"
+    assert kubectl("edit", "configmap", "a") == ""  # nothing to change, which it says on its standard error
+
+
+def test_who_orphans_waits_for_a_garbage_collector(kubectl):
+    kubectl("create", "configmap", "a")
+    kubectl("delete", "configmap", "a", "--cascade=orphan", "--wait=false")
+    assert kubectl.json("get", "configmap", "a")["metadata"]["finalizers"] == ["orphan"]
+    kubectl("patch", "configmap", "a", "--type", "merge", "--patch", '{"metadata":{"finalizers":null}}')
+    assert "not found" in kubectl("get", "configmap", "a", status=1)
+
+
 def test_a_user_of_few_rights(secure, tmp_path):
     content = yaml.safe_load(secure.kubeconfig.read_text())
     content["users"][0]["user"]["token"] = "alice-token"
