@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
 import orjson
 
+from fakekube.arguments import check_record_fields
 from fakekube.controlplane import ControlPlane
 from fakekube.core.requestlog import RequestRecord
 from fakekube.core.resource import Resource
@@ -22,8 +22,6 @@ Object = dict[str, Any]
 MICROSECOND = timedelta(microseconds=1)
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-
-FIELDS = tuple(field.name for field in fields(RequestRecord))
 
 
 class Audit:
@@ -44,10 +42,9 @@ class Audit:
     def requests(self, wanted: Mapping[str, Any]) -> Sequence[RequestRecord]:
         """The answered requests, oldest first, whose fields are as wanted; text may be a shell pattern.
 
-        Raises TypeError for a field that a record does not have.
+        Raises TypeError for a field that a record does not have, and for a value that it never has.
         """
-        if unknown := sorted(wanted.keys() - set(FIELDS)):
-            raise TypeError(f"requests() has no field {', '.join(unknown)} (it has {', '.join(FIELDS)})")
+        check_record_fields(wanted)
         shown = self._plane.log if "user_agent" in wanted else (r for r in self._plane.log if r.user_agent != self._own)
         return [r for r in shown if all(_is(getattr(r, name), value) for name, value in wanted.items())]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from controllerlib import Manager
-from fakekube import bootstrap
+from controllerlib.core.models import Writable
+from fakekube import arguments, bootstrap
 from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
@@ -27,7 +28,7 @@ from fakekube.core.requestlog import RequestRecord
 from fakekube.endpoint import Endpoint, run_at_once
 from fakekube.ledger import Ledger
 from fakekube.objects import TEST_AGENT, Object, Objects, Source
-from fakekube.operator import Build, Operator, Transport, manager_for, over_http
+from fakekube.operator import Build, Operator, Transport, build_into, manager_for, over_http
 from fakekube.rest import RestCheck
 from fakekube.timeline import Timeline
 from fakekube.transport import DirectTransport
@@ -56,7 +57,8 @@ class FakeKube:
     transport: how operators that are started here reach the server.
     history_window: how many changes watches can read back.
     version: the Kubernetes minor whose kinds and fields are served, like "1.31".
-    patience: real seconds after which something that is busy counts as stuck. Raises ValueError naming the argument.
+    patience: real seconds after which something that is busy counts as stuck.
+    Raises TypeError, ValueError naming the argument.
 
     What moves time (`settle`, `advance`, `start`, ...) blocks in a sync test and must be awaited in an async one. What
     asks and writes objects (`get`, `apply`, ...) never waits, in either.
@@ -75,7 +77,17 @@ class FakeKube:
         version: str | None = None,
         controllers: Sequence[str] = (),
     ) -> None:
-        _check(transport, history_window, patience, version, controllers)
+        arguments.check_cluster(
+            seed=seed,
+            rbac=rbac,
+            stepped=stepped,
+            wall_clock=wall_clock,
+            transport=transport,
+            history_window=history_window,
+            patience=patience,
+            version=version,
+            controllers=controllers,
+        )
         self.seed = seed
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
         door: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
@@ -154,12 +166,15 @@ class FakeKube:
         """Let time pass (`advance(60)`, `advance("1h30m")`, `advance(hours=10)`), stopping at all that is due."""
         return self._step(lambda: self._bubble.advance(duration, **units))
 
-    def advance_to(self, moment: datetime) -> Awaitable[None]:
-        """Let time pass until `moment` (aware)."""
-        return self._step(lambda: self._bubble.advance_to(moment))
+    def advance_to(self, moment: datetime | str) -> Awaitable[None]:
+        """Let time pass until `moment`: aware, or an ISO text (`2026-01-01T12:00:00Z`)."""
+        goal = arguments.moment_of(moment)
+        return self._step(lambda: self._bubble.advance_to(goal))
 
     def advance_until(self, predicate: Callable[[], object], timeout: Duration) -> Awaitable[None]:
         """Let time pass until `predicate()` is true. Raises TimeoutError where it is not within `timeout`."""
+        if not callable(predicate):
+            raise TypeError(f"advance_until() takes a function that is asked, like `lambda: ...`, not {predicate!r}")
         return self._step(lambda: self._bubble.advance_until(predicate, timeout))
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
@@ -228,13 +243,13 @@ class FakeKube:
         """A kubeconfig file of this cluster; it goes with the cluster."""
         return self._endpoint.kubeconfig
 
-    def api_client(self, *, user: User | None = None) -> Any:
+    def api_client(self, *, user: User | str | None = None) -> Any:
         """An official `kubernetes.client.ApiClient` of this cluster (with `rbac=True` as any user); closed with it."""
-        return self._endpoint.api_client(user)
+        return self._endpoint.api_client(_user(user))
 
-    def transport(self, *, user: User = ADMIN) -> DirectTransport:
+    def transport(self, *, user: User | str = ADMIN) -> DirectTransport:
         """A direct way in, as any user: `controllerlib.Client(fakekube.transport(), user_agent="mine/1.0")`."""
-        return DirectTransport(self._plane, user=authenticated(user), headers={"User-Agent": TEST_AGENT})
+        return DirectTransport(self._plane, user=_user(user) or ADMIN, headers={"User-Agent": TEST_AGENT})
 
     # --- webhooks ----------------------------------------------------------------------------------------------------
 
@@ -263,36 +278,44 @@ class FakeKube:
 
         Returns its CompletedProcess, with text captured; in an async test it must be awaited.
         """
+        if isinstance(argv, str):
+            raise TypeError(f"run_process({argv!r}): pass a list, {argv.split()!r}")
         env = {**os.environ, **(options.pop("env", None) or {}), "KUBECONFIG": str(self.kubeconfig)}
         return self._bubble.run_process(argv, env=env, **options)
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
 
-    def start(self, build: Build, *, service_account: str = "", user: User | None = None, **options: Any) -> Operator:
+    def start(
+        self, build: Build, *, service_account: str = "", user: User | str | None = None, **options: Any
+    ) -> Operator:
         """Start an operator: `build(manager)` adds its controllers. Returns when they have synced and all is quiet.
 
         It acts as a service account (`namespace/name`) or as a user, where one is given, else as the administrator.
         `options` go to `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails
-        with.
+        with, TypeError or ValueError for a `build` that adds nothing; warns of a kind that the cluster does not have.
         """
         operator = self.operator(build, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
         if not self._in_async_test():
             self.settle()
+            operator.warn_of_unserved()
         return operator
 
     def operator(
-        self, build: Build, *, service_account: str = "", user: User | None = None, **options: Any
+        self, build: Build, *, service_account: str = "", user: User | str | None = None, **options: Any
     ) -> Operator:
         """The same without starting it: it can be asked, and never runs."""
-        if isinstance(build, Manager):
-            raise TypeError("start() makes the manager itself: give it the function that adds the controllers")
         way = self._way_for_operators(_acting(service_account, user))
         manager = manager_for(self._bubble, way, self.ledger, options)
-        build(manager)
-        operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed)
+        build_into(manager, build, options.get("election") is not None)
+        operator = Operator(
+            manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, self._is_served
+        )
         self._background.add(operator)
         return operator
+
+    def _is_served(self, api_version: str, kind: str) -> bool:
+        return self._plane.core.catalog.find_kind(api_version, kind) is not None
 
     def _way_for_operators(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
@@ -302,6 +325,8 @@ class FakeKube:
 
     def stop(self, operator: Operator) -> Awaitable[None]:
         """Stop an operator, as its process would end on SIGTERM: what it is doing it finishes first."""
+        if not isinstance(operator, Operator):
+            raise TypeError(f"stop() takes an operator, as start() returns it, not {operator!r}")
         if self._in_async_test():
             return self._stopped(operator)
         self._bubble.loop.drive(operator.end())
@@ -316,6 +341,8 @@ class FakeKube:
 
         What it raises, the test's next step raises.
         """
+        if not asyncio.iscoroutine(work):
+            raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
     def thread(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> BubbleThread:
@@ -323,6 +350,10 @@ class FakeKube:
 
         What it raises, the test's next step raises.
         """
+        if not callable(function):
+            raise TypeError(f"thread() takes a function that it calls in a thread, not {function!r}")
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"thread() takes a sync function; a coroutine is a task: task({function.__name__}())")
         return self._background.thread(function, args, name)
 
     # --- objects: what the test itself does ----------------------------------------------------------------------
@@ -336,7 +367,7 @@ class FakeKube:
         """
         return self._objects.apply(*sources)
 
-    def create(self, obj: Mapping[str, Any]) -> Object:
+    def create(self, obj: Writable) -> Object:
         """Create an object. Raises ApiError, LookupError for a kind that the cluster does not have."""
         return self._objects.create(obj)
 
@@ -349,13 +380,16 @@ class FakeKube:
         return self._objects.exists(api_version, kind, name, namespace)
 
     def list(
-        self, api_version: str, kind: str, namespace: str | None = "default", *, label_selector: str = "",
-        field_selector: str = "",
+        self, api_version: str, kind: str, namespace: str | None = "default", *,
+        label_selector: str | Mapping[str, str] = "", field_selector: str | Mapping[str, str] = "",
     ) -> Sequence[Object]:  # fmt: skip
-        """The objects of a namespace (None: of all), each with its apiVersion and kind."""
+        """The objects of a namespace (None: of all), each with its apiVersion and kind.
+
+        A selector is text (`"app=web,tier!=db"`), or a mapping of what is equal.
+        """
         return self._objects.list(api_version, kind, namespace, label_selector, field_selector)
 
-    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Object:
+    def update(self, obj: Writable, *, subresource: str = "") -> Object:
         """Replace an object, or with `subresource="status"` its status. Raises ApiError."""
         return self._objects.update(obj, subresource)
 
@@ -375,7 +409,8 @@ class FakeKube:
         """The answered requests, oldest first: those whose fields (verb, resource, name, code, ...) are as wanted.
 
         Text may be a shell pattern: `user_agent="kubectl*"`. What the test itself reads and writes is left out unless
-        `user_agent` asks for it. Raises TypeError for a field that a record does not have.
+        `user_agent` asks for it. Raises TypeError for a field that a record does not have, and for a value that it
+        never has.
         """
         return self._audit.requests(wanted)
 
@@ -385,8 +420,12 @@ class FakeKube:
         """An object's history: when, and what it then was (None: deleted)."""
         return self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
 
-    def events(self, **wanted: str) -> Sequence[Object]:
-        """The Events that were recorded, those last written last, whose fields are as wanted (`reason="Synced"`)."""
+    def events(self, **wanted: Any) -> Sequence[Object]:
+        """The Events that were recorded, those last written last, whose fields are as wanted (`reason="Synced"`).
+
+        Raises TypeError for a field that an Event does not have.
+        """
+        arguments.check_event_fields(wanted)
         found = sorted(self.list("v1", "Event", None), key=lambda event: int(event["metadata"]["resourceVersion"]))
         return [event for event in found if all(event.get(key) == value for key, value in wanted.items())]
 
@@ -405,7 +444,7 @@ class FakeKube:
         """
         from fakekube import accessreport
 
-        found = accessreport.user_named(user) if isinstance(user, str) else _acting(service_account, user)
+        found = _acting(service_account, user)
         if found is None:
             raise ValueError("rbac_report() needs service_account= or user=: whose access is it about?")
         return accessreport.report(self._plane.core.store, self._plane.log, found)
@@ -434,24 +473,24 @@ class FakeKube:
 
     # --- trouble, made to order ------------------------------------------------------------------------------------
 
-    @contextmanager
-    def fault(self, **rule: Any) -> Iterator[FaultRule]:
+    def fault(self, **rule: Any) -> FaultRule:
         """Requests that match fail, wait or break: `fault(verb="update", resource="backups", error=409, times=1)`.
 
-        See FaultRule; ValueError where it makes no sense. What the test itself does is not hit, unless `user_agent`
-        says so.
+        From now on, until `disarm()`; in a `with`, until its end. `fakekube.FaultRule` (fakekube/core/faults.py) says
+        what there is; TypeError, ValueError where it makes no sense. What the test itself does is not hit, unless
+        `user_agent` says so.
         """
-        rules = self._plane.core.faults.rules
+        if unknown := sorted(rule.keys() - inspect.signature(FaultRule).parameters.keys()):
+            known = ", ".join(inspect.signature(FaultRule).parameters)
+            raise TypeError(f"fault() has no argument {', '.join(unknown)} (it has {known})")
         self._faults_made += 1
         purpose = f"fault {self._faults_made}"
         rule.setdefault("except_agent", TEST_AGENT)
         rule.setdefault("draw", lambda what, attempt: self._bubble.seed.float(purpose, what, attempt))
         made = FaultRule(**rule)
-        rules.append(made)
-        try:
-            yield made
-        finally:
-            rules[:] = [one for one in rules if one is not made]
+        arguments.check_fault(made, self._plane.core.catalog.resources())
+        self._plane.core.faults.arm(made)
+        return made
 
     def compact(self) -> None:
         """Forget the history: watches that resume from before now get 410 Gone."""
@@ -484,29 +523,27 @@ class FakeKube:
         return handler
 
 
-def _acting(service_account: str, user: User | None) -> User | None:
+def _user(user: User | str | None) -> User | None:
+    """A user with its groups; also one that is only named. Raises TypeError."""
+    if isinstance(user, str) and user:
+        from fakekube.accessreport import user_named
+
+        return user_named(user)
+    if user is None or isinstance(user, User):
+        return authenticated(user) if user is not None else None
+    raise TypeError(f"user={user!r}: a fakekube.User, or a user's name")
+
+
+def _acting(service_account: str, user: User | str | None) -> User | None:
     """As whom somebody acts: a service account, a user, or (None) the administrator. Raises ValueError."""
     if not service_account:
-        return authenticated(user) if user is not None else None
+        return _user(user)
     if user is not None:
         raise ValueError("service_account= and user=: one of them, not both")
+    if not isinstance(service_account, str):
+        raise TypeError(f"service_account={service_account!r}: a text, namespace/name")
     namespace, slash, name = service_account.partition("/")
     if not (slash and namespace and name):
         raise ValueError(f"service_account={service_account!r}: that is no namespace/name")
     groups = serviceaccount.groups_of(namespace)
     return authenticated(User(serviceaccount.user_name(namespace, name), groups=groups))
-
-
-def _check(
-    transport: object, history_window: int, patience: float, version: str | None, controllers: Sequence[str]
-) -> None:
-    if transport not in ("direct", "memory", "tcp"):
-        raise ValueError(f"transport={transport!r}: operators are reached 'direct', over 'memory' or over 'tcp'")
-    if history_window < 1:
-        raise ValueError(f"history_window={history_window}: watches need at least one change to read")
-    if patience <= 0:
-        raise ValueError(f"patience={patience}: threads need some time to come back")
-    if version is not None:
-        bootstrap.version_of(version)
-    if controllers:
-        raise ValueError(f"controllers={list(controllers)!r}: this release has no built-in controllers")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from fakekube.arguments import no_kind
 from fakekube.core import codec
 from fakekube.core.apiserver import ApiServer
 from fakekube.core.resource import Resource
@@ -84,7 +85,7 @@ def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: st
     shown = f"{kind} {meta.get('name', '')!r}"
     resource = server.catalog.find_kind(api_version, kind)
     if resource is None:
-        raise ManifestError(f"{shown}: the server has no kind {kind!r} in {api_version!r}")
+        raise ManifestError(f"{shown}: {no_kind(api_version, kind, list(server.catalog.resources()))}")
     collection = collection_path(resource, meta.get("namespace") or namespace)
     code, _, body = requests.request_now("POST", collection, body=obj)
     if code == 409 and meta.get("name"):

@@ -7,8 +7,17 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from controllerlib.core.models import Writable
 from controllerlib.errors import ApiError, from_status
 from fakekube import manifests
+from fakekube.arguments import (
+    check_delete_options,
+    is_text_of_manifests,
+    no_kind,
+    selector,
+    taken_apart,
+    written,
+)
 from fakekube.controlplane import ControlPlane, WouldWait
 from fakekube.core.resource import Resource
 from fakekube.transport import DirectTransport
@@ -16,8 +25,8 @@ from fakekube.virtualtime import Deadlock
 
 Object = dict[str, Any]
 
-Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
-"""A file, a directory, an object, or several."""
+Source = str | Path | Writable | Iterable[Writable]
+"""A file, a directory, an object (also a model of the official client), or several."""
 
 #: The User-Agent of what the test itself does.
 TEST_AGENT = "test"
@@ -34,16 +43,25 @@ class Objects:
         """Create or replace. Raises ManifestError naming what is wrong."""
         objects: builtins.list[Object] = []
         for source in sources:
+            if isinstance(source, str) and is_text_of_manifests(source):
+                raise manifests.ManifestError(
+                    f"apply() got the text of manifests, {source[:30]!r}...: give it the path of a file, or "
+                    "`apply(yaml.safe_load_all(text))`"
+                )
             if isinstance(source, str | Path):
                 objects += manifests.read(source)
-            elif isinstance(source, Mapping):
-                objects.append(dict(source))
+            elif isinstance(source, Iterable) and not (
+                isinstance(source, Mapping | bytes) or hasattr(source, "to_dict")
+            ):
+                for one in source:
+                    objects += taken_apart(written("apply", one))
             else:
-                objects += [dict(one) for one in source]
+                objects += taken_apart(written("apply", source))
         return manifests.apply(self._core, self._transport, objects)
 
-    def create(self, obj: Mapping[str, Any]) -> Object:
-        resource = self.resource(obj.get("apiVersion", ""), obj.get("kind", ""))
+    def create(self, value: Writable) -> Object:
+        obj = written("create", value)
+        resource = self.resource(obj["apiVersion"], obj["kind"])
         namespace = (obj.get("metadata") or {}).get("namespace") or "default"
         return self._call("POST", manifests.collection_path(resource, namespace), body=obj)
 
@@ -60,18 +78,20 @@ class Objects:
         return True
 
     def list(
-        self, api_version: str, kind: str, namespace: str | None, label_selector: str = "", field_selector: str = ""
+        self, api_version: str, kind: str, namespace: str | None, label_selector: Any = "", field_selector: Any = ""
     ) -> Sequence[Object]:
         """Of a namespace, or of all (None); each with its apiVersion and kind."""
         resource = self.resource(api_version, kind)
         path = manifests.collection_path(resource, namespace)
-        pairs = [("labelSelector", label_selector), ("fieldSelector", field_selector)]
+        labels, of_fields = selector("label_selector", label_selector), selector("field_selector", field_selector)
+        pairs = [("labelSelector", labels), ("fieldSelector", of_fields)]
         body = self._call("GET", path, query=[(k, v) for k, v in pairs if v])
         return [{"apiVersion": api_version, "kind": kind, **item} for item in body["items"]]
 
-    def update(self, obj: Mapping[str, Any], subresource: str) -> Object:
+    def update(self, value: Writable, subresource: str) -> Object:
+        obj = written("update", value)
         meta = obj.get("metadata") or {}
-        path = self._path(obj.get("apiVersion", ""), obj.get("kind", ""), meta.get("name", ""), meta.get("namespace"))
+        path = self._path(obj["apiVersion"], obj["kind"], meta.get("name", ""), meta.get("namespace"))
         return self._call("PUT", _below(path, subresource), body=obj)
 
     def patch(self, api_version: str, kind: str, name: str, patch: Any, namespace: str, subresource: str) -> Object:
@@ -80,21 +100,24 @@ class Objects:
         return self._call("PATCH", _below(path, subresource), headers={"Content-Type": media}, body=patch)
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str, options: Mapping[str, Any]) -> Object:
+        check_delete_options(options)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
         return self._call("DELETE", self._path(api_version, kind, name, namespace), body=body)
 
     def resource(self, api_version: str, kind: str) -> Resource:
         """Raises LookupError for a kind that the server does not have."""
+        if not isinstance(api_version, str) or not isinstance(kind, str):
+            raise TypeError(f"apiVersion and kind are texts, not {api_version!r} and {kind!r}")
         found = self._core.catalog.find_kind(api_version, kind)
         if found is None:
-            raise LookupError(
-                f"the cluster has no kind {kind!r} in {api_version!r}: is its CustomResourceDefinition applied?"
-            )
+            raise LookupError(no_kind(api_version, kind, list(self._core.catalog.resources())))
         return found
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
         if not name:
             raise ValueError(f"which {kind}? Its name is empty")
+        if not isinstance(name, str) or not isinstance(namespace, str | None):
+            raise TypeError(f"name and namespace of a {kind} are texts, not {name!r} and {namespace!r}")
         return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
 
     def _call(self, method: str, path: str, **more: Any) -> Object:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from controllerlib import Cause, Controller, Manager, Request, WorkQueue
+from fakekube.arguments import key_of, seconds_of
 from fakekube.ledger import Ledger, Reconcile
 from fakekube.transport import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
@@ -37,11 +40,11 @@ class ControllerView:
 
     # --- the ledger ------------------------------------------------------------------------------------------------
 
-    def history(self, key: str | None = None) -> list[Reconcile]:
-        """The finished reconciles, oldest first; of all keys where none is given."""
-        return self._ledger.reconciles(self.name, key)
+    def history(self, key: str | Request | None = None) -> list[Reconcile]:
+        """The finished reconciles, oldest first; of all keys where none is given. TypeError for what is no key."""
+        return self._ledger.reconciles(self.name, None if key is None else key_of(key))
 
-    def reconciles(self, key: str | None = None) -> int:
+    def reconciles(self, key: str | Request | None = None) -> int:
         """How many reconciles have finished."""
         return len(self.history(key))
 
@@ -49,24 +52,24 @@ class ControllerView:
         """The keys that were reconciled, in the order of their first time."""
         return list(dict.fromkeys(reconcile.key for reconcile in self.history()))
 
-    def causes(self, key: str | None = None) -> list[str]:
+    def causes(self, key: str | Request | None = None) -> list[str]:
         """Why: for each reconcile the kinds of its causes (`added`; `updated+resync` where several came together)."""
         return [reconcile.cause for reconcile in self.history(key)]
 
-    def times(self, key: str | None = None) -> list[timedelta]:
+    def times(self, key: str | Request | None = None) -> list[timedelta]:
         """When: virtual time from the first of these reconciles to each."""
         history = self.history(key)
         return [reconcile.started - history[0].started for reconcile in history]
 
-    def results(self, key: str | None = None) -> list[str]:
+    def results(self, key: str | Request | None = None) -> list[str]:
         """How they ended: `success`, `requeue_after`, `error`."""
         return [reconcile.label for reconcile in self.history(key)]
 
-    def errors(self, key: str | None = None) -> list[BaseException]:
+    def errors(self, key: str | Request | None = None) -> list[BaseException]:
         """What they raised, of those that raised."""
         return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
 
-    def last(self, key: str | None = None) -> Reconcile:
+    def last(self, key: str | Request | None = None) -> Reconcile:
         """The latest one. Raises LookupError where there is none."""
         history = self.history(key)
         if not history:
@@ -93,9 +96,9 @@ class ControllerView:
         queue = self._queue()
         return {str(r): self._until(due) for r, due in queue.waiting().items()} if queue is not None else {}
 
-    def next_due(self, key: str) -> timedelta | None:
+    def next_due(self, key: str | Request) -> timedelta | None:
         """How long until the key is due: zero where it is due already, None where nothing is asked."""
-        request, queue = Request.parse(key), self._queue()
+        request, queue = Request.parse(key_of(key)), self._queue()
         if queue is None:
             return None
         if request in queue.ready():
@@ -103,15 +106,15 @@ class ControllerView:
         due = queue.due(request)
         return None if due is None else self._until(due)
 
-    def failures(self, key: str) -> int:
+    def failures(self, key: str | Request) -> int:
         """How many failures in a row the rate limiter counts."""
-        queue = self._queue()
-        return queue.num_requeues(Request.parse(key)) if queue is not None else 0
+        request, queue = Request.parse(key_of(key)), self._queue()
+        return queue.num_requeues(request) if queue is not None else 0
 
-    def enqueue(self, *keys: str) -> None:
+    def enqueue(self, *keys: str | Request) -> None:
         """Ask for a reconcile of these keys now, as a generic event would. RuntimeError before the start."""
-        for key in keys:
-            self._controller.queue.add(Request.parse(key), cause=Cause("generic"))
+        for key in [Request.parse(key_of(key)) for key in keys]:
+            self._controller.queue.add(key, cause=Cause("generic"))
 
     def _queue(self) -> WorkQueue[Any] | None:
         """None before the controller has started."""
@@ -134,9 +137,11 @@ class Operator(Mapping[str, ControllerView]):
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
+        is_served: Callable[[str, str], bool],
     ) -> None:
         self.manager = manager
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
+        self._is_served = is_served
         self._task: asyncio.Task[None] | None = None
 
     def __getitem__(self, name: str) -> ControllerView:
@@ -159,6 +164,7 @@ class Operator(Mapping[str, ControllerView]):
     def __await__(self) -> Generator[Any, None, Operator]:
         """Until every controller has synced and the cluster is quiet."""
         yield from self._settle().__await__()
+        self.warn_of_unserved()
         return self
 
     @property
@@ -173,6 +179,18 @@ class Operator(Mapping[str, ControllerView]):
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._run(), name=f"operator {', '.join(self)}")
+
+    def warn_of_unserved(self) -> None:
+        """Warn of controllers that wait for a kind which the cluster does not have."""
+        for name, controller in self.manager.controllers.items():
+            kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller._sources]
+            for api_version, kind in kinds:
+                if kind and not self._is_served(api_version, kind) and not controller.started.is_set():
+                    warnings.warn(
+                        f"controller {name!r} has not started: it waits for {api_version} {kind}, which the cluster "
+                        "does not have. Is its CustomResourceDefinition applied?",
+                        stacklevel=3,
+                    )
 
     async def _run(self) -> None:
         try:
@@ -190,15 +208,39 @@ class Operator(Mapping[str, ControllerView]):
         await asyncio.wait([self._task])
 
 
+def build_into(manager: Manager, build: Build, has_own: bool) -> None:
+    """Let `build` add to a manager. Raises TypeError where it cannot, ValueError where it has added nothing.
+
+    `has_own`: the manager has something to do without it.
+    """
+    wanted = "start() takes the function that adds the controllers: start(build), with def build(manager)"
+    if isinstance(build, Manager):
+        raise TypeError("start() makes the manager itself: give it the function that adds the controllers")
+    if not callable(build):
+        raise TypeError(f"{wanted}, not {build!r}")
+    if inspect.iscoroutinefunction(build):
+        raise TypeError(f"{wanted}. It is called and not awaited: no async def")
+    before = _members(manager)
+    made = build(manager)
+    if inspect.iscoroutine(made):
+        made.close()
+        raise TypeError(f"{wanted}. It is called and not awaited, but returned a coroutine")
+    if not has_own and _members(manager) == before:
+        raise ValueError("start(build): build added nothing to the manager; was .complete() forgotten?")
+
+
+def _members(manager: Manager) -> int:
+    return sum(map(len, manager._groups.values()))
+
+
 def manager_for(
     bubble: Bubble, way: DirectTransport | HttpTransport, ledger: Ledger, options: Mapping[str, Any]
 ) -> Manager:
     """A manager under the bubble's clock, seed and gate, with its eyes on it.
 
-    `way`: to the server. `options` are Manager's; `sync_period` may be a timedelta. The jitter of
-    the sync period is off unless an option says otherwise.
+    `way`: to the server. `options` are Manager's; `sync_period` may be a timedelta, or "10h". The jitter of
+    the sync period is off unless an option says otherwise. Raises TypeError, ValueError naming the option.
     """
-    period = options.get("sync_period")
     settings = {
         "clock": bubble.clock,
         "chance": _Draws(bubble.seed),
@@ -206,7 +248,7 @@ def manager_for(
         "observer": ledger,
         "sync_period_jitter": 0.0,
         **options,
-        **({"sync_period": period.total_seconds()} if isinstance(period, timedelta) else {}),
+        **({"sync_period": seconds_of("sync_period", options["sync_period"])} if "sync_period" in options else {}),
     }
     return Manager(way, **settings)
 

@@ -80,7 +80,7 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         )
     try:
         cluster = FakeKube(**settings)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     request.node.stash[_CLUSTER] = cluster
     with cluster:

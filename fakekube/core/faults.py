@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase, translate
+from typing import Self
 
 from fakekube.core.request import RequestInfo
 from fakekube.core.status import StatusError, conflict, forbidden, internal_error, too_many_requests
@@ -29,6 +30,8 @@ ERRORS = {
 
 RESETS = ("", "before", "after")
 
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
 
 @dataclass(slots=True)
 class FaultRule:
@@ -39,7 +42,10 @@ class FaultRule:
     requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
     request takes longer; `reset`: break the connection `before` or `after` the work is done.
     `share`: hit this part of the matching requests (0.05: one in twenty), as `draw(what, attempt)` decides.
-    Raises ValueError naming the argument that makes no sense.
+    Raises TypeError, ValueError naming the argument that makes no sense.
+
+    A rule in force is so until `disarm()`; as a context manager, until the end of the block. `seen`, `hits`: how many
+    requests have matched, and were hit.
     """
 
     verb: str = "*"
@@ -59,8 +65,29 @@ class FaultRule:
     hits: int = field(default=0, init=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
     _tries: Counter[str] = field(default_factory=Counter, init=False)
+    _rules: list[FaultRule] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._check_types()
+        self._check_values()
+        patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
+        self._patterns = tuple((name, re.compile(translate(p)).match) for name, p in patterns if p != "*")
+
+    def _check_types(self) -> None:
+        for name in ("verb", "resource", "name", "namespace", "user_agent", "except_agent", "reset"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name}={getattr(self, name)!r}: that must be text")
+        for name in ("delay", "share"):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int | float):
+                raise TypeError(f"{name}={getattr(self, name)!r}: that must be a number")
+
+    def _check_values(self) -> None:
+        if not any(fnmatchcase(verb, self.verb) for verb in VERBS):
+            raise ValueError(f"verb={self.verb!r}: the verbs of the API are {', '.join(VERBS)}")
+        if self.times is not None and (not _is_count(self.times) or self.times < 1):
+            raise ValueError(f"times={self.times!r}: hit so many requests, at least one, or None for all")
+        if not _is_count(self.after) or self.after < 0:
+            raise ValueError(f"after={self.after!r}: let so many requests through first, 0 or more")
         if self.error is not None and self.error not in ERRORS:
             raise ValueError(f"error={self.error}: a fault can be one of {sorted(ERRORS)}")
         if self.reset not in RESETS:
@@ -73,8 +100,16 @@ class FaultRule:
             raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
         if self.error is None and not self.delay and not self.reset:
             raise ValueError("a fault needs an error, a delay or a reset")
-        patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
-        self._patterns = tuple((name, re.compile(translate(p)).match) for name, p in patterns if p != "*")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.disarm()
+
+    def disarm(self) -> None:
+        """Hit nothing from now on."""
+        self._rules[:] = [rule for rule in self._rules if rule is not self]
 
     def matches(self, info: RequestInfo, user_agent: str) -> bool:
         """This request is to be hit; counts it."""
@@ -107,11 +142,20 @@ class Faults:
     def __init__(self) -> None:
         self.rules: list[FaultRule] = []
 
+    def arm(self, rule: FaultRule) -> None:
+        """In force from now on, until it is disarmed."""
+        self.rules.append(rule)
+        rule._rules = self.rules
+
     def take(self, info: RequestInfo, user_agent: str) -> FaultRule | None:
         for rule in self.rules:
             if rule.matches(info, user_agent):
                 return rule
         return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def error_of(rule: FaultRule, info: RequestInfo) -> StatusError | None:

@@ -2,10 +2,14 @@
 
 import re
 from datetime import timedelta
+from math import isfinite
 
 Duration = float | timedelta | str
 
 SECOND = 1_000_000
+
+#: The units that are arguments, as timedelta's.
+UNITS = frozenset({"weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"})
 
 #: The units of Go's time.ParseDuration, in microseconds (operators' flags and CRDs speak it).
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1000, "us": 1, "µs": 1}
@@ -15,8 +19,10 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs)")
 def microseconds(duration: Duration = 0, **units: float) -> int:
     """The length in microseconds; `units` are those of timedelta (hours=, minutes=, ...).
 
-    Raises ValueError for a negative or unreadable one: virtual time does not run backwards.
+    Raises ValueError for a negative or unreadable one: virtual time does not run backwards. TypeError for what is none.
     """
+    if unknown := sorted(units.keys() - UNITS):
+        raise TypeError(f"no unit of time: {', '.join(unknown)} (there are {', '.join(sorted(UNITS))})")
     length = _plain(duration) + (timedelta(**units) // timedelta(microseconds=1) if units else 0)
     if length < 0:
         raise ValueError(f"time does not run backwards: {duration!r} {units or ''}".rstrip())
@@ -28,6 +34,10 @@ def _plain(duration: Duration) -> int:
         return duration // timedelta(microseconds=1)
     if isinstance(duration, str):
         return _go(duration)
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f'a duration is seconds, a timedelta or "1h30m", not {duration!r}')
+    if not isfinite(duration):
+        raise ValueError(f"not a duration: {duration!r}")
     return round(duration * SECOND)
 
 
