@@ -14,7 +14,16 @@ from controllerlib.reconcile import current_run
 from controllerlib.restmapper import RESTMapper
 from controllerlib.transport import Transport
 
-PatchType = Literal["merge", "json", "strategic", "apply"]
+PatchType = Literal[
+    "merge",
+    "json",
+    "strategic",
+    "apply",
+    "application/merge-patch+json",
+    "application/json-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+]
 
 _PATCHES: Mapping[str, str] = {
     "merge": "application/merge-patch+json",
@@ -199,7 +208,11 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count)."""
+        """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count).
+
+        `type` may be a media type, too; ValueError for an unknown one.
+        """
+        media_type = _media_type(type)
         resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
         query = [*_write_query(field_manager, dry_run), *([("force", "true")] if force else [])]
         return await self._send(
@@ -207,12 +220,16 @@ class Client:
             "PATCH",
             resource.path(namespace, name, subresource),
             query=query,
-            headers={"Content-Type": _PATCHES[type]},
+            headers={"Content-Type": media_type},
             body=patch,
         )
 
     async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
-        """Change the status only; `patch` is `{"status": ...}`."""
+        """Change the status only; `patch` is `{"status": ...}`, ValueError for one that is nothing of the kind."""
+        if isinstance(patch, Mapping) and patch and not {"status", "metadata"} & patch.keys():
+            raise ValueError(
+                f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
+            )
         return await self.patch(target, patch, type=type, subresource="status")
 
     async def apply(
@@ -317,6 +334,14 @@ class Client:
     async def _after(self, call: Call | None, code: int, answer: Any) -> None:
         if call is not None:
             await self._observer.after_call(call, code, answer)
+
+
+def _media_type(type: str) -> str:
+    if type in _PATCHES.values():
+        return type
+    if type not in _PATCHES:
+        raise ValueError(f"unknown type of patch {type!r}: it is one of {', '.join([*_PATCHES, *_PATCHES.values()])}")
+    return _PATCHES[type]
 
 
 def _write_query(field_manager: str, dry_run: bool) -> Sequence[tuple[str, str]]:

@@ -20,14 +20,20 @@ def contains_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
 
 
 def add_finalizer(obj: Object, finalizer: str) -> tuple[Object, bool]:
-    """`obj` with it as the last one, and whether that is new (else the object is the one given)."""
+    """`obj` with it as the last one, and whether that is new (else the object is the one given).
+
+    Returns a changed copy; the argument is not changed: `obj, added = add_finalizer(obj, "example.com/mine")`.
+    """
     if contains_finalizer(obj, finalizer):
         return obj, False
     return _with_finalizers(obj, [*_finalizers(obj), finalizer]), True
 
 
 def remove_finalizer(obj: Object, finalizer: str) -> tuple[Object, bool]:
-    """`obj` without it, however often it was there, and whether it was (else the object is the one given)."""
+    """`obj` without it, however often it was there, and whether it was (else the object is the one given).
+
+    Returns a changed copy; the argument is not changed: `obj, removed = remove_finalizer(obj, "example.com/mine")`.
+    """
     if not contains_finalizer(obj, finalizer):
         return obj, False
     return _with_finalizers(obj, [name for name in _finalizers(obj) if name != finalizer]), True

@@ -31,6 +31,11 @@ Writable = Mapping[str, Any] | Model
 
 def as_object(value: Any) -> dict[str, Any]:
     """A JSON object from a mapping, a model of the official client, or anything with `to_dict`; raises TypeError."""
+    if isinstance(value, tuple):
+        raise TypeError(
+            "not a Kubernetes object: a tuple (add_finalizer and remove_finalizer return the object and whether it was "
+            "changed: obj, changed = add_finalizer(obj, ...))"
+        )
     plain = to_json(value)
     if not isinstance(plain, dict):
         raise TypeError(f"not a Kubernetes object: {type(value).__name__}")

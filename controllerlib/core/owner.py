@@ -99,7 +99,8 @@ def _upsert(obj: Object, reference: Object) -> Object:
 def set_controller_reference(owner: Mapping[str, Any], obj: Object, *, block_owner_deletion: bool = True) -> Object:
     """`obj` owned and controlled by `owner`; raises AlreadyOwned, or ValueError when the namespaces do not fit.
 
-    A reference to an owner of that group, kind and name is replaced (its uid may be new).
+    Returns a changed copy; the argument is not changed. A reference to an owner of that group, kind and name is
+    replaced (its uid may be new).
     """
     _check_namespaces(owner, obj)
     reference = {**_reference(owner), "controller": True, "blockOwnerDeletion": block_owner_deletion}
