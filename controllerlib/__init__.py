@@ -19,10 +19,34 @@ from controllerlib.core.owner import (
     set_controller_reference,
     set_owner_reference,
 )
+from controllerlib.core.predicate import (
+    Predicate,
+    all_of,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    label_selector,
+    labels_changed,
+    negated,
+    of_object,
+    resource_version_changed,
+)
 from controllerlib.core.priorityqueue import LOW_PRIORITY
 from controllerlib.createorupdate import OperationResult, create_or_patch, create_or_update
 from controllerlib.election import LeaderElection, LeaderElectionOptions
-from controllerlib.errors import ApiError
+from controllerlib.errors import (
+    ApiError,
+    has_status_cause,
+    is_already_exists,
+    is_conflict,
+    is_connection_refused,
+    is_expired,
+    is_internal,
+    is_invalid,
+    is_not_found,
+    is_too_large_resource_version,
+    is_too_many_requests,
+)
 from controllerlib.events import EventRecorder, FakeRecorder
 from controllerlib.factory import SharedInformerFactory
 from controllerlib.handler import (
@@ -30,12 +54,13 @@ from controllerlib.handler import (
     EnqueueRequestForOwner,
     EnqueueRequestsFromMapFunc,
     EventHandler,
+    HandlerFuncs,
     RequestQueue,
 )
-from controllerlib.manager import LeaderElectionLost, Manager
+from controllerlib.manager import GraceExpired, LeaderElectionLost, Manager
 from controllerlib.observer import Call, InformerEvent, Observer
 from controllerlib.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
-from controllerlib.reconciler import Reconciler
+from controllerlib.reconciler import Reconciler, RecoveredPanic
 from controllerlib.sharedinformer import SharedInformer
 from controllerlib.signals import run
 from controllerlib.transport import Transport
@@ -66,6 +91,8 @@ __all__ = [
     "FakeRecorder",
     "FixedChance",
     "Gate",
+    "GraceExpired",
+    "HandlerFuncs",
     "InformerEvent",
     "LeaderElection",
     "LeaderElectionLost",
@@ -75,8 +102,10 @@ __all__ = [
     "Observer",
     "OperationResult",
     "Outcome",
+    "Predicate",
     "Reader",
     "Reconciler",
+    "RecoveredPanic",
     "Request",
     "RequestQueue",
     "Result",
@@ -92,18 +121,37 @@ __all__ = [
     "WorkQueue",
     "Writable",
     "add_finalizer",
+    "all_of",
+    "annotations_changed",
+    "any_of",
     "as_model",
     "as_object",
     "contains_finalizer",
     "create_or_patch",
     "create_or_update",
     "current_run",
+    "generation_changed",
     "has_controller_reference",
     "has_owner_reference",
+    "has_status_cause",
+    "is_already_exists",
+    "is_conflict",
+    "is_connection_refused",
+    "is_expired",
+    "is_internal",
+    "is_invalid",
+    "is_not_found",
+    "is_too_large_resource_version",
+    "is_too_many_requests",
+    "label_selector",
+    "labels_changed",
+    "negated",
+    "of_object",
     "priority_queue",
     "remove_controller_reference",
     "remove_finalizer",
     "remove_owner_reference",
+    "resource_version_changed",
     "run",
     "set_controller_reference",
     "set_owner_reference",

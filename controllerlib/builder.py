@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, get_origin
 
 from controllerlib.cache import Cache
 from controllerlib.client import Client
@@ -10,10 +10,16 @@ from controllerlib.clock import Chance, Clock
 from controllerlib.controller import Controller, ControllerOptions
 from controllerlib.core.predicate import Predicate
 from controllerlib.core.resource import split_api_version
-from controllerlib.handler import EnqueueRequestForObject, EnqueueRequestForOwner, EventHandler
+from controllerlib.handler import (
+    EnqueueRequestForObject,
+    EnqueueRequestForOwner,
+    EnqueueRequestsFromMapFunc,
+    EventHandler,
+)
 from controllerlib.informercache import Form
 from controllerlib.metrics import Registry
 from controllerlib.observer import Observer
+from controllerlib.reconcile import Request
 from controllerlib.reconciler import Reconciler
 from controllerlib.source import Kind, Source
 from controllerlib.workqueue import Gate
@@ -53,7 +59,8 @@ class _Watch:
 class Builder:
     """Collects what a controller needs; `complete` makes it and adds it to the manager.
 
-    Every method but `build` and `complete` returns the builder. Mistakes are raised by `build`, as ValueError.
+    Every method but `build` and `complete` returns the builder. Mistakes are raised by `build`, as ValueError; what has
+    a wrong type is refused at once, as TypeError.
 
     Source: controller-runtime, builder.Builder.
     """
@@ -104,7 +111,10 @@ class Builder:
         predicates: Sequence[Predicate] = (),
         only_metadata: bool = False,
     ) -> "Builder":
-        """Reconcile what `handler` makes of each event of this kind."""
+        """Reconcile what `handler` makes of each event of this kind; TypeError when it is no handler."""
+        if isinstance(handler, type) or not callable(getattr(handler, "handle", None)):
+            what = "wrap a function in EnqueueRequestsFromMapFunc" if callable(handler) else "it has no method handle"
+            raise TypeError(f"watches({api_version!r}, {kind!r}, ...) needs an event handler, not {handler!r}: {what}")
         self._watches.append(_Watch(api_version, kind, tuple(predicates), _form(only_metadata), handler))
         return self
 
@@ -138,7 +148,7 @@ class Builder:
         return self.build(reconcile)
 
     def build(self, reconcile: Reconciler) -> Controller:
-        """Make the controller and add it to the manager. Raises ValueError."""
+        """Make the controller and add it to the manager. Raises ValueError, TypeError for what is no reconciler."""
         if reconcile is None:
             raise ValueError("must provide a non-nil Reconciler")
         if self._manager is None:
@@ -202,8 +212,15 @@ class Builder:
             sources.append(self._kind(manager, watch, handler))
         for watch in self._watches:
             assert watch.handler is not None
-            sources.append(self._kind(manager, watch, watch.handler))
+            sources.append(self._kind(manager, watch, self._checking(watch.handler)))
         return [*sources, *self._raw]
+
+    def _checking(self, handler: EventHandler) -> EventHandler:
+        """`handler`, which makes only requests that the reconciler is for."""
+        wanted: Any = Request if self._request_type is None else self._request_type
+        if isinstance(handler, EnqueueRequestsFromMapFunc) and isinstance(wanted, type) and get_origin(wanted) is None:
+            return handler.of_type(wanted)
+        return handler
 
     def _kind(self, manager: Surroundings, watch: _Watch, handler: EventHandler) -> Source:
         return Kind(

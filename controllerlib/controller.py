@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from controllerlib.handler import RequestQueue
 from controllerlib.metrics import ControllerMetrics, Registry, WorkQueueMetrics
 from controllerlib.observer import SILENT, Observer
 from controllerlib.reconcile import Failed, Outcome, Result, Run, is_terminal, set_current
-from controllerlib.reconciler import PANICS, Caller, Reconciler, RecoveredPanic
+from controllerlib.reconciler import PANICS, Caller, Reconciler, RecoveredPanic, Strayed
 from controllerlib.source import Source
 from controllerlib.tasks import Event, Tasks
 from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
@@ -99,6 +99,8 @@ class Controller:
             raise ValueError("must specify Name for Controller")
         self.name = name
         self.options = (options or ControllerOptions()).over(DEFAULTS)
+        self._workers = self.options.max_concurrent_reconciles or 1
+        self._caller = Caller(reconcile, client, self._workers)
         if taken is not None and not self.options.skip_name_validation:
             if name in taken:
                 raise ValueError(
@@ -111,8 +113,6 @@ class Controller:
         self._clock: Clock = clock or SystemClock()
         self._chance: Chance = chance or SystemChance()
         self._gate, self._observer = gate, observer
-        self._workers = self.options.max_concurrent_reconciles or 1
-        self._caller = Caller(reconcile, client, self._workers)
         self._metrics = ControllerMetrics(self.registry, name)
         self._queue_metrics = WorkQueueMetrics(self.registry, name, priorities=bool(self.options.use_priority_queue))
         self.registry.collectors.append(self._collect)
@@ -120,6 +120,7 @@ class Controller:
         self._runs = itertools.count(1)
         self._queue: WorkQueue[Any] | None = None
         self._tasks: Tasks | None = None
+        self._main: asyncio.Task[Any] | None = None
         self._was_started = self._sources_begun = False
         self._synced = Event()
         #: set when the workers run
@@ -138,6 +139,11 @@ class Controller:
     def warmup_enabled(self) -> bool:
         """Whether `warmup` does anything."""
         return self.options.enable_warmup is True
+
+    @property
+    def under_way(self) -> Sequence[str]:
+        """What is being reconciled."""
+        return [] if self._queue is None else [str(request) for request in self._queue.processing()]
 
     @property
     def queue(self) -> WorkQueue[Any]:
@@ -174,6 +180,7 @@ class Controller:
                 "multiple times"
             )
         self._was_started = True
+        self._main = asyncio.current_task()
         self._metrics.begin(self._workers)
         cancelled: asyncio.CancelledError | None = None
         try:
@@ -262,18 +269,26 @@ class Controller:
 
     async def _work(self, worker: int) -> None:
         queue = self.queue
-        while (handout := await queue.take()) is not None:
-            try:
-                await self._process(worker, handout)
-            finally:
-                queue.done(handout.item)
+        try:
+            while (handout := await queue.take()) is not None:
+                try:
+                    await self._process(worker, handout)
+                finally:
+                    queue.done(handout.item)
+        except asyncio.CancelledError as error:
+            if self._stopping.is_set() or (self._main is not None and self._main.cancelling()):
+                raise
+            raise RuntimeError(
+                f"worker {worker} of controller {self.name} was cancelled, not the controller"
+            ) from error
 
     async def _process(self, worker: int, handout: HandOut) -> None:
         run = self._run(worker, handout)
         set_current(run)
         self._observer.reconcile_started(run)
         self._metrics.started()
-        result, error, timed_out = Result(), None, False
+        result, timed_out = Result(), False
+        error: Exception | None = None
         try:
             limit = self.options.reconciliation_timeout
             due = None if limit is None else run.started + limit
@@ -285,6 +300,11 @@ class Controller:
                 timed_out = deadline.expired or (
                     due is not None and not self._caller.is_async and self._clock.monotonic() >= due
                 )
+        except asyncio.CancelledError as stray:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            error = Strayed("the reconciler let a CancelledError out, but was not cancelled itself")
+            error.__cause__ = stray
         except Exception as failure:
             error = self._recovered(failure)
         finally:

@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from controllerlib.core.cause import Cause
@@ -28,7 +28,7 @@ class RequestQueue:
     Source: controller-runtime, priorityqueue as handlers see it.
     """
 
-    __slots__ = ("_controller", "_observe", "cause", "priority", "queue")
+    __slots__ = ("_observe", "cause", "controller", "priority", "queue")
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class RequestQueue:
         priority: int | None = None,
     ) -> None:
         """`priority` is given to requests that are added without one."""
-        self.queue, self._controller, self.cause, self.priority = queue, controller, cause, priority
+        self.queue, self.controller, self.cause, self.priority = queue, controller, cause, priority
         self._observe = observer.enqueued if overrides(observer, "enqueued") else None
 
     def add(
@@ -51,7 +51,7 @@ class RequestQueue:
             priority = self.priority
         self.queue.add(request, after=after, rate_limited=rate_limited, priority=priority, cause=self.cause)
         if self._observe is not None:
-            self._observe(self._controller, request, self.cause, None if rate_limited else after, priority)
+            self._observe(self.controller, request, self.cause, None if rate_limited else after, priority)
 
     def add_after(self, request: Hashable, seconds: float) -> None:
         """Ask for `request` in `seconds`."""
@@ -64,7 +64,7 @@ class RequestQueue:
     def having(self, *, cause: Cause | None = None, priority: int | None = None) -> "RequestQueue":
         """The same queue, for requests with this cause or priority."""
         other = RequestQueue.__new__(RequestQueue)
-        other.queue, other._controller, other._observe = self.queue, self._controller, self._observe
+        other.queue, other.controller, other._observe = self.queue, self.controller, self._observe
         other.cause = cause or self.cause
         other.priority = self.priority if priority is None else priority
         return other
@@ -150,11 +150,20 @@ class EnqueueRequestForOwner:
 class EnqueueRequestsFromMapFunc:
     """What a function makes of the object; of an update of the old one and then of the new one, each request once.
 
+    An answer that is no sequence of requests is a TypeError of `handle`.
+
     Source: controller-runtime, handler.EnqueueRequestsFromMapFunc.
     """
 
-    def __init__(self, func: MapFunc) -> None:
-        self._func = func
+    def __init__(self, func: MapFunc, request_type: type | None = None) -> None:
+        """`request_type`: what the requests are (None: anything hashable, or what the builder knows them to be)."""
+        if not callable(func):
+            raise TypeError(f"a map function is needed, not {func!r}")
+        self._func, self._type = func, request_type
+
+    def of_type(self, request_type: type) -> "EnqueueRequestsFromMapFunc":
+        """The same, for requests of this type unless it was made for another."""
+        return EnqueueRequestsFromMapFunc(self._func, self._type or request_type)
 
     def handle(self, event: Event, queue: RequestQueue) -> Answer:
         """See EventHandler."""
@@ -162,18 +171,29 @@ class EnqueueRequestsFromMapFunc:
         queue = low_priority(event, queue)
         answers = [self._func(obj) for obj in objs if obj is not None]
         if any(inspect.isawaitable(answer) for answer in answers):
-            return _gather(answers, queue)
-        _add_each(answers, queue)
+            return self._gather(answers, queue)
+        self._add_each(answers, queue)
         return None
 
+    def _add_each(self, answers: Sequence[Any], queue: RequestQueue) -> None:
+        for request in dict.fromkeys(request for answer in answers for request in self._checked(answer)):
+            queue.add(request)
 
-def _add_each(answers: Sequence[Any], queue: RequestQueue) -> None:
-    for request in dict.fromkeys(request for answer in answers for request in answer or ()):
-        queue.add(request)
+    async def _gather(self, answers: Sequence[Any], queue: RequestQueue) -> None:
+        self._add_each([await answer if inspect.isawaitable(answer) else answer for answer in answers], queue)
 
-
-async def _gather(answers: Sequence[Any], queue: RequestQueue) -> None:
-    _add_each([await answer if inspect.isawaitable(answer) else answer for answer in answers], queue)
+    def _checked(self, answer: Any) -> Sequence[Any]:
+        if not answer:
+            return ()
+        name = getattr(self._func, "__qualname__", repr(self._func))
+        wanted = self._type.__name__ if self._type else "request"
+        if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+            raise TypeError(f"map function {name} must return a sequence of {wanted} objects, not {answer!r}")
+        requests = list(answer)
+        for request in requests:
+            if not isinstance(request, self._type or Hashable):
+                raise TypeError(f"map function {name} must return {wanted} objects, not {request!r}")
+        return requests
 
 
 class HandlerFuncs:

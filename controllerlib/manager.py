@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.builder import Builder
@@ -23,7 +23,6 @@ from controllerlib.workqueue import Gate
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Sequence
 
     from controllerlib import events, record
     from controllerlib.election import Election
@@ -36,11 +35,13 @@ Check = Callable[[], Awaitable[None] | None]
 
 
 class GraceExpired(Exception):
-    """Runnables did not end in time."""
+    """Runnables did not end in time (controller-runtime: "failed waiting for all runnables to end"); names those."""
 
-    def __init__(self, grace: float) -> None:
+    def __init__(self, grace: float, running: Sequence[str] = ()) -> None:
+        left = f"; still running: {', '.join(running)}" if running else ""
         super().__init__(
-            f"failed waiting for all runnables to end within grace period of {grace:g}s: context deadline exceeded"
+            f"failed waiting for all runnables to end within grace period of {grace:g}s: "
+            f"context deadline exceeded{left}"
         )
 
 
@@ -266,7 +267,7 @@ class Manager:
             error = task.exception()
             self._fail(error if isinstance(error, Exception) else LeaderElectionLost())
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         if self._failure is None or self._failure.done() or self._stopping:
             log.error("error received after stop sequence was engaged", exc_info=error)
         else:
@@ -287,7 +288,7 @@ class Manager:
                 async with Deadline(self.clock, deadline):
                     await ended(stopping)
         except TimeoutError:
-            problem = GraceExpired(grace)
+            problem = GraceExpired(grace, self._running())
         except asyncio.CancelledError as again:
             problem = again
         if not stopping.done():
@@ -297,6 +298,14 @@ class Manager:
             await ended(stopping)
         await self._end(-1.0 if deadline is None else max(0.0, deadline - self.clock.monotonic()))
         return problem
+
+    def _running(self) -> Sequence[str]:
+        """What was asked to end and has not, a controller with what it reconciles."""
+        found = []
+        for name in (name for group in self._groups.values() for name in group.ending):
+            keys = self.controllers[name].under_way if name in self.controllers else ()
+            found.append(f"{name} ({', '.join(keys)})" if keys else name)
+        return found
 
     async def _stop_groups(self) -> None:
         groups = self._groups

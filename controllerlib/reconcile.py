@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from controllerlib.core.cause import Cause
@@ -36,18 +37,43 @@ class Request:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Result:
     """A success, and what should follow.
 
-    `requeue_after`: run again that many seconds after this run ended; None, zero and negative mean no requeue.
-    `priority`: of that requeue; None keeps the one the request had. `requeue` is controller-runtime's deprecated way to
-    ask for a rate limited run without failing.
+    `requeue_after`: run again that many seconds (or a timedelta) after this run ended; None, zero and negative mean no
+    requeue. `priority`: of that requeue; None keeps the one the request had. `requeue` is
+    controller-runtime's deprecated way to ask for a rate limited run without failing.
     """
 
     requeue_after: float | None = None
     priority: int | None = None
     requeue: bool = False
+
+    def __init__(
+        self, requeue_after: float | timedelta | None = None, priority: int | None = None, requeue: bool = False
+    ) -> None:
+        """TypeError or ValueError for a time or a priority that is none."""
+        object.__setattr__(self, "requeue_after", None if requeue_after is None else _seconds(requeue_after))
+        object.__setattr__(self, "priority", _priority(priority))
+        object.__setattr__(self, "requeue", requeue)
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
+        raise TypeError(f"requeue_after is a number of seconds or a timedelta, not {value!r}")
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    try:
+        timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        raise ValueError(f"requeue_after must be a time that can be waited for, not {value!r}") from None
+    return seconds
+
+
+def _priority(value: Any) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError(f"priority is an int, not {value!r}")
+    return value
 
 
 class TerminalError(Exception):
@@ -67,7 +93,7 @@ class Failed(Exception):
 
     def __init__(self, message: str = "", *, priority: int | None = None) -> None:
         super().__init__(message)
-        self.priority = priority
+        self.priority = _priority(priority)
 
 
 def is_terminal(error: BaseException) -> bool:

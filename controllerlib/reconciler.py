@@ -5,14 +5,15 @@ import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from controllerlib.blocking import BlockingClient
 from controllerlib.client import Client
 from controllerlib.reconcile import Result
 
 Answer = Result | None
-#: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks.
+#: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks. A second
+#: parameter with a default gets the client only if it is called `client`.
 ReconcileFunc = (
     Callable[[Any], Awaitable[Answer]]
     | Callable[[Any, Client], Awaitable[Answer]]
@@ -34,11 +35,18 @@ Reconciler = ReconcileFunc | ReconcilerObject
 
 
 class RecoveredPanic(Exception):
-    """A bug in a reconciler, turned into an error that is retried; the bug is its `__cause__`."""
+    """A bug in a reconciler, turned into an error that is retried (controller-runtime: "panic: ... [recovered]").
+
+    The bug is its `__cause__`.
+    """
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"panic: {cause!r} [recovered]")
         self.__cause__ = cause
+
+
+class Strayed(Exception):
+    """A CancelledError of something that a reconciler waited for: a failure like others, with it as the `__cause__`."""
 
 
 #: What only a bug raises: counted as a panic, as Go's runtime errors are.
@@ -60,10 +68,14 @@ class Caller:
     def __init__(self, reconcile: Any, client: Client | None, threads: int) -> None:
         """`threads`: how many plain calls may run at a time. TypeError when it cannot be called with a request."""
         func = getattr(reconcile, "reconcile", reconcile)
+        if isinstance(reconcile, type) and func is not reconcile:
+            raise TypeError(f"a reconciler is an object of the class {reconcile.__name__}, not the class itself")
         if not callable(func):
-            raise TypeError("must provide a non-nil Reconciler")
+            raise TypeError(
+                f"must provide a non-nil Reconciler: {reconcile!r} is not callable and has no method reconcile"
+            )
         self._func, self._client, self._threads = func, client, threads
-        self._takes_client = _positional(func) >= 2
+        self._takes = _how_called(func)
         self.is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
             getattr(func, "__call__", None)  # noqa: B004  an object with an async __call__
         )
@@ -72,7 +84,8 @@ class Caller:
     async def call(self, request: Any) -> Result:
         """One reconcile; raises what it raises, TypeError when it returns neither None nor a Result."""
         if self.is_async:
-            answer = self._func(request, self._client) if self._takes_client else self._func(request)
+            args, named = self._arguments(request, self._client)
+            answer = self._func(*args, **named)
         else:
             answer = await self._call_in_thread(request)
         if inspect.isawaitable(answer):
@@ -94,16 +107,38 @@ class Caller:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="reconcile")
         client = BlockingClient(self._client, loop) if self._client is not None else None
-        args = (request, client) if self._takes_client else (request,)
+        args, named = self._arguments(request, client)
         context = contextvars.copy_context()
-        return loop.run_in_executor(self._pool, lambda: context.run(self._func, *args))
+        return loop.run_in_executor(self._pool, lambda: context.run(self._func, *args, **named))
+
+    def _arguments(self, request: Any, client: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self._takes == "second":
+            return (request, client), {}
+        return (request,), {"client": client} if self._takes == "keyword" else {}
 
 
-def _positional(func: Callable[..., Any]) -> int:
+def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:
+    """How it wants the client: not, as the second argument, or by its name; TypeError when it cannot be called."""
     try:
-        parameters = inspect.signature(func).parameters.values()
+        signature = inspect.signature(func)
     except (TypeError, ValueError):
-        return 1
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 2
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        return ""
+    parameters = list(signature.parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = any(p.name == "client" and p.kind is not p.POSITIONAL_ONLY for p in parameters[1:])
+    how: Literal["", "second", "keyword"] = ""
+    if len(positional) > 1:
+        if positional[1].default is inspect.Parameter.empty or positional[1].name == "client":
+            how = "second"
+    elif any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        how = "second"
+    if not how and named:
+        how = "keyword"
+    try:
+        signature.bind(*(None,) * (2 if how == "second" else 1), **({"client": None} if how == "keyword" else {}))
+    except TypeError as error:
+        name = getattr(func, "__qualname__", None) or repr(func)
+        raise TypeError(
+            f"reconciler {name}{signature} cannot be called with (request) or (request, client): {error}"
+        ) from None
+    return how

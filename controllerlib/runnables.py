@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ class RunnableGroup:
     Source: controller-runtime, runnableGroup.
     """
 
-    def __init__(self, name: str, on_error: Callable[[Exception], None]) -> None:
+    def __init__(self, name: str, on_error: Callable[[BaseException], None]) -> None:
         self.name, self._on_error = name, on_error
         self._members: list[_Member] = []
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -45,6 +45,13 @@ class RunnableGroup:
 
     def __len__(self) -> int:
         return len(self._members)
+
+    @property
+    def ending(self) -> Sequence[str]:
+        """The names of the members that were cancelled and have not ended."""
+        return list(
+            dict.fromkeys(task.get_name().removeprefix(f"{self.name}: ") for task in self._tasks if task.cancelling())
+        )
 
     def add(self, run: Run, ready: Run | None = None, name: str = "") -> None:
         """Run `run`; `ready` waits until it is up. Raises Stopping."""
@@ -103,7 +110,9 @@ class RunnableGroup:
     async def _run(self, member: _Member) -> None:
         try:
             await member.run()
-        except Exception as error:  # a member's failure is the owner's to report, whatever it is
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a member's failure is the owner's to report, whatever it is
             self._on_error(error)
 
     async def _wait_ready(self, member: _Member) -> None:

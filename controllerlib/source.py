@@ -133,7 +133,14 @@ class Kind:
                 informer = await self._find()
                 break
             except ANSWERS as error:
-                log.error("if kind is a CRD, it should be installed", extra={"kind": self.kind, "error": str(error)})
+                log.error(
+                    "if kind is a CRD, it should be installed: %s %s, watched by controller %s: %s",
+                    self.api_version,
+                    self.kind,
+                    queue.controller,
+                    error,
+                    extra={"kind": self.kind, "error": str(error)},
+                )
             await sleep(self._clock, RETRY)
         registration = informer.add_handler(Adapter(self._handler, queue, self._predicates))
         try:

@@ -47,6 +47,7 @@ def _changed(what: Callable[[Mapping[str, Any]], Any]) -> Predicate:
     """Restricts updates only: to those in which `what` differs; without an old or new object nothing passes."""
 
     def predicate(event: Event) -> bool:
+        """Passes updates in which that changed, and all that is no update."""
         if not isinstance(event, UpdateEvent):
             return True
         if event.old is None or event.new is None:

@@ -79,7 +79,7 @@ async def wrong_results(request: Request) -> Result | None:
     result = Result(requeue_after=3, priority=10)
     result.priority = 4  # type: ignore[misc]
     Result(requeue_after="soon")  # type: ignore[arg-type]
-    Result(requeue_after=timedelta(seconds=3))  # type: ignore[arg-type]
+    Result(requeue_after=timedelta(seconds=3))
     Result(after=3)  # type: ignore[call-arg]
     Request("only-a-name")  # type: ignore[call-arg]
     running = current_run()
