@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -125,10 +125,9 @@ def written(caller: str, value: Any) -> Object:
         raise TypeError(
             f"{caller}() takes an object, as a dict or as a model of the official client, not {_named(value)}"
             + (": apply() takes several" if isinstance(value, list | tuple) and caller != "apply" else "")
+            + (": apply() takes files" if isinstance(value, str) and caller != "apply" else "")
         )
-    problem = next(_unholdable(value, ""), None) if isinstance(value, Mapping) else None
-    if problem:
-        raise TypeError(f"{caller}(): {problem}")
+    check_values(caller, value)
     try:
         found = as_object(value)
     except TypeError as error:
@@ -141,6 +140,12 @@ def written(caller: str, value: Any) -> Object:
     if not isinstance(found.get("metadata") or {}, dict):
         raise TypeError(f"{caller}(): metadata of a {found['kind']} is a map, not {_named(found['metadata'])}")
     return found
+
+
+def check_values(caller: str, value: Any) -> None:
+    """Raises TypeError naming the path of a value that JSON cannot hold."""
+    if problem := next(_unholdable(value, ""), None):
+        raise TypeError(f"{caller}(): {problem}")
 
 
 def _unholdable(value: Any, path: str) -> Iterator[str]:
@@ -175,26 +180,6 @@ def taken_apart(obj: Object) -> Sequence[Object]:
 def is_text_of_manifests(source: str) -> bool:
     """Whether this is YAML or JSON itself, and not the path of a file that has it."""
     return "\n" in source or source.lstrip().startswith(("apiVersion:", "kind:", "{", "---"))
-
-
-def no_kind(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
-    """The cluster has no such kind: what may have been meant."""
-    said = f"the cluster has no kind {kind!r} in {api_version!r}"
-    if guess := _meant(api_version, kind, served):
-        return f"{said}: did you mean {guess}?"
-    return f"{said}: is its CustomResourceDefinition applied?"
-
-
-def _meant(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
-    known = {(one.api_version, one.kind) for one in served}
-    if (kind, api_version) in known:
-        return f"{kind!r}, {api_version!r} (the apiVersion goes first)"
-    names = [one for one in served if str(kind).lower() in (one.kind.lower(), one.plural, one.singular)]
-    for one in names:
-        if one.api_version == api_version:
-            return repr(one.kind)
-    others = sorted({f"{one.kind!r} in {one.api_version!r}" for one in names})
-    return " or ".join(others)
 
 
 def selector(name: str, wanted: Any) -> str:

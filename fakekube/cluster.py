@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from controllerlib.core.models import Writable
 from fakekube import arguments, bootstrap
@@ -41,6 +41,8 @@ from fakekube.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 if TYPE_CHECKING:
     from controllerlib.http import HttpTransport
     from fakekube.accessreport import AccessReport
+
+F = TypeVar("F")
 
 AUTHORIZATION = {False: "AlwaysAllow", True: "RBAC"}
 
@@ -504,23 +506,29 @@ class FakeKube:
 
     def on_logs(self, handler: LogHandler) -> LogHandler:
         """`handler` says what the log of a container has (a LogRequest; text or bytes). Can be used as a decorator."""
-        self._plane.core.kubelet.logs = handler
+        self._plane.core.kubelet.logs = _function(handler)
         return handler
 
     def on_exec(self, handler: ExecHandler) -> ExecHandler:
         """`handler` runs commands in containers (an ExecRequest; what the command wrote, or an ExecResult)."""
-        self._plane.core.kubelet.exec = handler
+        self._plane.core.kubelet.exec = _function(handler)
         return handler
 
     def on_attach(self, handler: ExecHandler) -> ExecHandler:
         """`handler` answers who attaches to a container (an ExecRequest without a command)."""
-        self._plane.core.kubelet.attach = handler
+        self._plane.core.kubelet.attach = _function(handler)
         return handler
 
     def on_port_forward(self, handler: ForwardHandler) -> ForwardHandler:
         """`handler` answers what is sent to a port of a pod (a ForwardRequest; bytes)."""
-        self._plane.core.kubelet.forward = handler
+        self._plane.core.kubelet.forward = _function(handler)
         return handler
+
+
+def _function(handler: F) -> F:
+    if not callable(handler):
+        raise TypeError(f"a handler is a function, not {handler!r}")
+    return handler
 
 
 def _user(user: User | str | None) -> User | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fakekube.arguments import no_kind
 from fakekube.core import codec
 from fakekube.core.apiserver import ApiServer
 from fakekube.core.resource import Resource
@@ -102,3 +101,23 @@ def _over(existing: Object, meta: Object) -> Object:
     """The metadata of an object that replaces another: what it does not speak of is as it was."""
     merged = {key: {**(existing.get(key) or {}), **(meta.get(key) or {})} for key in ("labels", "annotations")}
     return {**existing, **meta, **merged, "resourceVersion": existing["resourceVersion"]}
+
+
+def no_kind(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
+    """The cluster has no such kind: what may have been meant."""
+    said = f"the cluster has no kind {kind!r} in {api_version!r}"
+    if guess := _meant(api_version, kind, served):
+        return f"{said}: did you mean {guess}?"
+    return f"{said}: is its CustomResourceDefinition applied?"
+
+
+def _meant(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
+    known = {(one.api_version, one.kind) for one in served}
+    if (kind, api_version) in known:
+        return f"{kind!r}, {api_version!r} (the apiVersion goes first)"
+    names = [one for one in served if str(kind).lower() in (one.kind.lower(), one.plural, one.singular)]
+    for one in names:
+        if one.api_version == api_version:
+            return repr(one.kind)
+    others = sorted({f"{one.kind!r} in {one.api_version!r}" for one in names})
+    return " or ".join(others)

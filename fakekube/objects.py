@@ -12,8 +12,8 @@ from controllerlib.errors import ApiError, from_status
 from fakekube import manifests
 from fakekube.arguments import (
     check_delete_options,
+    check_values,
     is_text_of_manifests,
-    no_kind,
     selector,
     taken_apart,
     written,
@@ -41,6 +41,8 @@ class Objects:
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create or replace. Raises ManifestError naming what is wrong."""
+        if not sources:
+            raise TypeError("apply() takes what is to be applied: files, directories, objects")
         objects: builtins.list[Object] = []
         for source in sources:
             if isinstance(source, str) and is_text_of_manifests(source):
@@ -82,6 +84,8 @@ class Objects:
     ) -> Sequence[Object]:
         """Of a namespace, or of all (None); each with its apiVersion and kind."""
         resource = self.resource(api_version, kind)
+        if not isinstance(namespace, str | None) or namespace == "":
+            raise ValueError(f"namespace={namespace!r}: a namespace's name, or None for all")
         path = manifests.collection_path(resource, namespace)
         labels, of_fields = selector("label_selector", label_selector), selector("field_selector", field_selector)
         pairs = [("labelSelector", labels), ("fieldSelector", of_fields)]
@@ -96,6 +100,7 @@ class Objects:
 
     def patch(self, api_version: str, kind: str, name: str, patch: Any, namespace: str, subresource: str) -> Object:
         path = self._path(api_version, kind, name, namespace)
+        check_values("patch", patch)
         media = "application/json-patch+json" if isinstance(patch, builtins.list) else "application/merge-patch+json"
         return self._call("PATCH", _below(path, subresource), headers={"Content-Type": media}, body=patch)
 
@@ -110,7 +115,7 @@ class Objects:
             raise TypeError(f"apiVersion and kind are texts, not {api_version!r} and {kind!r}")
         found = self._core.catalog.find_kind(api_version, kind)
         if found is None:
-            raise LookupError(no_kind(api_version, kind, list(self._core.catalog.resources())))
+            raise LookupError(manifests.no_kind(api_version, kind, list(self._core.catalog.resources())))
         return found
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
@@ -118,6 +123,8 @@ class Objects:
             raise ValueError(f"which {kind}? Its name is empty")
         if not isinstance(name, str) or not isinstance(namespace, str | None):
             raise TypeError(f"name and namespace of a {kind} are texts, not {name!r} and {namespace!r}")
+        if "/" in name:
+            raise ValueError(f"name={name!r}: the namespace is an argument of its own, after the name")
         return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
 
     def _call(self, method: str, path: str, **more: Any) -> Object:

@@ -89,7 +89,7 @@ class FaultRule:
         if not _is_count(self.after) or self.after < 0:
             raise ValueError(f"after={self.after!r}: let so many requests through first, 0 or more")
         if self.error is not None and self.error not in ERRORS:
-            raise ValueError(f"error={self.error}: a fault can be one of {sorted(ERRORS)}")
+            raise ValueError(f"error={self.error!r}: a fault can be one of {sorted(ERRORS)}")
         if self.reset not in RESETS:
             raise ValueError(f"reset={self.reset!r}: a connection breaks 'before' or 'after' the work is done")
         if not 0 < self.share <= 1 or (self.share < 1 and self.draw is None):

@@ -181,7 +181,7 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
         (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is no Kubernetes object: it needs apiVersion and kind"),
         (
             ["--manifests", "unknown.yaml"],
-            "--manifests Thing 'a': the server has no kind 'Thing' in 'nobody.io/v1'",
+            "--manifests Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
         ),
         (
             ["--manifests", "invalid.yaml"],

@@ -87,10 +87,27 @@ def test_what_is_a_key(fakekube):
         (lambda kube: kube.requests(verb=None), "verb is text"),
         (lambda kube: kube.delete("v1", "Pod", "a", propagation="Foreground"), "no option propagation .*Policy"),
         (lambda kube: kube.list("v1", "Pod", label_selector=["a=b"]), "label_selector="),
+        (lambda kube: kube.get("v1", "Pod", 3), "name and namespace of a Pod are texts"),
+        (lambda kube: kube.patch("v1", "Pod", "a", {"x": [{1}]}), r"x\[0\] is a set"),
+        (lambda kube: kube.create("pod.yaml"), r"apply\(\) takes files"),
+        (lambda kube: kube.apply(), "what is to be applied"),
+        (lambda kube: kube.on_logs("text"), "a handler is a function"),
     ],
 )
 def test_what_no_record_and_no_option_has(fakekube, ask, said):
     with pytest.raises(TypeError, match=said):
+        ask(fakekube)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda kube: kube.get("v1", "Pod", "default/a"), "name='default/a': the namespace is an argument of its own"),
+        (lambda kube: kube.list("v1", "Pod", ""), "None for all"),
+    ],
+)
+def test_what_names_no_object(fakekube, ask, said):
+    with pytest.raises(ValueError, match=said):
         ask(fakekube)
 
 
