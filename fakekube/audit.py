@@ -92,13 +92,15 @@ class Audit:
         self._changes.append((self._now(), change))
 
     def _requested(self, record: RequestRecord) -> None:
+        what = str(record)
         if record.verb in WRITES:
             self._writes.append(record)
             if record.verb in ("update", "patch") and record.code == 200 and record.revision == self._revision:
                 self._noops.append(record)
+                what += " (changed nothing)"
         if record.verb in WRITES or record.code >= 400:
             agent = (record.user_agent or record.user).partition("/")[0]
-            self._timeline.add(self._now(), agent, str(record), str(record.revision), "")
+            self._timeline.add(self._now(), agent, what, str(record.revision), "")
         self._revision = record.revision
 
 

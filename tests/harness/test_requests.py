@@ -62,6 +62,7 @@ def test_writes_in_vain(fakekube):
     fakekube.start(build(stamping(seen="yes")))
     (record,) = fakekube.noop_writes()
     assert (record.verb, record.name) == ("update", "a")
+    assert "update configmaps default/a -> 200 (changed nothing)" in str(fakekube.timeline.render())
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"seen": "yes"}})  # the test's own
     assert len(fakekube.noop_writes()) == 1
 
