@@ -146,6 +146,11 @@ class Controller:
         return [] if self._queue is None else [str(request) for request in self._queue.processing()]
 
     @property
+    def unsynced_sources(self) -> Sequence[Source]:
+        """The sources that were added, until all of them have synced."""
+        return tuple(self._sources)
+
+    @property
     def queue(self) -> WorkQueue[Any]:
         """The queue, to look into; RuntimeError before the start."""
         if self._queue is None:

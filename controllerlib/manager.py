@@ -144,6 +144,11 @@ class Manager:
     def __repr__(self) -> str:
         return f"<Manager {', '.join(self.controllers) or 'without controllers'}>"
 
+    @property
+    def size(self) -> int:
+        """How many runnables were added, the cache among them."""
+        return sum(map(len, self._groups.values()))
+
     # --- building
 
     def controller(self, name: str = "") -> Builder:

@@ -183,7 +183,7 @@ class Operator(Mapping[str, ControllerView]):
     def warn_of_unserved(self) -> None:
         """Warn of controllers that wait for a kind which the cluster does not have."""
         for name, controller in self.manager.controllers.items():
-            kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller._sources]
+            kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller.unsynced_sources]
             for api_version, kind in kinds:
                 if kind and not self._is_served(api_version, kind) and not controller.started.is_set():
                     warnings.warn(
@@ -220,17 +220,13 @@ def build_into(manager: Manager, build: Build, has_own: bool) -> None:
         raise TypeError(f"{wanted}, not {build!r}")
     if inspect.iscoroutinefunction(build):
         raise TypeError(f"{wanted}. It is called and not awaited: no async def")
-    before = _members(manager)
+    before = manager.size
     made = build(manager)
     if inspect.iscoroutine(made):
         made.close()
         raise TypeError(f"{wanted}. It is called and not awaited, but returned a coroutine")
-    if not has_own and _members(manager) == before:
+    if not has_own and manager.size == before:
         raise ValueError("start(build): build added nothing to the manager; was .complete() forgotten?")
-
-
-def _members(manager: Manager) -> int:
-    return sum(map(len, manager._groups.values()))
 
 
 def manager_for(

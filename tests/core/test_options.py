@@ -159,7 +159,9 @@ def test_text_that_is_no_resource_version(text, problem):
 
 
 def test_write_options_and_their_defaults():
-    options = parse_write_options(asked("dryRun=All&fieldManager=me&fieldValidation=Strict&force=1"), "PatchOptions", applying=True)
+    options = parse_write_options(
+        asked("dryRun=All&fieldManager=me&fieldValidation=Strict&force=1"), "PatchOptions", applying=True
+    )
     assert (options.dry_run, options.field_manager, options.field_validation, options.force) == (
         True,
         "me",
