@@ -9,12 +9,19 @@ from fakekube.core.requestlog import RequestRecord
 from fakekube.ledger import Ledger
 from fakekube.operator import Operator
 
+#: What is said of a write that changed nothing.
+NOOP = " (changed nothing)"
+
 
 class RestCheck:
-    """One check: made when all is quiet, `begin`, then the cluster settles, then `end`."""
+    """One check: made when all is quiet, `begin`, then the cluster settles, then `end`.
 
-    def __init__(self, operators: Sequence[Operator], audit: Audit, ledger: Ledger) -> None:
+    `noops_allowed`: writes that change nothing are none.
+    """
+
+    def __init__(self, operators: Sequence[Operator], audit: Audit, ledger: Ledger, noops_allowed: bool) -> None:
         self._operators, self._audit, self._ledger = operators, audit, ledger
+        self._noops_allowed = noops_allowed
         self._mark = self._reconciled = 0
 
     def begin(self) -> None:
@@ -27,9 +34,17 @@ class RestCheck:
 
     def end(self) -> None:
         """Raises AssertionError naming what was written, and by which reconcile where that is known."""
-        written = self._audit.writes_since(self._mark)
+        noops = {id(record) for record in self._audit.noop_writes()}
+        written = [
+            record
+            for record in self._audit.writes_since(self._mark)
+            if not (self._noops_allowed and id(record) in noops)
+        ]
         if written:
-            lines = [f"  {record.user_agent or record.user}: {record}{self._by(record)}" for record in written]
+            lines = [
+                f"  {record.user_agent or record.user}: {record}{NOOP if id(record) in noops else ''}{self._by(record)}"
+                for record in written
+            ]
             raise AssertionError("something writes although nothing changed:\n" + "\n".join(lines))
 
     def _by(self, record: RequestRecord) -> str:
