@@ -139,13 +139,13 @@ class WorkQueueState(Generic[T]):
 
     def done(self, item: T, now: float) -> None:
         """End the processing of `item`; if it was added meanwhile it goes to the tail, also during shutdown."""
+        if self._heap:
+            self.ripen(now)  # what was due before its end came while it was being processed
         started = self._processing.pop(item, None)
         if started is None:
             if self._strict:
                 raise NotTaken(f"done() of {item!r}, which was not handed out")
             return
-        if self._heap:
-            self.ripen(now)
         if self._metrics is not None:
             self._metrics.done(item, started, now)
         if item in self._dirty:

@@ -210,6 +210,17 @@ async def test_wq_20_adding_once_more_while_processing() -> None:
     assert len(queue) == 0
 
 
+def test_what_comes_due_while_it_is_processed_stands_in_line_once() -> None:
+    queue: WorkQueueState[str] = WorkQueueState()
+    queue.add("a", 0.0)
+    assert queue.pop(0.0) is not None
+    queue.add("a", 0.0, after=1.0)
+    queue.done("a", 2.0)  # nobody asked between 1 and 2
+    assert queue.length(2.0) == 1
+    assert queue.pop(2.0) is not None
+    assert queue.pop(2.0) is None
+
+
 def test_wq_21_done_without_get() -> None:
     lenient: WorkQueueState[str] = WorkQueueState()
     play(lenient, "+x .x #1 >x >-")
