@@ -11,7 +11,35 @@ from controllerlib.tasks import Event
 T = TypeVar("T", bound=Hashable)
 
 
-class SingleFileTracker:
+class _Tracker:
+    """Synced when the source is and nothing is under way."""
+
+    def __init__(self, upstream: Event | None, name: str) -> None:
+        self.name = name
+        self._upstream = False
+        #: set when it has synced
+        self.synced = Event()
+        if upstream is not None:
+            upstream.add_callback(self.upstream_has_synced)
+
+    def upstream_has_synced(self) -> None:
+        """The source has synced: it has started all there are."""
+        self._upstream = True
+        self._look()
+
+    def has_synced(self) -> bool:
+        """Whether it has synced; once true, always true."""
+        return self.synced.is_set()
+
+    def _is_idle(self) -> bool:
+        raise NotImplementedError
+
+    def _look(self) -> None:
+        if self._upstream and self._is_idle():
+            self.synced.set()
+
+
+class SingleFileTracker(_Tracker):
     """For events that are handled in order, one after the other: synced when the source is and nothing is under way."""
 
     def __init__(self, upstream: Event | None = None, *, expected: int = 0, name: str = "") -> None:
@@ -19,13 +47,8 @@ class SingleFileTracker:
 
         `expected`: so many are under way already.
         """
-        self.name = name
         self._open = expected
-        self._upstream = False
-        #: set when it has synced
-        self.synced = Event()
-        if upstream is not None:
-            upstream.add_callback(self.upstream_has_synced)
+        super().__init__(upstream, name)
 
     def start(self, count: int = 1) -> None:
         """So many objects of the initial list are about to be handled."""
@@ -40,21 +63,11 @@ class SingleFileTracker:
         self._open -= 1
         self._look()
 
-    def upstream_has_synced(self) -> None:
-        """The source has synced: it has started all there are."""
-        self._upstream = True
-        self._look()
-
-    def has_synced(self) -> bool:
-        """Whether it has synced; once true, always true."""
-        return self.synced.is_set()
-
-    def _look(self) -> None:
-        if self._upstream and self._open == 0:
-            self.synced.set()
+    def _is_idle(self) -> bool:
+        return self._open == 0
 
 
-class AsyncTracker(Generic[T]):
+class AsyncTracker(_Tracker, Generic[T]):
     """For keys that many workers handle: synced when the source is and no key of the initial list is under way.
 
     A key may be finished without ever having been started: that changes nothing.
@@ -62,13 +75,8 @@ class AsyncTracker(Generic[T]):
 
     def __init__(self, upstream: Event | None = None, *, name: str = "") -> None:
         """`upstream` as in SingleFileTracker."""
-        self.name = name
         self._open: set[T] = set()
-        self._upstream = False
-        #: set when it has synced
-        self.synced = Event()
-        if upstream is not None:
-            upstream.add_callback(self.upstream_has_synced)
+        super().__init__(upstream, name)
 
     def start(self, key: T) -> None:
         """A key of the initial list is about to be handled."""
@@ -79,15 +87,5 @@ class AsyncTracker(Generic[T]):
         self._open.discard(key)
         self._look()
 
-    def upstream_has_synced(self) -> None:
-        """The source has synced: it has started all there are."""
-        self._upstream = True
-        self._look()
-
-    def has_synced(self) -> bool:
-        """Whether it has synced; once true, always true."""
-        return self.synced.is_set()
-
-    def _look(self) -> None:
-        if self._upstream and not self._open:
-            self.synced.set()
+    def _is_idle(self) -> bool:
+        return not self._open

@@ -19,6 +19,9 @@ from fakekube.timeline import Timeline
 
 Object = dict[str, Any]
 
+#: What is said of a write that changed nothing.
+NOOP = " (changed nothing)"
+
 MICROSECOND = timedelta(microseconds=1)
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -97,7 +100,7 @@ class Audit:
             self._writes.append(record)
             if record.verb in ("update", "patch") and record.code == 200 and record.revision == self._revision:
                 self._noops.append(record)
-                what += " (changed nothing)"
+                what += NOOP
         if record.verb in WRITES or record.code >= 400:
             agent = (record.user_agent or record.user).partition("/")[0]
             self._timeline.add(self._now(), agent, what, str(record.revision), "")

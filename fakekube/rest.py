@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakekube.audit import Audit
+from fakekube.audit import NOOP, Audit
 from fakekube.core.requestlog import RequestRecord
 from fakekube.ledger import Ledger
 from fakekube.operator import Operator
-
-#: What is said of a write that changed nothing.
-NOOP = " (changed nothing)"
 
 
 class RestCheck:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.core import conversions, crd, definitions, escalation, nonresource, rbac, serviceaccount, shape
+from fakekube.core import conversions, crd, definitions, escalation, nonresource, openapi, rbac, serviceaccount, shape
 from fakekube.core.allocation import ServiceAllocations
 from fakekube.core.apply.updater import Updater
 from fakekube.core.authentication import ANONYMOUS, User, bearer_token
@@ -39,6 +39,7 @@ from fakekube.core.status import (
     no_such_resource,
     not_found,
     not_implemented,
+    together,
     unauthorized,
 )
 from fakekube.core.store import Change, Store
@@ -164,7 +165,7 @@ class ApiServer:
             return list(escalation.FULL_AUTHORITY), ""
         problems: list[str] = []
         rules = [rule for _, rule in rbac.rules_for(self.store, user, namespace, problems)]
-        return rules, rbac.aggregate(problems) if problems else ""
+        return rules, together(problems)
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
         """The answer to an access review."""
@@ -339,8 +340,6 @@ class ApiServer:
 
     def openapi(self, request: Request) -> Response | None:
         """The OpenAPI document of a path, where it has one."""
-        from fakekube.core import openapi
-
         return openapi.answer(self, request)
 
 
@@ -348,8 +347,6 @@ def _component_statuses(call: Call) -> Step:
     """Deprecated, and of components that are not here: an empty list."""
     yield from ()
     if call.info.name:
-        from fakekube.core.status import not_found
-
         raise not_found("componentstatuses", call.info.name)
     call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
     return Response(body=shape.listed(call, {}, ()))

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.core.resource import Resource, Subresource
+from fakekube.core.resource import Resource, Subresource, qualify
 
 Object = dict[str, Any]
 
@@ -277,7 +277,7 @@ def builtin_resources(recorded: Mapping[str, Any]) -> list[Resource]:
 
 def _from_row(group: str, version: str, row: Mapping[str, Any]) -> Resource:
     plural, kind = row["resource"], row["responseKind"]["kind"]
-    qualified = f"{plural}.{group}" if group else plural
+    qualified = qualify(plural, group)
     return Resource(
         group=group,
         version=version,

@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekube.core import rbac
 from fakekube.core.call import Call
-from fakekube.core.status import StatusError, forbidden, go_quote, not_found
+from fakekube.core.status import StatusError, forbidden, go_quote, not_found, together
 
 Object = dict[str, Any]
 Rule = dict[str, Any]
@@ -101,7 +101,7 @@ def _missing(call: Call, rules: Iterable[Rule]) -> str:
     lines = sorted({shown(rule) for rule in compact(lacking)})
     groups = " ".join(map(go_quote, user.groups))
     text = f"user {go_quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:"
-    errors = f"; resolution errors: [{rbac.aggregate(problems)}]" if problems else ""
+    errors = f"; resolution errors: [{together(problems)}]" if problems else ""
     return "\n".join([text, *lines]) + errors
 
 

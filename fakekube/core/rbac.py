@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from fakekube.core.authentication import User
 from fakekube.core.request import RequestInfo
+from fakekube.core.status import together
 from fakekube.core.store import Store
 
 Object = dict[str, Any]
@@ -87,7 +88,7 @@ def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
             for reason, rule in rules_for(store, user, info.namespace, problems)
             if _rule_matches(rule, info)
         )
-        otherwise = Decision(False, f"RBAC: {aggregate(problems)}") if problems else DENIED
+        otherwise = Decision(False, f"RBAC: {together(problems)}") if problems else DENIED
         found = memory.found[key] = Matching(rules, otherwise)
     return found
 
@@ -105,12 +106,6 @@ def rules_for(
     if namespace:
         for _, entry in store.collection(f"rolebindings.{GROUP}").scan(f"{namespace}/", "", None):
             yield from _bound(store, user, "RoleBinding", entry.object, namespace, problems)
-
-
-def aggregate(problems: Sequence[str]) -> str:
-    """Several errors as one text, each once (`apimachinery/pkg/util/errors`)."""
-    each = list(dict.fromkeys(problems))
-    return each[0] if len(each) == 1 else f"[{', '.join(each)}]"
 
 
 def _bound(

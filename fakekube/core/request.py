@@ -9,6 +9,9 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fakekube.core.authentication import ANONYMOUS, User
+from fakekube.core.resource import qualify
+from fakekube.core.selectors import parse_fields
+from fakekube.core.status import StatusError
 
 Query = Mapping[str, Sequence[str]]
 
@@ -93,7 +96,7 @@ class RequestInfo:
 
     @property
     def qualified(self) -> str:
-        return f"{self.resource}.{self.group}" if self.group else self.resource
+        return qualify(self.resource, self.group)
 
 
 def parse(request: Request) -> RequestInfo:
@@ -164,9 +167,6 @@ def _selected_name(request: Request, name: str, watch_path: bool) -> str:
     text = request.option("fieldSelector")
     if not text or "metadata.name" not in text:
         return ""
-    from fakekube.core.selectors import parse_fields
-    from fakekube.core.status import StatusError
-
     try:
         return parse_fields(text).required("metadata.name") or ""
     except StatusError:

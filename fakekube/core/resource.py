@@ -48,7 +48,7 @@ class Resource:
     @property
     def qualified(self) -> str:
         """`configmaps`, `deployments.apps`: how errors name the resource."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        return qualify(self.plural, self.group)
 
     def __repr__(self) -> str:
         return f"<Resource {self.plural}.{self.version}.{self.group}>"

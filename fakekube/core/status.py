@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -300,3 +300,9 @@ def service_unavailable(message: str) -> StatusError:
 def not_implemented(what: str) -> StatusError:
     """501: a part of the API that this server does not have; it says so and pretends nothing."""
     return StatusError(501, "NotImplemented", f"fakekube does not implement {what}", {})
+
+
+def together(problems: Iterable[str]) -> str:
+    """Several problems as one, each told once; "" where there are none (`utilerrors.Aggregate`)."""
+    told = list(dict.fromkeys(problems))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""

@@ -7,6 +7,7 @@ import pytest
 from fakekube.core import rbac
 from fakekube.core.authentication import User
 from fakekube.core.request import RequestInfo
+from fakekube.core.status import together
 from fakekube.core.store import Store
 
 GROUP = rbac.GROUP
@@ -155,6 +156,6 @@ def test_remembered_decisions_are_those_that_would_be_made_anew(seed):
             ]
             problems = []
             list(rbac.rules_for(store, user, info.namespace, problems))
-            why = f"RBAC: {rbac.aggregate(problems)}" if problems else ""
+            why = f"RBAC: {together(problems)}" if problems else ""
             anew = rbac.Decision(True, reasons[0]) if reasons else rbac.Decision(False, why)
             assert rbac.authorize(store, user, info) == anew

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakekube.core.admission.refusal import refused, together
+from fakekube.core.admission.refusal import refused
 from fakekube.core.call import Call
+from fakekube.core.status import together
 from fakekube.core.validation.resources import number_of, of_pod
 
 Object = dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from fakekube.core.call import Call
@@ -16,9 +15,3 @@ def refused(call: Call, obj: Object, why: str) -> StatusError:
     meta = obj["metadata"]
     name = call.info.name or meta.get("name") or meta.get("generateName") or "Unknown"
     return forbidden(call.resource.qualified, name, why)
-
-
-def together(problems: Iterable[str]) -> str:
-    """Several problems as one, each told once; "" where there are none (`utilerrors.Aggregate`)."""
-    told = list(dict.fromkeys(problems))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fakekube.core.apply.pathelement import comparable
+
 Tree = dict[str, Any]
 Path = tuple[str, ...]
 
@@ -144,8 +146,6 @@ def order(pe: str) -> tuple[Any, ...]:
     """`PathElement.Compare`: field names, then keys, values and positions."""
     kind = pe[0]
     if kind in "kv":
-        from fakekube.core.apply.pathelement import comparable
-
         return (_RANKS[kind], comparable(pe))
     if kind == "i":
         return (4, int(pe[2:]))

@@ -14,6 +14,7 @@ from fakekube.core.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.core.crd.listtypes import list_errors
 from fakekube.core.crd.structural import Structural
 from fakekube.core.crd.values import Values
+from fakekube.core.gojson import type_name
 from fakekube.core.goprint import plain, type_of
 from fakekube.core.names import qualified_name_problems
 from fakekube.core.schema.decode import WrongType, decode
@@ -77,8 +78,6 @@ class CustomVersion:
         lost: list[str] = []
         meta = obj.get("metadata")
         if meta is not None and not isinstance(meta, dict):
-            from fakekube.core.gojson import type_name
-
             raise WrongType(f"json: cannot unmarshal {type_name(meta)} into Go value of type v1.ObjectMeta")
         if meta is not None:
             meta = decode(self._meta, meta, lost)

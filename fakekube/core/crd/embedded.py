@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.core import names, objectmeta
 from fakekube.core.crd.structural import Structural
+from fakekube.core.gojson import type_name
 from fakekube.core.schema.decode import WrongType, decode
 from fakekube.core.schema.model import Schema
 from fakekube.core.status import FieldError, field_invalid, field_required
@@ -46,8 +47,6 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
     lost: list[str] = []
     try:
         if not isinstance(item, dict):
-            from fakekube.core.gojson import type_name
-
             raise WrongType(f"json: cannot unmarshal {type_name(item)} into Go value of type v1.ObjectMeta")
         found = decode(meta, item, lost)
     except WrongType as problem:

@@ -12,7 +12,6 @@ from fakekube.core.crd.gourl import BadUrl, parse_request_uri
 Format = Callable[[str], bool]
 
 _SEGMENT = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_SYMBOLS_AND_LETTERS = r"[^\W_]"
 
 
 def matcher(pattern: str, flags: int = 0) -> Format:
@@ -144,9 +143,6 @@ def is_email(text: str) -> bool:
     """An address, or a name and an address in angle brackets."""
     named = _NAMED.fullmatch(text)
     return _ADDRESS.fullmatch(named[1] if named else text.strip(" \t")) is not None
-
-
-_HOST_PART = re.compile(r"[^\W_](?:[^\W_]|-(?=[^\W_]))*|[^\W_]")
 
 
 def is_hostname(text: str) -> bool:

@@ -6,11 +6,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 _PORT = re.compile(r"(?::[0-9]*)?\Z")
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*\Z")
-_HOST = re.compile(r"[^\x00-\x20\x7f\"#%/<>?@\[\\\]^`{|}]*\Z")
 
 
 class BadUrl(Exception):

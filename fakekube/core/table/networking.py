@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.core.resource import qualify
 from fakekube.core.table.ages import Ages
 from fakekube.core.table.columns import AGE, NAME, Printer, age, columns, get, joined, name, wide
 from fakekube.core.table.labels import labels_cell, selector_cell
@@ -132,7 +133,7 @@ def _ip_address(obj: Object, ages: Ages) -> list[Any]:
     parent, shown = get(obj, "spec.parentRef"), "<none>"
     if parent is not None:
         group, plural = parent.get("group") or "", parent.get("resource") or ""
-        qualified = f"{plural}.{group}" if group else plural
+        qualified = qualify(plural, group)
         namespace = f"/{parent['namespace']}" if parent.get("namespace") else ""
         shown = f"{qualified.lower()}{namespace}/{parent.get('name') or ''}"
     return [name(obj), shown, age(obj, ages)]

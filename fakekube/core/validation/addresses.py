@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from fakekube.core.status import field_invalid, go_quote
+from fakekube.core.status import go_quote
 from fakekube.core.validation.formats import Address, Errors, add, ip_problems, parse_ip
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -32,15 +32,6 @@ def family(value: str) -> str:
 def canonical(address: Address) -> str:
     """`net.IP.String`."""
     return str(mapped(address))
-
-
-def check_canonical_ip(value: str, path: str, errors: Errors) -> None:
-    """An address in a newer field (`IsValidIP`)."""
-    problems = ip_problems(value)
-    address = parse_ip(value)
-    if not problems and address is not None and canonical(address) != value:
-        problems = [f"must be in canonical form ({go_quote(canonical(address))})"]
-    add(errors, path, value, problems)
 
 
 def special_problems(value: str) -> list[str]:
@@ -110,12 +101,6 @@ def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
 def cidr_family(value: str) -> str:
     parsed = parse_cidr(value)
     return "" if parsed is None else f"IPv{parsed[0].version}"
-
-
-def check_dual_stack(values: Sequence[str], families: Sequence[str], path: str, errors: Errors, detail: str) -> None:
-    """At most one of each family."""
-    if len(set(families)) != len(families):
-        errors.append(field_invalid(path, list(values), detail))
 
 
 # --- warnings ------------------------------------------------------------------------------------------------------

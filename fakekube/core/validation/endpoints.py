@@ -36,12 +36,6 @@ Object = dict[str, Any]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
-def _check_address(address: str, path: str, errors: Errors, known: Sequence[str]) -> None:
-    """One that can be reached from anywhere."""
-    check_ip(address, path, errors, known)
-    add(errors, path, address, special_problems(address))
-
-
 def validate_endpoints(obj: Object) -> list[FieldError]:
     errors: Errors = []
     _check_subsets(obj.get("subsets") or (), errors, ())

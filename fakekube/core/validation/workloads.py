@@ -15,6 +15,7 @@ from fakekube.core.status import (
 from fakekube.core.validation import formats, labels
 from fakekube.core.validation.formats import Errors, check_nonnegative
 from fakekube.core.validation.gostructs import invalid_selector, unsupported_struct
+from fakekube.core.validation.metadata import check_again
 from fakekube.core.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.core.validation.podratchets import options_after
 from fakekube.core.validation.podspec import check_template
@@ -277,8 +278,6 @@ def validate_revision(obj: Object) -> Errors:
 
 
 def validate_revision_update(new: Object, old: Object) -> Errors:
-    from fakekube.core.validation.metadata import check_again
-
     errors: Errors = []
     check_again(new, errors)
     errors += validate_revision(new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.core import admission, conversions, escalation, objectmeta, shape
+from fakekube.core import admission, conversions, escalation, names, objectmeta, shape
 from fakekube.core.body import check_place, decode_object
 from fakekube.core.call import Call, Step
 from fakekube.core.options import WriteOptions, parse_write_options
@@ -83,8 +83,6 @@ def generated(call: Call, prefix: str) -> str:
 
 
 def _label_named(call: Call) -> bool:
-    from fakekube.core import names
-
     return call.strategy.name_check in (names.dns_label_problems, names.dns1035_label_problems)
 
 

@@ -13,8 +13,8 @@ from fakekube.core.kinds.pods import grace_period
 from fakekube.core.options import DeleteOptions, delete_options, parse_list_options
 from fakekube.core.response import Document, Response, StoredObject
 from fakekube.core.status import bad_request, conflict, not_found
-from fakekube.core.store import Entry, stamped
-from fakekube.core.verbs.list import read_page, selection_of
+from fakekube.core.store import Entry, path_of, stamped
+from fakekube.core.verbs.list import read_page, selection_of, shown_page
 
 Object = dict[str, Any]
 
@@ -263,15 +263,8 @@ def delete_collection(call: Call) -> Step:
     page = read_page(call, list_options, selection_of(call, list_options))
     for entry in page.entries:
         meta = entry.object["metadata"]
-        path = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        path = path_of(meta.get("namespace") or "", meta["name"])
         existing = yield from _admitted(call, path, options)
         if existing is not None:
             delete_entry(call, path, existing, options)
-    metadata: Object = {"resourceVersion": str(page.revision)}
-    if page.token:
-        metadata["continue"] = page.token
-        if page.remaining is not None:
-            metadata["remainingItemCount"] = page.remaining
-    elif call.resource.custom:
-        metadata["continue"] = ""
-    return Response(body=shape.listed(call, metadata, page.entries))
+    return shown_page(call, page)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.core import shape
+from fakekube.core import gojson, shape
 from fakekube.core.call import Call, Step
 from fakekube.core.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.core.response import Response
@@ -39,7 +39,11 @@ def list(call: Call) -> Step:
 def list_response(call: Call, options: ListOptions) -> Response:
     """The page that `options` ask for."""
     selection = selection_of(call, options)
-    page = read_page(call, options, selection)
+    return shown_page(call, read_page(call, options, selection))
+
+
+def shown_page(call: Call, page: Page) -> Response:
+    """A page as the list that answers a request."""
     metadata: Object = {"resourceVersion": str(page.revision)}
     if page.token:
         metadata["continue"] = page.token
@@ -147,8 +151,6 @@ def parse_continue(token: str, prefix: str) -> tuple[str, int]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        from fakekube.core import gojson
-
         why = gojson.syntax_problem(raw.decode("utf-8", "replace")) or "invalid UTF-8"
         raise _bad_token(f"continue key is not valid: {why}") from None
     if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":

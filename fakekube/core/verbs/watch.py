@@ -18,9 +18,6 @@ from fakekube.core.watch import Selection, Watch
 #: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).
 MIN_REQUEST_TIMEOUT = 1800
 
-#: How long a request for initial events waits for a version that is not there yet, in seconds.
-FRESHNESS_TIMEOUT = 3
-
 
 def watch(call: Call) -> Step:
     yield from ()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from fakekube.core.crd.cel.library.declaration import Overload
 from fakekube.core.crd.cel.library.declarations import FUNCTIONS, TYPES
-from fakekube.core.crd.cel.syntax import BadExpression, Issue, Loop, Node, UInt
+from fakekube.core.crd.cel.syntax import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.core.crd.cel.types import (
     BOOL,
     BYTES,
@@ -328,14 +327,8 @@ class Checker:
     def settle(self, node: Node) -> None:
         """Types with nothing unknown."""
         node.type = self.known(node.type, final=True) if node.type is not None else DYN
-        for part in _parts(node):
+        for part in parts(node):
             self.settle(part)
-
-
-def _parts(node: Node) -> list[Node]:
-    from fakekube.core.crd.cel.syntax import parts
-
-    return parts(node)
 
 
 def _inside(unknown: Type, one: Type) -> bool:
@@ -399,7 +392,7 @@ def _literal_issues(node: Node) -> list[Issue]:
                     compiled(arg.value)
                 except BadPattern:
                     found.append(Issue(arg.at, "invalid matches argument"))
-    for part in _parts(node):
+    for part in parts(node):
         found += _literal_issues(part)
     return found
 
@@ -420,6 +413,3 @@ def check(source: str, node: Node, variables: Mapping[str, Type]) -> tuple[Type,
 
 def _unique(issues: list[Issue]) -> list[Issue]:
     return list(dict.fromkeys(issues))
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
