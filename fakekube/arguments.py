@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_type_hints
 
 from controllerlib import Request
 from controllerlib.core.models import as_object
@@ -33,8 +32,7 @@ EVENT_FIELDS = (
 )  # fmt: skip
 
 _RECORD = {
-    field.name: (int, float) if field.type in ("int", "float", int, float) else (str,)
-    for field in fields(RequestRecord)
+    name: (int, float) if kind in (int, float) else (str,) for name, kind in get_type_hints(RequestRecord).items()
 }
 
 

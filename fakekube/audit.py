@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from fakekube.controlplane import ControlPlane
 from fakekube.core.requestlog import RequestRecord
 from fakekube.core.resource import Resource
 from fakekube.core.store import Change
-from fakekube.timeline import Timeline
+from fakekube.timeline import Timeline, Told
 
 Object = dict[str, Any]
 
@@ -95,16 +96,20 @@ class Audit:
         self._changes.append((self._now(), change))
 
     def _requested(self, record: RequestRecord) -> None:
-        what = str(record)
-        if record.verb in WRITES:
+        is_write, remark = record.verb in WRITES, ""
+        if is_write:
             self._writes.append(record)
             if record.verb in ("update", "patch") and record.code == 200 and record.revision == self._revision:
                 self._noops.append(record)
-                what += NOOP
-        if record.verb in WRITES or record.code >= 400:
-            agent = (record.user_agent or record.user).partition("/")[0]
-            self._timeline.add(self._now(), agent, what, str(record.revision), "")
+                remark = NOOP
+        if is_write or record.code >= 400:
+            self._timeline.add(self._now(), partial(_told, record, remark))
         self._revision = record.revision
+
+
+def _told(record: RequestRecord, remark: str) -> Told:
+    agent = (record.user_agent or record.user).partition("/")[0]
+    return Told(agent, f"{record}{remark}", str(record.revision))
 
 
 def _is(value: Any, wanted: Any) -> bool:

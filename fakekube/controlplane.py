@@ -39,7 +39,7 @@ class RequestStamp:
 
     @property
     def now(self) -> str:
-        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"{self.clock.now().isoformat()[:19]}Z"  # faster than strftime, and there is one in every write
 
     @property
     def micro(self) -> str:
@@ -158,9 +158,10 @@ class ControlPlane:
 
     def _acting(self, request: Request, info: RequestInfo) -> Request:
         """The request, as of the user as whom it acts. Raises 400, 403."""
-        if not any(name.startswith("impersonate-") for name in request.headers):
-            return request
-        return replace(request, user=self.core.impersonation.effective(request, info))
+        for name in request.headers:
+            if name.startswith("impersonate-"):
+                return replace(request, user=self.core.impersonation.effective(request, info))
+        return request
 
     def refuse(self, request: Request, error: StatusError) -> Response:
         """The answer to a request that is turned down before anybody looks at it."""

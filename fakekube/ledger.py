@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
 from fakekube.audit import WRITES
-from fakekube.timeline import Timeline
+from fakekube.timeline import Timeline, Told
 from fakekube.virtualtime.errors import HotLoop
 
 #: Reconciles of one object by one controller within one virtual second beyond which it is a hot loop.
@@ -31,9 +32,8 @@ class Write:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reconcile:
-    """One run of a reconciler.
+class Reconcile(NamedTuple):
+    """One run of a reconciler (a tuple, not a dataclass: one is made for every run).
 
     `key` is `namespace/name`; `causes` everything that asked for it since the run before; `waiting` the time between
     being due and being started; `after` when it was asked for again, None where it was not.
@@ -69,6 +69,7 @@ class _Open:
     """A run that has not ended."""
 
     run: Run
+    key: str
     started: datetime
     writes: list[Write] = field(default_factory=list)
 
@@ -105,22 +106,21 @@ class Ledger(Observer):
 
     def running(self, controller: str) -> Sequence[str]:
         """Keys that are being reconciled now."""
-        return [str(run.run.request) for run in self._open.values() if run.run.controller == controller]
+        return [run.key for run in self._open.values() if run.run.controller == controller]
 
     # --- what controllerlib tells --------------------------------------------------------------------------------
 
     def reconcile_started(self, run: Run) -> None:
-        now = self._now()
-        self._open[run.id] = _Open(run, now)
-        self._check_heat(now, run)
+        opened = self._open[run.id] = _Open(run, str(run.request), self._now())
+        self._check_heat(opened.started, run, opened.key)
 
-    def _check_heat(self, now: datetime, run: Run) -> None:
+    def _check_heat(self, now: datetime, run: Run, key: str) -> None:
         second = now.replace(microsecond=0)
         if second != self._second[0]:
             self._second = (second, Counter())
-        who = (run.controller, str(run.request))
-        self._second[1][who] += 1
-        if self._second[1][who] > HOT_LOOP:
+        who = (run.controller, key)
+        times = self._second[1][who] = self._second[1].get(who, 0) + 1
+        if times > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
             raise HotLoop(
                 f"controller {run.controller!r} reconciled {run.request} more than {HOT_LOOP} times within one virtual "
@@ -129,12 +129,12 @@ class Ledger(Observer):
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
         opened = self._open.pop(run.id)
-        key = str(run.request)
-        self._counts[run.controller, key] += 1
+        key = opened.key
+        number = self._counts[run.controller, key] = self._counts.get((run.controller, key), 0) + 1
         found = Reconcile(
             controller=run.controller,
             key=key,
-            number=self._counts[run.controller, key],
+            number=number,
             worker=run.worker,
             causes=run.causes,
             started=opened.started,
@@ -148,9 +148,7 @@ class Ledger(Observer):
             writes=tuple(opened.writes),
         )
         self._reconciles.append(found)
-        self._timeline.add(
-            found.started, run.controller, f"reconcile {key} #{found.number} {_shown(found)}", "", found.cause
-        )
+        self._timeline.add(found.started, partial(_told, found))
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:
@@ -162,8 +160,16 @@ class Ledger(Observer):
     def informer(self, event: InformerEvent) -> None:
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            what = f"informer {event.informer} {event.kind}"
-            self._timeline.add(self._now(), "controllerlib", what, event.resource_version, str(event.error or ""))
+            self._timeline.add(self._now(), partial(_told_of_informer, event))
+
+
+def _told(found: Reconcile) -> Told:
+    return Told(found.controller, f"reconcile {found.key} #{found.number} {_shown(found)}", "", found.cause)
+
+
+def _told_of_informer(event: InformerEvent) -> Told:
+    what = f"informer {event.informer} {event.kind}"
+    return Told("controllerlib", what, event.resource_version, str(event.error or ""))
 
 
 def _version(obj: Any) -> str:

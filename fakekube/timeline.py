@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line: when (virtual time), who, what, at which resourceVersion, and why."""
+class Told(NamedTuple):
+    """What a line says: who, what, at which resourceVersion, and why."""
 
-    at: datetime
     actor: str
     what: str
     resource_version: str = ""
     cause: str = ""
 
 
+class Entry(NamedTuple):
+    """One line: when (virtual time), and what it says."""
+
+    at: datetime
+    actor: str
+    what: str
+    resource_version: str
+    cause: str
+
+
 class Timeline:
-    """The last `limit` entries, oldest first."""
+    """The last `limit` entries, oldest first. Each is put into words when somebody reads it, which is seldom."""
 
     def __init__(self, epoch: datetime, limit: int = 50_000) -> None:
         self._epoch = epoch
-        self._entries: deque[Entry] = deque(maxlen=limit)
+        self._entries: deque[tuple[datetime, Callable[[], Told]]] = deque(maxlen=limit)
         self._total = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries)
+        return (Entry(at, *tell()) for at, tell in self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, at: datetime, actor: str, what: str, resource_version: str = "", cause: str = "") -> None:
-        self._entries.append(Entry(at, actor, what, resource_version, cause))
+    def add(self, at: datetime, tell: Callable[[], Told]) -> None:
+        """`tell` is called whenever the entry is read: what it gives must not change."""
+        self._entries.append((at, tell))
         self._total += 1
 
     def render(self, last: int | None = None) -> str:
@@ -42,10 +51,7 @@ class Timeline:
         entries = list(self._entries)
         shown = entries if last is None else entries[-last:]
         rows = [("time", "actor", "what", "rv", "cause")]
-        rows += [
-            (offset(entry.at - self._epoch), entry.actor, entry.what, entry.resource_version, entry.cause)
-            for entry in shown
-        ]
+        rows += [(offset(at - self._epoch), *tell()) for at, tell in shown]
         left_out = self._total - len(shown)
         head = [f"({left_out} earlier entries left out)"] if left_out else []
         return "\n".join([*head, *_table(rows)])

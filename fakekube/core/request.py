@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -101,19 +102,25 @@ class RequestInfo:
 
 def parse(request: Request) -> RequestInfo:
     """Take a request's path and method apart. It names what was asked, not whether that exists."""
-    path = request.path
+    if not request.query:
+        return _parse(request.method, request.path, False, "")
+    return _parse(request.method, request.path, watching(request), request.option("fieldSelector") or "")
+
+
+@lru_cache(maxsize=4096)
+def _parse(method: str, path: str, watching: bool, field_selector: str) -> RequestInfo:
     segments = [part for part in path.split("/") if part]
     if len(segments) >= 3 and segments[0] == "api":
         group, version, parts = "", segments[1], segments[2:]
     elif len(segments) >= 4 and segments[0] == "apis":
         group, version, parts = segments[1], segments[2], segments[3:]
     else:
-        return RequestInfo(request.method.lower(), path)
+        return RequestInfo(method.lower(), path)
     watch_path = parts[0] == "watch"
     if watch_path:
         parts = parts[1:]
         if not parts:
-            return RequestInfo(request.method.lower(), path)
+            return RequestInfo(method.lower(), path)
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
@@ -121,15 +128,16 @@ def parse(request: Request) -> RequestInfo:
         if len(parts) > 2 and not (len(parts) == 3 and parts[2] in ("status", "finalize") and group == ""):
             parts = parts[2:]
     resource, name, subresource, rest = _named(parts)
+    verb = _verb(method, name, watching, watch_path)
     return RequestInfo(
-        verb=_verb(request, name, watch_path),
+        verb=verb,
         path=path,
         is_resource=True,
         group=group,
         version=version,
         namespace=namespace,
         resource=resource,
-        name=name or _selected_name(request, name, watch_path),
+        name=name or _selected_name(verb, field_selector),
         subresource=subresource,
         watch_path=watch_path,
         parts=tuple(parts),
@@ -142,13 +150,13 @@ def _named(parts: list[str]) -> tuple[str, str, str, tuple[str, ...]]:
     return padded[0], padded[1], padded[2], tuple(parts[3:])
 
 
-def _verb(request: Request, name: str, watch_path: bool) -> str:
+def _verb(method: str, name: str, watching: bool, watch_path: bool) -> str:
     if watch_path:
         return "watch"
-    verb = VERBS.get(request.method, "")
+    verb = VERBS.get(method, "")
     if not name:
         if verb == "get":
-            return "watch" if watching(request) else "list"
+            return "watch" if watching else "list"
         if verb == "delete":
             return "deletecollection"
     return verb
@@ -160,14 +168,11 @@ def watching(request: Request) -> bool:
     return value is not None and value.lower() not in ("0", "false")
 
 
-def _selected_name(request: Request, name: str, watch_path: bool) -> str:
+def _selected_name(verb: str, field_selector: str) -> str:
     """A collection request whose field selector asks for one name is about that name: roles may grant just this."""
-    if _verb(request, name, watch_path) not in ("list", "watch", "deletecollection"):
-        return ""
-    text = request.option("fieldSelector")
-    if not text or "metadata.name" not in text:
+    if verb not in ("list", "watch", "deletecollection") or "metadata.name" not in field_selector:
         return ""
     try:
-        return parse_fields(text).required("metadata.name") or ""
+        return parse_fields(field_selector).required("metadata.name") or ""
     except StatusError:
         return ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fakekube.core.request import RequestInfo
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRecord:
-    """One answered request. `at`: seconds on the server's clock. `revision`: the store's after it."""
+class RequestRecord(NamedTuple):
+    """One answered request (a tuple, not a dataclass: one is made for every request).
+
+    `at`: seconds on the server's clock. `revision`: the store's after it.
+    """
 
     at: float
     verb: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -96,14 +96,15 @@ class View:
     convert: Callable[[Object], Object] | None = None
     shared: bool = True
     following: View | None = None
+    _head: bytes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        head = b'{"apiVersion":"%b","kind":"%b"' % (self.api_version.encode(), self.kind.encode())
+        object.__setattr__(self, "_head", head)
 
     @property
     def key(self) -> Any:
         return (self.api_version, self.kind, self.convert)
-
-    @property
-    def _head(self) -> bytes:
-        return b'{"apiVersion":"%b","kind":"%b"' % (self.api_version.encode(), self.kind.encode())
 
     def to_object(self, entry: Entry) -> Object:
         obj = self.convert(entry.object) if self.convert else entry.object

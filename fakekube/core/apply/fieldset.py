@@ -63,7 +63,7 @@ def _union_nodes(one: Tree, other: Tree) -> Tree:
 
 def difference(one: Tree, other: Tree) -> Tree:
     """What is in `one` and not in `other`."""
-    if not one or not other:
+    if not one or not other or other.keys().isdisjoint(one):
         return one
     out: Tree = {}
     for pe, node in one.items():
@@ -79,7 +79,7 @@ def difference(one: Tree, other: Tree) -> Tree:
 
 def without(one: Tree, other: Tree) -> Tree:
     """What is in `one` and neither in `other` nor below what is (`RecursiveDifference`)."""
-    if not one or not other:
+    if not one or not other or other.keys().isdisjoint(one):
         return one
     out: Tree = {}
     for pe, node in one.items():
@@ -95,6 +95,8 @@ def without(one: Tree, other: Tree) -> Tree:
 
 def intersection(one: Tree, other: Tree) -> Tree:
     """What is in both."""
+    if other.keys().isdisjoint(one):
+        return EMPTY
     out: Tree = {}
     for pe, node in one.items():
         also = other.get(pe)

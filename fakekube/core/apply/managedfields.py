@@ -136,7 +136,7 @@ def decode_own(entries: Sequence[Entry]) -> Managed:
         operation, version = entry["operation"], entry["apiVersion"]
         applied = operation == "Apply"
         manager = Manager(entry["manager"], operation, "" if applied else version, entry.get("subresource", ""))
-        managers[manager] = Owned(entry["fieldsV1"], version, applied)
+        managers[manager] = Owned(entry["fieldsV1"], version, applied, entry)
         if "time" in entry:
             times[manager] = entry["time"]
     return Managed(managers, times)
@@ -152,6 +152,13 @@ def encode(managed: Managed) -> list[Entry]:
 
 
 def _entry(manager: Manager, owned: Owned, time: str | None) -> Entry:
+    made = owned.entry
+    if made is not None:
+        before = made.get("time")
+        if before == time:
+            return made
+        if before is not None and time is not None:
+            return {**made, "time": time}
     entry: Entry = {
         "manager": manager.name,
         "operation": "Apply" if owned.applied else "Update",
@@ -167,10 +174,9 @@ def _entry(manager: Manager, owned: Owned, time: str | None) -> Entry:
 
 
 def _with_entries(obj: Object, managed: Managed) -> Object:
-    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    if managed.managers:
-        meta["managedFields"] = encode(managed)
-    return {**obj, "metadata": meta}
+    """An object that has no entries, with these."""
+    meta = obj["metadata"]
+    return {**obj, "metadata": {**meta, "managedFields": encode(managed)} if managed.managers else meta}
 
 
 def without_entries(obj: Object) -> Object:
@@ -204,10 +210,12 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
     `live` is what stands; for a create an empty object of the kind.
     """
     managed = _live_or_new(live, new, writer.subresource)
-    new = without_entries(new)
+    bare = without_entries(live)
+    # most writes leave metadata as it is: then it stays one and the same, which spares a comparison
+    new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)
     if not managed.managers and live["metadata"].get("uid"):
         return new  # nobody was tracked, or tracking was ended
-    managed = _tracked(without_entries(live), new, managed, updater, writer)
+    managed = _tracked(bare, new, managed, updater, writer)
     return _with_entries(new, managed)
 
 
@@ -215,17 +223,18 @@ _CURRENT = Manager("current-operation", "", "", "")
 
 
 def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writer: Writer) -> Managed:
-    managers = updater.update(live, new, managed.managers, _CURRENT)
+    manager = writer.manager("Update", updater.version)
+    managers = updater.update(live, new, managed.managers, _CURRENT, manager)
     times = dict(managed.times)
     taken = managers.pop(_CURRENT, None)
     fields = fieldset.difference(taken.fields, STRIPPED) if taken is not None else fieldset.EMPTY
     if not fields:
         return Managed(managers, times)
-    manager = writer.manager("Update", updater.version)
     before = managers.get(manager)
-    if before is not None:
-        fields = fieldset.union(fields, before.fields)
-    managers[manager] = Owned(fields, updater.version, applied=False)
+    if before is None:
+        managers[manager] = Owned(fields, updater.version, applied=False)
+    elif (both := fieldset.union(fields, before.fields)) != before.fields:
+        managers[manager] = before.having(both)
     times[manager] = writer.now
     return _capped(Managed(managers, times))
 
@@ -249,7 +258,7 @@ def _capped(managed: Managed) -> Managed:
         if bucket not in managers:
             managers[bucket] = managers.pop(first[owned.version])
         merged = fieldset.union(owned.fields, managers[bucket].fields)
-        managers[bucket] = replace(managers[bucket], fields=merged)
+        managers[bucket] = Owned(merged, owned.version, applied=False)
         if manager != bucket:
             del managers[manager]
         times[bucket] = times.get(manager, "")
@@ -295,7 +304,7 @@ def _applied(
     if manager in managers:
         fields = fieldset.difference(managers[manager].fields, STRIPPED)
         if fields:
-            managers[manager] = replace(managers[manager], fields=fields)
+            managers[manager] = managers[manager].having(fields)
         else:
             del managers[manager]
     if merged != live:
@@ -310,8 +319,9 @@ def keep_times(new: Object, old: Object) -> Object:
     entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not entries or not before or entries == before or len(entries) != len(before):
         return new
-    if any(_timeless(one) != _timeless(other) for one, other in zip(entries, before, strict=True)):
-        return new
+    for one, other in zip(entries, before, strict=True):
+        if one is not other and _timeless(one) != _timeless(other):
+            return new
     kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
     return kept if kept == old else new
 

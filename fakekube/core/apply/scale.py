@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fakekube.core.apply import fieldset
@@ -55,7 +54,7 @@ def to_parent(entries: Sequence[Entry], of_scale: Sequence[Entry], paths: Paths,
             continue
         path, kept = paths[owned.version], owned
         if path is not None and _owns(owned.fields, path) and remaining.pop(manager, None) is None:
-            kept = replace(owned, fields=fieldset.difference(owned.fields, fieldset.of(path)))
+            kept = owned.having(fieldset.difference(owned.fields, fieldset.of(path)))
         if kept.fields:
             found[manager] = kept
             if manager in parent.times:

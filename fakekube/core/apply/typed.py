@@ -115,6 +115,11 @@ class Comparison:
     modified: Tree
     removed: Tree
 
+    @property
+    def changed(self) -> Tree:
+        """What the second value has that the first has not, or has otherwise."""
+        return fieldset.union(self.modified, self.added)
+
     def outside(self, ignored: Tree) -> Comparison:
         """Without these fields and all below them."""
         if not ignored:
@@ -373,15 +378,16 @@ def reconciled(tree: Tree, schema: Schema) -> Tree:
     """A set that was made when what is atomic now was not: it owns the whole (`ReconcileFieldSetWithSchema`)."""
     if schema.type == "any" or (schema.type == "map" and (schema.values is None or schema.values.type == "any")):
         return tree
-    out: Tree = {}
+    changed: Tree = {}
     for pe, node in tree.items():
         if not node or pe == SELF:
-            out[pe] = node
             continue
         child = _child(schema, pe[2:]) if pe.startswith("f:") else schema.items or ANY
         atomic = (child.type == "list" and child.item_keys is None) or child.map_type == "atomic"
-        out[pe] = LEAF if atomic else reconciled(node, child)
-    return out
+        whole = LEAF if atomic else reconciled(node, child)
+        if whole is not node:
+            changed[pe] = whole
+    return {**tree, **changed} if changed else tree
 
 
 # --- does it fit -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fakekube.core.apply import fieldset, typed
@@ -30,6 +30,12 @@ class Owned:
     fields: Tree
     version: str
     applied: bool
+    entry: Object | None = field(default=None, compare=False)
+    """The entry of managedFields that says just this of the manager, where there is one."""
+
+    def having(self, fields: Tree) -> Owned:
+        """The same with other fields."""
+        return self if fields is self.fields else Owned(fields, self.version, self.applied)
 
 
 Managers = dict[Manager, Owned]
@@ -61,13 +67,16 @@ class Updater:
     reconciles: bool = False
     """Whether schemas may have changed since the sets were made."""
 
-    def update(self, live: Object, new: Object, managers: Managers, manager: Manager) -> Managers:
-        """The sets after a create, update or patch: the manager owns what it changed."""
+    def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
+        """The sets after a create, update or patch: the manager owns what it changed.
+
+        `heir`: whose set the caller unites with the manager's afterwards.
+        """
         managers = self._reconciled(live, managers)
-        managers, compared = self._changed(live, new, managers, manager, force=True)
+        managers, compared = self._changed(live, new, managers, manager, force=True, heir=heir)
         fields = managers[manager].fields if manager in managers else fieldset.EMPTY
         fields = fieldset.difference(fields, compared.removed)
-        fields = fieldset.union(fieldset.union(fields, compared.modified), compared.added)
+        fields = fieldset.union(fields, compared.changed)
         fields = fieldset.without(fields, self._ignored(self.version))
         managers.pop(manager, None)
         if fields:
@@ -104,14 +113,23 @@ class Updater:
         for manager, owned in managers.items():
             found = self.convert(live, owned.version)
             if found is not None:
-                fields = typed.reconciled(owned.fields, found[1])
-                out[manager] = owned if fields == owned.fields else replace(owned, fields=fields)
+                out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
         return out
 
     def _changed(
-        self, old: Object, new: Object, managers: Managers, writer: Manager, *, force: bool
+        self,
+        old: Object,
+        new: Object,
+        managers: Managers,
+        writer: Manager,
+        *,
+        force: bool,
+        heir: Manager | None = None,
     ) -> tuple[Managers, Comparison]:
-        """All others lose what the writer changes or takes away. Raises Conflicts unless `force`."""
+        """All others lose what the writer changes or takes away. Raises Conflicts unless `force`.
+
+        The heir would get back what it lost, but for the metadata that nobody owns: it keeps the rest.
+        """
         compared = typed.compare(old, new, self._schema()).outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
@@ -126,12 +144,14 @@ class Updater:
                 if converted is None:
                     continue
                 other = versions[owned.version] = converted
-            lost = fieldset.intersection(owned.fields, fieldset.union(other.modified, other.added))
+            changed = other.changed
+            keeps = manager == heir and "f:metadata" not in changed
+            lost = fieldset.EMPTY if keeps else fieldset.intersection(owned.fields, changed)
             if lost and not force:
                 conflicts += [Conflict(manager, path) for path in fieldset.paths(lost)]
             fields = fieldset.difference(fieldset.difference(owned.fields, lost), other.removed)
             if fields:
-                out[manager] = owned if fields is owned.fields else replace(owned, fields=fields)
+                out[manager] = owned.having(fields)
         if conflicts:
             raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager))
         if writer in out and not out[writer].fields:
