@@ -118,6 +118,9 @@ class Controller:
         self.registry.collectors.append(self._collect)
         self._sources: list[Source] = []
         self._runs = itertools.count(1)
+        drawn = int(self._chance.fraction("reconcile-id", name, 0) * _DRAWS)
+        #: what the ids of its runs begin with, in the form of a random UUID (version 4)
+        self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
         self._queue: WorkQueue[Any] | None = None
         self._tasks: Tasks | None = None
         self._main: asyncio.Task[Any] | None = None
@@ -297,14 +300,17 @@ class Controller:
         try:
             limit = self.options.reconciliation_timeout
             due = None if limit is None else run.started + limit
-            deadline = Deadline(self._clock, due if self._caller.is_async else None)  # a thread cannot be stopped
+            # a thread cannot be stopped
+            deadline = Deadline(self._clock, due) if due is not None and self._caller.is_async else None
             try:
-                async with deadline:
+                if deadline is None:
                     result = await self._caller.call(handout.item)
+                else:
+                    async with deadline:
+                        result = await self._caller.call(handout.item)
             finally:
-                timed_out = deadline.expired or (
-                    due is not None and not self._caller.is_async and self._clock.monotonic() >= due
-                )
+                if due is not None:
+                    timed_out = self._clock.monotonic() >= due if deadline is None else deadline.expired
         except asyncio.CancelledError as stray:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
@@ -349,23 +355,20 @@ class Controller:
         if decision.forget:
             queue.forget(item)
         if decision.rate_limited:
-            cause = Cause("retry" if decision.label == "error" else "requeue")
+            cause = _RETRY if decision.label == "error" else _REQUEUE
             self._requests().having(cause=cause, priority=priority).add(item, rate_limited=True)
         elif decision.after is not None:
-            cause = Cause("requeue_after")
-            self._requests().having(cause=cause, priority=priority).add(item, after=decision.after)
+            self._requests().having(cause=_REQUEUE_AFTER, priority=priority).add(item, after=decision.after)
         else:
             return None
         due = queue.due(item)
         return 0.0 if due is None else due - self._clock.monotonic()
 
     def _run(self, worker: int, handout: HandOut) -> Run:
-        number = next(self._runs)
-        drawn = self._chance.fraction("reconcile-id", self.name, number)
         return Run(
             controller=self.name,
             request=handout.item,
-            id=_as_uuid(f"{int(drawn * _DRAWS):013x}{number:019x}"),
+            id=f"{self._id_head}{next(self._runs):012x}",
             worker=worker,
             failures=self.queue.num_requeues(handout.item),
             priority=handout.priority,
@@ -379,9 +382,4 @@ class Controller:
 #: 13 hexadecimal digits, as much as a fraction holds.
 _DRAWS = 1 << 52
 
-
-def _as_uuid(digits: str) -> str:
-    """32 hexadecimal digits in the form of a random UUID (version 4); `uuid.UUID` takes several times as long."""
-    return (
-        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) & 3]}{digits[17:20]}-{digits[20:]}"
-    )
+_RETRY, _REQUEUE, _REQUEUE_AFTER = Cause("retry"), Cause("requeue"), Cause("requeue_after")

@@ -111,7 +111,7 @@ class InformerController:
                 return
             try:
                 answer = process(batch)
-                if inspect.isawaitable(answer):
+                if answer is not None and inspect.isawaitable(answer):
                     await answer
             finally:
                 queue.finish(batch)

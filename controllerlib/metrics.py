@@ -7,6 +7,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 Labels = tuple[str, ...]
@@ -191,6 +192,14 @@ class WorkQueueMetrics:
             family.add(*self._labels, by=0.0)
         self._depth_labels: dict[int, Labels] = {}
 
+    @cached_property
+    def _latencies(self) -> Histogram:
+        return self._latency.histogram(*self._labels)
+
+    @cached_property
+    def _durations(self) -> Histogram:
+        return self._work.histogram(*self._labels)
+
     def added(self, item: Any, priority: int, now: float) -> None:
         """An item became ready."""
         self._adds.add(*self._labels)
@@ -204,11 +213,11 @@ class WorkQueueMetrics:
     def got(self, item: Any, priority: int, since: float, now: float) -> None:
         """An item was handed out."""
         self._move(priority, -1.0)
-        self._latency.observe(now - since, *self._labels)
+        self._latencies.observe(now - since)
 
     def done(self, item: Any, since: float, now: float) -> None:
         """An item is done."""
-        self._work.observe(now - since, *self._labels)
+        self._durations.observe(now - since)
 
     def retried(self) -> None:
         """An item was added with a delay."""
@@ -282,6 +291,10 @@ class ControllerMetrics:
             "controller_runtime_active_workers", "Number of currently used workers per controller", "gauge", one
         )
 
+    @cached_property
+    def _times(self) -> Histogram:
+        return self.time.histogram(self._name)
+
     def begin(self, workers: int) -> None:
         """Make every series exist."""
         for family in (self.errors, self.terminal, self.panics, self.timeouts, self.active):
@@ -297,16 +310,16 @@ class ControllerMetrics:
     def finished(self, label: str, seconds: float, *, terminal: bool, panicked: bool, timed_out: bool) -> None:
         """A run ended."""
         self.active.add(self._name, by=-1.0)
-        self.time.observe(seconds, self._name)
+        self._times.observe(seconds)
         self.total.add(self._name, label)
-        for family, counts in (
-            (self.errors, label == "error"),
-            (self.terminal, terminal),
-            (self.panics, panicked),
-            (self.timeouts, timed_out),
-        ):
-            if counts:
-                family.add(self._name)
+        if label == "error":
+            self.errors.add(self._name)
+            if terminal:
+                self.terminal.add(self._name)
+            if panicked:
+                self.panics.add(self._name)
+        if timed_out:
+            self.timeouts.add(self._name)
 
 
 def count_requests(registry: Registry, transport: Any) -> None:

@@ -59,7 +59,13 @@ class Result:
         object.__setattr__(self, "requeue", requeue)
 
 
+#: What a timedelta holds.
+_LONGEST = timedelta.max.total_seconds()
+
+
 def _seconds(value: Any) -> float:
+    if type(value) is float and -_LONGEST < value < _LONGEST:  # most are such, and quicker to see
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
         raise TypeError(f"requeue_after is a number of seconds or a timedelta, not {value!r}")
     seconds = value.total_seconds() if isinstance(value, timedelta) else value

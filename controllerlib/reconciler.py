@@ -85,11 +85,11 @@ class Caller:
         """One reconcile; raises what it raises, TypeError when it returns neither None nor a Result."""
         if self.is_async:
             args, named = self._arguments(request, self._client)
-            answer = self._func(*args, **named)
+            answer = await self._func(*args, **named)
         else:
             answer = await self._call_in_thread(request)
-        if inspect.isawaitable(answer):
-            answer = await answer
+            if inspect.isawaitable(answer):
+                answer = await answer
         if answer is None:
             return Result()
         if not isinstance(answer, Result):

@@ -76,7 +76,7 @@ def cause_of(notification: Notification) -> Cause:
 
 
 def _cause(kind: CauseKind, obj: Any) -> Cause:
-    if not isinstance(obj, Mapping):
+    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
         return Cause(kind)
     meta = obj.get("metadata") or {}
     return Cause(

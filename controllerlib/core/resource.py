@@ -27,12 +27,13 @@ class Resource:
 
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
         """The URL path; a namespace given for a cluster-scoped kind is ignored."""
-        parts = [root(self.api_version)]
+        path = root(self.api_version)
         if namespace and self.namespaced:
-            parts.append(f"namespaces/{namespace}")
-        parts.append(self.plural)
-        parts.extend(part for part in (name, subresource) if part)
-        return "/".join(parts)
+            path += f"/namespaces/{namespace}"
+        path += f"/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:

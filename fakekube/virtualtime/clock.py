@@ -46,7 +46,9 @@ class VirtualClock:
         self.epoch = epoch
         self._epoch_seconds = epoch.timestamp()
         self._us = 0
-        self._reading = 0.0
+        #: what `monotonic()` gives
+        self.reading = 0.0
+        self._now, self._now_us = epoch, 0
         self._listeners: list[Callable[[], None]] = []
         self._holds: dict[object, tuple[str, bool]] = {}
         self._source: TimerSource | None = None
@@ -58,7 +60,9 @@ class VirtualClock:
 
     def now(self) -> datetime:
         """The wall clock, aware."""
-        return self.epoch + timedelta(microseconds=self._us)
+        if self._now_us != self._us:  # many ask at one instant
+            self._now, self._now_us = self.epoch + timedelta(microseconds=self._us), self._us
+        return self._now
 
     def time(self) -> float:
         """The wall clock in seconds since 1970, as `time.time` gives it."""
@@ -66,7 +70,7 @@ class VirtualClock:
 
     def monotonic(self) -> float:
         """Seconds since the epoch; the same number as the loop's `time()`."""
-        return self._reading
+        return self.reading
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         """Call `callback` when `monotonic()` reads `deadline`. RuntimeError before the clock has a loop."""
@@ -79,7 +83,7 @@ class VirtualClock:
         loop: object = asyncio.get_running_loop()
         if self._source is None or loop is not self._source:
             raise RuntimeError("this clock is moved by another event loop: wait on the loop that owns it")
-        if deadline <= self._reading:
+        if deadline <= self.reading:
             await asyncio.sleep(0)
             return
         reached = asyncio.get_running_loop().create_future()
@@ -142,14 +146,14 @@ class VirtualClock:
         if us <= self._us:
             return
         self._us = us
-        self._reading = us / SECOND
+        self.reading = us / SECOND
         for listener in self._listeners:
             listener()
 
     def reach(self, reading: float) -> None:
         """The loop's: a timer for exactly `reading` fires, so nobody may read less from now on."""
-        if reading > self._reading:
-            self._reading = reading
+        if reading > self.reading:
+            self.reading = reading
 
     def __repr__(self) -> str:
         held = f" held={list(self.holds)}" if self._holds else ""

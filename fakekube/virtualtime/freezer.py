@@ -57,6 +57,7 @@ class Freezer:
     def __init__(self) -> None:
         self._freeze: Any = None
         self._factory: Any = None
+        self._factories: list[Any] = []
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._finder = ThawFinder(self._thaw, self._refreeze)
@@ -82,6 +83,7 @@ class Freezer:
             self._freeze.stop()
             self._undo()
             raise
+        self._factories = api.freeze_factories
         # only who asks decides whether he gets real time: a function run by `threading` or an executor is user code
         self._swap(api, "call_stack_inspection_limit", 1)
         for module, name, value in self._freeze.undo_changes:
@@ -94,9 +96,7 @@ class Freezer:
         self._finder.install()
 
     def move(self, now: datetime.datetime) -> None:
-        from freezegun import api
-
-        if not api.freeze_factories or api.freeze_factories[-1] is not self._factory:
+        if not self._factories or self._factories[-1] is not self._factory:
             raise RuntimeError(_NESTED)
         self._factory.time_to_freeze = _naive(now)
 
@@ -227,7 +227,9 @@ def _fakes() -> tuple[Any, ...]:
 
 
 def _naive(now: datetime.datetime) -> datetime.datetime:
-    return now.astimezone(datetime.UTC).replace(tzinfo=None)
+    if now.tzinfo is not datetime.UTC:
+        now = now.astimezone(datetime.UTC)
+    return now.replace(tzinfo=None)
 
 
 def _is_travelling() -> bool:

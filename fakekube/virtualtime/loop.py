@@ -98,7 +98,7 @@ class VirtualTimeLoop(TwoDoorLoop):
     # --- time and timers
 
     def time(self) -> float:
-        return self.clock.monotonic()
+        return self.clock.reading
 
     def call_at(
         self, when: float, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
@@ -271,7 +271,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         """One busy turn is over: threads may go on, and somebody may be running hot."""
         if (error := self._guard.turn(self._ready)) is not None:
             self._fail(error)
-        if self.turnstile.has_ready():
+        if self.turnstile.ready:
             self._run_threads()
 
     def _run_threads(self) -> None:
@@ -288,7 +288,7 @@ class VirtualTimeLoop(TwoDoorLoop):
             events = poll(0)
             if events or self._ready or self._stopping or self._is_due():
                 return events
-            if self.turnstile.has_ready():
+            if self.turnstile.ready:
                 continue
             if reasons := self._unrest():
                 now = real_monotonic()
@@ -339,7 +339,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         """The bubble is quiescent: do what follows from that."""
         if self.gate.in_round:
             self.gate.next_one()
-            if self._ready or self.turnstile.has_ready():
+            if self._ready or self.turnstile.ready:
                 return
         if self.gate.end_round():
             self._round_done = False
@@ -350,7 +350,7 @@ class VirtualTimeLoop(TwoDoorLoop):
             case OpenGate():
                 self._round_done = True
                 self.gate.begin_round(one_by_one=not self.network.ledger.external)
-                if not self._ready and not self.turnstile.has_ready():
+                if not self._ready and not self.turnstile.ready:
                     self._act()  # nobody came through: it is as quiet as before
             case Wake():
                 self._wake()

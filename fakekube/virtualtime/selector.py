@@ -6,6 +6,9 @@ from typing import Any, Protocol
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
+#: At every so manyth poll the wake-up pipe is really looked at when there is nothing else.
+_GLANCE = 32
+
 
 class Poll(Protocol):
     """A real look at the file descriptors, for at most `timeout` real seconds."""
@@ -20,12 +23,19 @@ class IdleSelector(selectors.DefaultSelector):
         super().__init__()
         self._turn: Callable[[], None] = _nothing
         self._idle: Callable[[Poll], Events] | None = None
+        self._unlooked = 0
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
         """`turn` is called on each busy turn of the loop, `idle` where a stock loop would block."""
         self._turn, self._idle = turn, idle
 
     def poll(self, timeout: float) -> Events:
+        if timeout == 0 and len(self.get_map()) == 1:
+            # only the loop's own wake-up pipe: what a thread hands over is seen without it, a signal can wait a little
+            self._unlooked += 1
+            if self._unlooked < _GLANCE:
+                return []
+            self._unlooked = 0
         return super().select(timeout)
 
     def select(self, timeout: float | None = None) -> Events:

@@ -106,7 +106,8 @@ class Turnstile:
         self._loop = loop
         self._wake_loop = wake_loop
         self._patience = patience
-        self._ready: deque[BubbleThread] = deque()
+        #: those that may go on, in the order in which they came to that
+        self.ready: deque[BubbleThread] = deque()
         self._threads: dict[int, BubbleThread] = {}
         self._idle: list[BubbleThread] = []
         self._lost: list[BubbleThread] = []
@@ -115,13 +116,10 @@ class Turnstile:
 
     # --- the loop's side
 
-    def has_ready(self) -> bool:
-        return bool(self._ready)
-
     def run_ready(self) -> None:
         """Let each thread that may go on run until it parks. Raises NotQuiescent for one that does not."""
-        for _ in range(len(self._ready)):
-            thread = self._ready.popleft()
+        for _ in range(len(self.ready)):
+            thread = self.ready.popleft()
             if thread.hand_over(self._patience):
                 thread.bury(self._patience)
             else:
@@ -215,12 +213,12 @@ class Turnstile:
 
     def _make_ready(self, thread: BubbleThread) -> None:
         thread.state = State.READY
-        self._ready.append(thread)
+        self.ready.append(thread)
 
     def close(self) -> None:
         """End all threads: whoever is parked gets a BubbleClosed where it is. Raises NotQuiescent if one stays."""
         self._closing = True
-        self._ready.clear()
+        self.ready.clear()
         staying = []
         for thread in list(self._threads.values()):
             for _ in range(_GOODBYES):
