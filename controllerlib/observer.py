@@ -1,7 +1,7 @@
 """The hooks from which a harness learns what happened and why, and through which it may interfere."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from controllerlib.core.cause import Cause
 from controllerlib.core.delta import Delta
@@ -9,9 +9,11 @@ from controllerlib.core.process import Notification
 from controllerlib.reconcile import Outcome, Run
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request of a client. `run` is the reconcile it belongs to, if any."""
+class Call(NamedTuple):
+    """One request of a client (a tuple, not a dataclass: one is made for every request).
+
+    `run` is the reconcile it belongs to, if any.
+    """
 
     run: Run | None
     verb: str

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from controllerlib.core.cause import Cause
 from controllerlib.core.names import split_key
@@ -12,9 +12,10 @@ from controllerlib.errors import is_not_found
 from controllerlib.tasks import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """The object to reconcile: its namespace ("" when it has none) and name, nothing else.
+
+    A tuple, not a dataclass: queues look it up all the time.
 
     Source: controller-runtime, reconcile.Request.
     """
@@ -118,9 +119,8 @@ def is_terminal(error: BaseException) -> bool:
 Label = Literal["success", "error", "requeue", "requeue_after"]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One call of a reconciler."""
+class Run(NamedTuple):
+    """One call of a reconciler (a tuple, not a dataclass: one is made for every call)."""
 
     controller: str
     request: Any
@@ -139,8 +139,7 @@ class Run:
     stopping: Event
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a run ended and what was decided."""
 
     label: Label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +12,8 @@ from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result,
 from fakekube.audit import WRITES
 from fakekube.timeline import Timeline, Told
 from fakekube.virtualtime.errors import HotLoop
+
+_NO_TIME = timedelta()
 
 #: Reconciles of one object by one controller within one virtual second beyond which it is a hot loop.
 HOT_LOOP = 1_000
@@ -69,7 +70,8 @@ class _Open:
     """A run that has not ended."""
 
     run: Run
-    key: str
+    #: controller, and what it reconciles
+    who: tuple[str, str]
     started: datetime
     writes: list[Write] = field(default_factory=list)
 
@@ -83,8 +85,9 @@ class Ledger(Observer):
     def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
         self._now, self._timeline = now, timeline
         self._open: dict[str, _Open] = {}
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._second: tuple[datetime, Counter[tuple[str, str]]] = (now(), Counter())
+        self._counts: dict[tuple[str, str], int] = {}
+        self._second = 0
+        self._heat: dict[tuple[str, str], int] = {}
         self._reconciles: list[Reconcile] = []
         self.informer_events: list[InformerEvent] = []
 
@@ -106,20 +109,21 @@ class Ledger(Observer):
 
     def running(self, controller: str) -> Sequence[str]:
         """Keys that are being reconciled now."""
-        return [run.key for run in self._open.values() if run.run.controller == controller]
+        return [run.who[1] for run in self._open.values() if run.who[0] == controller]
 
     # --- what controllerlib tells --------------------------------------------------------------------------------
 
     def reconcile_started(self, run: Run) -> None:
-        opened = self._open[run.id] = _Open(run, str(run.request), self._now())
-        self._check_heat(opened.started, run, opened.key)
+        who = (run.controller, str(run.request))
+        self._open[run.id] = _Open(run, who, self._now())
+        self._check_heat(run, who)
 
-    def _check_heat(self, now: datetime, run: Run, key: str) -> None:
-        second = now.replace(microsecond=0)
-        if second != self._second[0]:
-            self._second = (second, Counter())
-        who = (run.controller, key)
-        times = self._second[1][who] = self._second[1].get(who, 0) + 1
+    def _check_heat(self, run: Run, who: tuple[str, str]) -> None:
+        second = int(run.started)
+        if second != self._second:
+            self._second = second
+            self._heat.clear()
+        times = self._heat[who] = self._heat.get(who, 0) + 1
         if times > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
             raise HotLoop(
@@ -129,17 +133,18 @@ class Ledger(Observer):
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
         opened = self._open.pop(run.id)
-        key = opened.key
-        number = self._counts[run.controller, key] = self._counts.get((run.controller, key), 0) + 1
+        controller, key = who = opened.who
+        number = self._counts[who] = self._counts.get(who, 0) + 1
+        waited, took = run.started - run.queued_since, outcome.finished - run.started
         found = Reconcile(
-            controller=run.controller,
+            controller=controller,
             key=key,
             number=number,
             worker=run.worker,
             causes=run.causes,
             started=opened.started,
-            waiting=timedelta(seconds=max(0.0, run.started - run.queued_since)),
-            duration=timedelta(seconds=outcome.finished - run.started),
+            waiting=timedelta(seconds=waited) if waited > 0 else _NO_TIME,
+            duration=timedelta(seconds=took) if took else _NO_TIME,
             label=outcome.label,
             result=outcome.result,
             error=outcome.error,

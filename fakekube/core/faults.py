@@ -71,7 +71,7 @@ class FaultRule:
         self._check_types()
         self._check_values()
         patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
-        self._patterns = tuple((name, re.compile(translate(p)).match) for name, p in patterns if p != "*")
+        self._patterns = tuple((name, _fits(pattern)) for name, pattern in patterns if pattern != "*")
 
     def _check_types(self) -> None:
         for name in ("verb", "resource", "name", "namespace", "user_agent", "except_agent", "reset"):
@@ -134,6 +134,11 @@ class FaultRule:
         self._tries[what] += 1
         assert self.draw is not None
         return self.draw(what, self._tries[what]) < self.share
+
+
+def _fits(pattern: str) -> Callable[[str], object]:
+    """Whether a text is as a shell pattern says; most name just one text."""
+    return re.compile(translate(pattern)).match if any(char in pattern for char in "*?[") else pattern.__eq__
 
 
 class Faults:

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 import uuid
+from collections import Counter
+from itertools import pairwise
+
+import pytest
 
 from fakekube.virtualtime import Seed
 
@@ -26,6 +30,23 @@ def test_floats_are_spread_over_the_unit_interval():
     assert 0 <= min(draws) < 0.01
     assert 0.99 < max(draws) < 1
     assert 0.48 < sum(draws) / len(draws) < 0.52
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(lambda number: Seed(7).float("spread", number), id="keys"),
+        pytest.param(lambda number: Seed(7).float("spread", "key", number), id="attempts"),
+        pytest.param(lambda number: Seed(7).float(f"spread {number}"), id="purposes"),
+        pytest.param(lambda number: Seed(number).float("spread"), id="seeds"),
+    ],
+)
+def test_neighbours_do_not_hang_together(draw):
+    draws = [draw(number) for number in range(4_000)]
+    tenths = Counter(int(10 * drawn) for drawn in draws)
+    pairs = Counter((int(3 * one), int(3 * other)) for one, other in pairwise(draws))
+    assert all(320 < tenths[tenth] < 480 for tenth in range(10))
+    assert all(360 < pairs[one, other] < 530 for one in range(3) for other in range(3))
 
 
 def test_a_uuid_looks_like_a_random_one():
