@@ -295,7 +295,7 @@ class Controller:
         set_current(run)
         self._observer.reconcile_started(run)
         self._metrics.started()
-        result, timed_out = Result(), False
+        result, timed_out = _NOTHING, False
         error: Exception | None = None
         try:
             limit = self.options.reconciliation_timeout
@@ -381,5 +381,7 @@ class Controller:
 
 #: 13 hexadecimal digits, as much as a fraction holds.
 _DRAWS = 1 << 52
+
+_NOTHING = Result()
 
 _RETRY, _REQUEUE, _REQUEUE_AFTER = Cause("retry"), Cause("requeue"), Cause("requeue_after")

@@ -26,8 +26,8 @@ class Gate(Protocol):
         """An item was handed out."""
         ...
 
-    def add_listener(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` whenever the gate opens; returns what removes it."""
+    def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call `callback` whenever the gate opens, which tells whether an item will be taken; returns what removes it."""
         ...
 
 
@@ -54,7 +54,7 @@ class WorkQueue(Generic[T]):
         self._gate, self.name = gate, name
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
-        self._alarm = Alarm(self._clock, self._wake)
+        self._alarm = Alarm(self._clock, self._rang)
         self._idle: list[asyncio.Future[None]] = []
         self._dropped_gate = gate.add_listener(self._opened) if gate is not None else None
 
@@ -121,7 +121,7 @@ class WorkQueue(Generic[T]):
     def done(self, item: T) -> None:
         """End the processing of `item`; if it was asked for meanwhile it is ready again."""
         self._state.done(item, self._now())
-        if self._waiting:
+        if self._waiting and self._state.is_ready():
             self._wake()
         if self._idle and not self._state.is_processing():
             self._release()
@@ -194,8 +194,9 @@ class WorkQueue(Generic[T]):
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._waiting += 1
-        self._state.ripen(self._now())
-        self._alarm.set(self._state.next_deadline())
+        if self._waiting == 1:
+            self._state.ripen(self._now())
+            self._alarm.set(self._state.next_deadline())
         try:
             await waiter
         except asyncio.CancelledError:
@@ -209,15 +210,20 @@ class WorkQueue(Generic[T]):
             if not self._waiting:
                 self._alarm.off()
 
-    def _opened(self) -> None:
+    def _opened(self) -> bool:
         """The gate is open: what became due before stands in line already, the alarm saw to that."""
         if self._waiters and self._state.is_ready():
             self._wake_one()
+            return True
+        return False
+
+    def _rang(self) -> None:
+        self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
+        self._wake()
 
     def _wake(self) -> None:
         """If something is ready let the longest-waiting getter have it, and mind the next deadline."""
         state = self._state
-        state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
         if self._waiters and (self._gate is None or self._gate.is_open()) and state.is_ready():
             self._wake_one()
         if self._waiting and not state.shutting_down:

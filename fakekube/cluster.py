@@ -9,6 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -490,7 +491,7 @@ class FakeKube:
         self._faults_made += 1
         purpose = f"fault {self._faults_made}"
         rule.setdefault("except_agent", TEST_AGENT)
-        rule.setdefault("draw", lambda what, attempt: self._bubble.seed.float(purpose, what, attempt))
+        rule.setdefault("draw", partial(self._bubble.seed.float, purpose))
         made = FaultRule(**rule)
         arguments.check_fault(made, self._plane.core.catalog.resources())
         self._plane.core.faults.arm(made)

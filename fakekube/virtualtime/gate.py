@@ -15,31 +15,38 @@ class Gate:
 
     def __init__(self, *, is_open: bool = True) -> None:
         self._open = is_open
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: tuple[Callable[[], object], ...] = ()
         self._resting: list[Callable[[], None]] = []
         #: whether it is open for a round
         self.in_round = False
-        self._one_by_one = self._taken = False
+        self._one_by_one = self._taken = self._comes = False
 
     def is_open(self) -> bool:
         return self._open
 
-    def add_listener(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` each time the gate opens; it must not block. Returns what ends that."""
-        self._listeners.append(callback)
+    def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call `callback` each time the gate opens; it must not block. Returns what ends that.
+
+        True says that somebody comes: in a round, others are not called before he has.
+        """
+        self._listeners += (callback,)
         return lambda: self.remove_listener(callback)
 
-    def remove_listener(self, callback: Callable[[], None]) -> None:
+    def remove_listener(self, callback: Callable[[], object]) -> None:
         """Forget `callback`; not an error when it is not known (a queue may close twice)."""
-        if callback in self._listeners:
-            self._listeners.remove(callback)
+        self._listeners = tuple(listener for listener in self._listeners if listener != callback)
 
     def open(self) -> None:
-        if self._open:
-            return
-        self._open = True
-        for listener in tuple(self._listeners):
-            listener()
+        if not self._open:
+            self._open = True
+            self._call()
+
+    def _call(self) -> None:
+        self._comes = False
+        for listener in self._listeners:
+            if listener() is True and self.in_round and self._one_by_one:
+                self._comes = True
+                return
 
     def close(self) -> None:
         self._open = False
@@ -55,10 +62,10 @@ class Gate:
         self.open()
 
     def next_one(self) -> None:
-        """Open it again for who comes next in this round, if it shut behind somebody."""
-        if self._taken:
-            self._taken = False
-            self.open()
+        """Open it again for who comes next in this round, if it shut behind somebody, or he did not come after all."""
+        if self._taken or self._comes:
+            self._taken, self._open = False, True
+            self._call()
 
     def end_round(self) -> bool:
         """Shut it, and call those who wait for that; whether there were any. Nothing outside a round."""

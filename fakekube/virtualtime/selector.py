@@ -24,13 +24,25 @@ class IdleSelector(selectors.DefaultSelector):
         self._turn: Callable[[], None] = _nothing
         self._idle: Callable[[Poll], Events] | None = None
         self._unlooked = 0
+        #: whether more than the loop's own wake-up pipe is registered
+        self._has_others = False
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
         """`turn` is called on each busy turn of the loop, `idle` where a stock loop would block."""
         self._turn, self._idle = turn, idle
 
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = super().register(fileobj, events, data)
+        self._has_others = len(self.get_map()) > 1
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        key = super().unregister(fileobj)
+        self._has_others = len(self.get_map()) > 1
+        return key
+
     def poll(self, timeout: float) -> Events:
-        if timeout == 0 and len(self.get_map()) == 1:
+        if timeout == 0 and not self._has_others:
             # only the loop's own wake-up pipe: what a thread hands over is seen without it, a signal can wait a little
             self._unlooked += 1
             if self._unlooked < _GLANCE:
@@ -42,7 +54,7 @@ class IdleSelector(selectors.DefaultSelector):
         if timeout is not None and timeout <= 0:
             self._turn()
             # the loop's own wake-up pipe is always there and needs no look while the loop is awake
-            return super().select(0) if len(self.get_map()) > 1 else []
+            return super().select(0) if self._has_others else []
         if self._idle is None:
             return super().select(timeout)
         return self._idle(self.poll)
