@@ -9,7 +9,7 @@ from controllerlib.clock import Clock, SystemClock, pause
 from controllerlib.core.delta import Batch, QueueClosed
 from controllerlib.core.deltafifo import DeltaFIFO
 from controllerlib.core.realfifo import RealFIFO
-from controllerlib.tasks import Event
+from controllerlib.tasks import Event, Futures
 
 
 class DeltaQueue:
@@ -28,6 +28,7 @@ class DeltaQueue:
         self._clock: Clock = clock or SystemClock()
         self._on_length, self._on_step = on_length, on_step
         self._step_began = 0.0
+        self._futures = Futures()
         #: set when the first list was processed
         self.synced = Event()
         self._consumers: list[asyncio.Future[None]] = []
@@ -75,7 +76,7 @@ class DeltaQueue:
         """Wait until the consumer got on; at once when the queue is not crowded."""
         await pause()
         while self.state.is_blocked():
-            future = asyncio.get_running_loop().create_future()
+            future = self._futures.new()
             self._producers.append(future)
             await future
 
@@ -90,7 +91,7 @@ class DeltaQueue:
                 return batch
             if self.state.closed:
                 raise QueueClosed
-            future = asyncio.get_running_loop().create_future()
+            future = self._futures.new()
             self._consumers.append(future)
             try:
                 await future

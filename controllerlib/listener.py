@@ -101,7 +101,7 @@ class Listener:
             self.ended.set()
 
     async def _run(self) -> None:
-        backlog, tell, observe = self._backlog, self._tell, self._observe
+        backlog, tell, observe, loop = self._backlog, self._tell, self._observe, asyncio.get_running_loop()
         while not self._has_stopped():
             for _ in range(min(len(backlog), _BURST)):
                 if not backlog:
@@ -125,7 +125,7 @@ class Listener:
             if backlog:
                 await pause()
                 continue
-            self._wake = asyncio.get_running_loop().create_future()
+            self._wake = loop.create_future()
             await self._wake
             self._wake = None
 

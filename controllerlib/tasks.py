@@ -91,6 +91,24 @@ class Tasks:
             self._parent.cancel()
 
 
+class Futures:
+    """Makes futures for one owner, who lives on one loop at a time.
+
+    Asking asyncio which loop runs is a system call before CPython 3.12, and would be most of the cost.
+    """
+
+    __slots__ = ("_loop",)
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def new(self) -> asyncio.Future[None]:
+        """A future of the running loop."""
+        if self._loop is None or not self._loop.is_running():
+            self._loop = asyncio.get_running_loop()
+        return self._loop.create_future()
+
+
 class Event:
     """Something that happens once; waiters are released in the order in which they came."""
 

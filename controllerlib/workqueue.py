@@ -11,6 +11,7 @@ from controllerlib.core.handout import HandOut, QueueMetrics
 from controllerlib.core.limiter import RateLimiter
 from controllerlib.core.priorityqueue import PriorityQueueState
 from controllerlib.core.workqueue import Storage, WorkQueueState
+from controllerlib.tasks import Futures
 
 T = TypeVar("T", bound=Hashable)
 
@@ -27,7 +28,7 @@ class Gate(Protocol):
         ...
 
     def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` whenever the gate opens, which tells whether an item will be taken; returns what removes it."""
+        """Call `callback` whenever the gate opens; it says whether an item will be taken. Returns what removes it."""
         ...
 
 
@@ -54,6 +55,7 @@ class WorkQueue(Generic[T]):
         self._gate, self.name = gate, name
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
+        self._futures = Futures()
         self._alarm = Alarm(self._clock, self._rang)
         self._idle: list[asyncio.Future[None]] = []
         self._dropped_gate = gate.add_listener(self._opened) if gate is not None else None
@@ -191,7 +193,7 @@ class WorkQueue(Generic[T]):
         return self._state.next_deadline()
 
     async def _wait(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
+        waiter = self._futures.new()
         self._waiters.append(waiter)
         self._waiting += 1
         if self._waiting == 1:

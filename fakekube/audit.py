@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any
 
 import orjson
@@ -103,7 +102,7 @@ class Audit:
                 self._noops.append(record)
                 remark = NOOP
         if is_write or record.code >= 400:
-            self._timeline.add(self._now(), partial(_told, record, remark))
+            self._timeline.add(self._now(), _told, record, remark)
         self._revision = record.revision
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from fakekube.chance import Chance
@@ -160,7 +161,7 @@ class ControlPlane:
         """The request, as of the user as whom it acts. Raises 400, 403."""
         for name in request.headers:
             if name.startswith("impersonate-"):
-                return replace(request, user=self.core.impersonation.effective(request, info))
+                return request._replace(user=self.core.impersonation.effective(request, info))
         return request
 
     def refuse(self, request: Request, error: StatusError) -> Response:
@@ -220,13 +221,13 @@ class ControlPlane:
         try:
             if watch.refused is not None:
                 raise watch.refused
-            await self._rest()
+            await self._rest(loop)
             if watch.initial:
                 initial, watch.initial = watch.initial, []
                 yield initial
                 del initial  # it may be long, and this lives as long as the watch
             while generation == self._generation:
-                await self._rest()
+                await self._rest(loop)
                 events = watch.read()
                 if events:
                     yield events
@@ -248,13 +249,13 @@ class ControlPlane:
             self._idle.pop(waiter, None)
             self.watches.pop(watch, None)
 
-    async def _rest(self) -> None:
+    async def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait until no round lasts."""
         rounds = self._rounds
         while rounds is not None and rounds.in_round:
-            over = asyncio.Event()
-            rounds.when_round_ends(over.set)
-            await over.wait()
+            over = loop.create_future()
+            rounds.when_round_ends(partial(_resolve, over))
+            await over
 
     def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
         """When to look again even if nothing is written: at the watch's end, or for its next bookmark.
@@ -315,6 +316,11 @@ class _Waiter:
     def _ring(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _wake(waiters: Iterable[_Waiter]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, NamedTuple
 
 from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
@@ -19,8 +18,7 @@ _NO_TIME = timedelta()
 HOT_LOOP = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A write request that a reconcile made, and how it was answered (code 0: not at all).
 
     `before` and `after`: the object's resourceVersion as it was sent (in the body, where it had one) and as answered.
@@ -153,7 +151,7 @@ class Ledger(Observer):
             writes=tuple(opened.writes),
         )
         self._reconciles.append(found)
-        self._timeline.add(found.started, partial(_told, found))
+        self._timeline.add(found.started, _told, found)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:
@@ -165,7 +163,7 @@ class Ledger(Observer):
     def informer(self, event: InformerEvent) -> None:
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), partial(_told_of_informer, event))
+            self._timeline.add(self._now(), _told_of_informer, event)
 
 
 def _told(found: Reconcile) -> Told:

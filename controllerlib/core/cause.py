@@ -1,7 +1,6 @@
 """Why a request is in a queue."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 #: added: seen for the first time (initial lists too) · updated: a new resourceVersion · deleted · generic: a channel or
 #: somebody's own call · resync: unchanged, from the informer's timer · relist: unchanged, from a new list ·
@@ -9,9 +8,11 @@ from typing import Literal
 CauseKind = Literal["added", "updated", "deleted", "generic", "resync", "relist", "requeue_after", "requeue", "retry"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One reason for a run: what happened, to which object (empty for requeues and retries), at which version."""
+class Cause(NamedTuple):
+    """One reason for a run: what happened, to which object (empty for requeues and retries), at which version.
+
+    A tuple, not a dataclass: there is one for every request that is asked for.
+    """
 
     kind: CauseKind
     api_version: str = ""

@@ -1,13 +1,11 @@
 """What follows from how a reconcile ended (controller-runtime: pkg/internal/controller, reconcileHandler)."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Label = Literal["success", "error", "requeue", "requeue_after"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The label it counts under, whether failures are forgotten, and the requeue."""
 
     label: Label

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
 from fakekube.core.authentication import ANONYMOUS, User
@@ -20,17 +21,19 @@ Query = Mapping[str, Sequence[str]]
 VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What comes in, over whichever transport. `body` is bytes (HTTP) or a decoded object (direct).
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-    Header names are in lower case. `path` is already unquoted.
+
+class Request(NamedTuple):
+    """What comes in, over whichever transport (a tuple, not a dataclass: one is made for every request).
+
+    `body` is bytes (HTTP) or a decoded object (direct). Header names are in lower case. `path` is already unquoted.
     """
 
     method: str
     path: str
-    query: Query = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Query = _NOTHING
+    headers: Mapping[str, str] = _NOTHING
     body: Any = b""
     user: User = ANONYMOUS
 

@@ -1,7 +1,6 @@
 """Versions that differ: what a conversion webhook is asked, what its answers do, and what is wrong with them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -69,7 +68,7 @@ class Cluster:
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body)
-        request = replace(request, user=self.api.core.user_of(None, "")) if request.user is None else request
+        request = request._replace(user=self.api.core.user_of(None, "")) if request.user is None else request
         step = self.api.core.answer(request, parse(request), request.user, self.api.stamp)
         try:
             need = next(step)
