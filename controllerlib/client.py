@@ -226,10 +226,7 @@ class Client:
 
     async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
         """Change the status only; `patch` is `{"status": ...}`, ValueError for one that is nothing of the kind."""
-        if isinstance(patch, Mapping) and patch and not {"status", "metadata"} & patch.keys():
-            raise ValueError(
-                f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
-            )
+        _check_status_patch(patch)
         return await self.patch(target, patch, type=type, subresource="status")
 
     async def apply(
@@ -334,6 +331,14 @@ class Client:
     async def _after(self, call: Call | None, code: int, answer: Any) -> None:
         if call is not None:
             await self._observer.after_call(call, code, answer)
+
+
+def _check_status_patch(patch: Any) -> None:
+    is_map = type(patch) is dict or isinstance(patch, Mapping)  # a dict nearly always, and quicker to see
+    if is_map and patch and "status" not in patch and "metadata" not in patch:
+        raise ValueError(
+            f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
+        )
 
 
 def _media_type(type: str) -> str:

@@ -34,18 +34,18 @@ class Timeline:
 
     def __init__(self, epoch: datetime, limit: int = 50_000) -> None:
         self._epoch = epoch
-        self._entries: deque[tuple[datetime, Callable[..., Told], tuple[Any, ...]]] = deque(maxlen=limit)
+        self._entries: deque[tuple[Any, ...]] = deque(maxlen=limit)
         self._total = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        return (Entry(at, *tell(*args)) for at, tell, args in self._entries)
+        return (Entry(at, *tell(*args)) for at, tell, *args in self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, at: datetime, tell: Callable[[*Args], Told], *args: *Args) -> None:
         """`tell(*args)` is called whenever the entry is read: what it gives must not change."""
-        self._entries.append((at, tell, args))
+        self._entries.append((at, tell, *args))
         self._total += 1
 
     def render(self, last: int | None = None) -> str:
@@ -53,7 +53,7 @@ class Timeline:
         entries = list(self._entries)
         shown = entries if last is None else entries[-last:]
         rows = [("time", "actor", "what", "rv", "cause")]
-        rows += [(offset(at - self._epoch), *tell(*args)) for at, tell, args in shown]
+        rows += [(offset(at - self._epoch), *tell(*args)) for at, tell, *args in shown]
         left_out = self._total - len(shown)
         head = [f"({left_out} earlier entries left out)"] if left_out else []
         return "\n".join([*head, *_table(rows)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase, translate
@@ -64,7 +63,8 @@ class FaultRule:
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
-    _tries: Counter[str] = field(default_factory=Counter, init=False)
+    _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False)
+    _tries: dict[str, int] = field(default_factory=dict, init=False)
     _rules: list[FaultRule] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -113,9 +113,12 @@ class FaultRule:
 
     def matches(self, info: RequestInfo, user_agent: str) -> bool:
         """This request is to be hit; counts it."""
-        for field_name, fits in self._patterns:
-            if not fits(getattr(info, field_name)):
-                return False
+        request = info.what, info.name  # a field selector can name what the path does not
+        meant = self._meant.get(request)
+        if meant is None:
+            meant = self._meant[request] = all(fits(getattr(info, name)) for name, fits in self._patterns)
+        if not meant:
+            return False
         if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False
         if user_agent == self.except_agent and self.user_agent != user_agent:
@@ -130,10 +133,10 @@ class FaultRule:
 
     def _drawn(self, info: RequestInfo) -> bool:
         """Drawn for each object and attempt, so that no draw depends on the order of requests."""
-        what = f"{info.verb} {info.path}"
-        self._tries[what] += 1
+        what = info.what
+        attempt = self._tries[what] = self._tries.get(what, 0) + 1
         assert self.draw is not None
-        return self.draw(what, self._tries[what]) < self.share
+        return self.draw(what, attempt) < self.share
 
 
 def _fits(pattern: str) -> Callable[[str], object]:

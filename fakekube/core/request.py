@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -97,6 +97,11 @@ class RequestInfo:
     parts: tuple[str, ...] = ()
     rest: tuple[str, ...] = ()
     """What stands behind the subresource."""
+    what: str = field(init=False, compare=False)
+    """Verb and path: one text, for those who count by it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", f"{self.verb} {self.path}")
 
     @property
     def qualified(self) -> str:

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from kubernetes import client
 
 from controllerlib import ApiError
 from fakekube import FakeKube
@@ -59,6 +60,21 @@ def test_a_broken_connection(fakekube, reset, written):
         controller = fakekube.start(build(stamping(x="1")))["minder"]
     assert isinstance(controller.errors()[0], ConnectionResetError)
     assert len(fakekube.versions("v1", "ConfigMap", "a")) == written
+
+
+def test_a_list_that_selects_a_name_is_a_request_for_it(fakekube):
+    """Requests of one path: each by the name that its field selector asks for."""
+    core = client.CoreV1Api(fakekube.api_client())
+
+    def names(selector):
+        return [one.metadata.name for one in core.list_namespaced_config_map("default", **selector).items]
+
+    fakekube.apply(config_map("a"), config_map("b"))
+    with fakekube.fault(resource="configmaps", name="a", error=503):
+        assert names({}) == ["a", "b"]
+        assert names({"field_selector": "metadata.name=b"}) == ["b"]
+        with pytest.raises(client.ApiException, match="Service Unavailable"):
+            names({"field_selector": "metadata.name=a"})
 
 
 def test_the_tests_own_requests_are_spared(fakekube):

@@ -122,7 +122,8 @@ class Comparison:
 
     def outside(self, ignored: Tree) -> Comparison:
         """Without these fields and all below them."""
-        if not ignored:
+        named = ignored.keys()
+        if named.isdisjoint(self.added) and named.isdisjoint(self.modified) and named.isdisjoint(self.removed):
             return self
         return Comparison(*(fieldset.without(t, ignored) for t in (self.added, self.modified, self.removed)))
 
