@@ -31,7 +31,8 @@ class Entry:
     def json(self) -> bytes:
         """The object as stored (without apiVersion and kind), as JSON."""
         if self._json is None:
-            self._json = orjson.dumps(self.object)
+            # copied: what orjson gives keeps the whole buffer that it was written into, of several KiB
+            self._json = memoryview(orjson.dumps(self.object)).tobytes()
         return self._json
 
 

@@ -1,5 +1,8 @@
 """Store and history against a model that keeps every state whole."""
 
+import sys
+import tracemalloc
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -202,3 +205,13 @@ def test_what_store_and_changes_say_of_themselves():
         "<Change 4 pods a/x deleted>",
     ]
     assert repr(store) == "<Store rev=4 objects=0 history=3>"
+
+
+def test_what_is_kept_encoded_is_no_larger_than_it_must_be():
+    entries = [Entry(number, {"metadata": {"name": f"a{number}", "uid": "u" * 300}}) for number in range(200)]
+    tracemalloc.start()
+    try:
+        size = sum(sys.getsizeof(entry.json) for entry in entries)
+        assert tracemalloc.get_traced_memory()[0] < 1.1 * size
+    finally:
+        tracemalloc.stop()
