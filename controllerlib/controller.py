@@ -211,7 +211,10 @@ class Controller:
         finally:
             self._caller.close()
         if cancelled is not None:
-            raise cancelled
+            try:
+                raise cancelled
+            finally:
+                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
 
     # --- sources
 
@@ -321,6 +324,7 @@ class Controller:
         finally:
             set_current(None)
         self._finish(run, handout, result, error, timed_out)
+        del error  # no circle with the frame
 
     def _recovered(self, failure: Exception) -> Exception:
         if not isinstance(failure, PANICS):

@@ -239,7 +239,10 @@ class Manager:
         if late is not None:
             raise late from outcome
         assert outcome is not None
-        raise outcome
+        try:
+            raise outcome
+        finally:
+            del outcome  # no circle with the frame
 
     async def wait_started(self) -> None:
         """Wait until all controllers have synced and work (until elected, if leadership is asked for)."""

@@ -210,7 +210,10 @@ class SharedInformer:
                 for listener in self._listeners:
                     listener.stop()
         if cancelled is not None:
-            raise cancelled
+            try:
+                raise cancelled
+            finally:
+                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
 
     def _start(self, listener: Listener) -> None:
         assert self._tasks is not None

@@ -64,9 +64,12 @@ class Tasks:
             except asyncio.CancelledError as again:
                 outside = again
                 self._abort()
-        self._aborting = True
+        self._aborting, self._parent = True, None
         if outside is not None and self._error is None:
-            raise outside
+            try:
+                raise outside
+            finally:
+                del outside, error, trace, parent  # no circle with the frame
         if self._error is not None and (error is None or isinstance(error, asyncio.CancelledError)):
             raise self._error
 

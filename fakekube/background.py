@@ -66,8 +66,8 @@ class Background:
 
     async def end(self) -> None:
         """End all, the youngest operator first."""
-        for operator in reversed(self._operators):
-            await operator.end()
+        while self._operators:
+            await self._operators.pop().end()
         for task in self._tasks:
             task.cancel()
         if self._tasks:

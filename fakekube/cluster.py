@@ -19,14 +19,15 @@ from fakekube import arguments, bootstrap
 from fakekube.audit import Audit
 from fakekube.background import Background
 from fakekube.chance import SeededChance
-from fakekube.controlplane import ControlPlane, WouldWait
+from fakekube.controlplane import ControlPlane
 from fakekube.core import serviceaccount
 from fakekube.core.authentication import ADMIN, User, authenticated
 from fakekube.core.call import Service
 from fakekube.core.faults import FaultRule
 from fakekube.core.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.core.requestlog import RequestRecord
-from fakekube.endpoint import Endpoint, run_at_once
+from fakekube.driver import Driver
+from fakekube.endpoint import Endpoint
 from fakekube.ledger import Ledger
 from fakekube.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.operator import Build, Operator, Transport, build_into, manager_for, over_http
@@ -106,12 +107,13 @@ class FakeKube:
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
         self._plane = ControlPlane(core, self.clock, chance, tokens=tokens, rounds=self._bubble.gate)
-        self._endpoint = Endpoint(self._plane, self._now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
+        self._driver = Driver(self._bubble.loop)
+        self._endpoint = Endpoint(self._plane, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline = Timeline(self.clock.epoch)
         self.ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._plane, self.clock.now, self.timeline, TEST_AGENT)
-        self._objects = Objects(self._plane, self._driven)
-        self._webhooks = WebhookServers(self._plane, self._now_or_driven)
+        self._objects = Objects(self._plane, self._driver.driven)
+        self._webhooks = WebhookServers(self._plane, self._driver.now_or_driven)
         self._background = Background(self._bubble)
         self._faults_made = 0
 
@@ -134,7 +136,10 @@ class FakeKube:
         )
 
     def close(self) -> None:
-        """End operators, watches and connections, and give the process its clock back. May be called again."""
+        """End operators, watches and connections, and give the process its clock back. May be called again.
+
+        What was recorded can still be asked for. It goes with the cluster, at once: nothing else holds it any more.
+        """
         if not self._bubble.loop.is_closed():
             try:
                 self._bubble.loop.turnstile.close()  # before what they talk to goes
@@ -142,6 +147,8 @@ class FakeKube:
             finally:
                 self._endpoint.forget_clients()
                 self._bubble.close()
+                self._plane.retire()
+                self.ledger.retire()
 
     async def _end(self) -> None:
         await self._background.end()
@@ -181,7 +188,7 @@ class FakeKube:
         return self._step(lambda: self._bubble.advance_until(predicate, timeout))
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
-        if self._in_async_test():
+        if self._driver.in_async_test():
             return self._checked(move)
         with self._telling():
             return move()
@@ -204,31 +211,6 @@ class FakeKube:
             for who in self._audit.busiest():
                 error.add_note(f"writes within this virtual second: {who}")
             raise
-
-    def _in_async_test(self) -> bool:
-        """Whether the caller is a coroutine on the cluster's loop. RuntimeError in one on another loop."""
-        running = asyncio._get_running_loop()
-        if running is None or running is self._bubble.loop:
-            return running is not None
-        raise RuntimeError(
-            "this test runs on an event loop that is not the cluster's: fakekube runs async tests itself, without "
-            "@pytest.mark.asyncio or asyncio_mode=auto"
-        )
-
-    def _now_or_driven(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._in_async_test():
-            run_at_once(work)
-        elif self._bubble.loop.is_running():  # a thread of the bubble asks
-            asyncio.run_coroutine_threadsafe(work, self._bubble.loop).result()
-        else:
-            self._bubble.loop.drive(work)
-
-    def _driven(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What a coroutine returns, run to its end. Raises WouldWait in an async test."""
-        if self._in_async_test():
-            work.close()
-            raise WouldWait("an async test must await it")
-        return self._bubble.loop.drive(work)
 
     def why(self) -> str:
         """What is runnable, what waits where, what is held: one fact a line, queues included."""
@@ -299,7 +281,7 @@ class FakeKube:
         """
         operator = self.operator(build, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
-        if not self._in_async_test():
+        if not self._driver.in_async_test():
             self.settle()
             operator.warn_of_unserved()
         return operator
@@ -309,16 +291,12 @@ class FakeKube:
     ) -> Operator:
         """The same without starting it: it can be asked, and never runs."""
         way = self._way_for_operators(_acting(service_account, user))
-        manager = manager_for(self._bubble, way, self.ledger, options)
+        manager = manager_for(self._bubble, way, self.ledger.observer, options)
         build_into(manager, build, options.get("election") is not None)
-        operator = Operator(
-            manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, self._is_served
-        )
+        catalog = self._plane.core.catalog
+        operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
         self._background.add(operator)
         return operator
-
-    def _is_served(self, api_version: str, kind: str) -> bool:
-        return self._plane.core.catalog.find_kind(api_version, kind) is not None
 
     def _way_for_operators(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
@@ -330,7 +308,7 @@ class FakeKube:
         """Stop an operator, as its process would end on SIGTERM: what it is doing it finishes first."""
         if not isinstance(operator, Operator):
             raise TypeError(f"stop() takes an operator, as start() returns it, not {operator!r}")
-        if self._in_async_test():
+        if self._driver.in_async_test():
             return self._stopped(operator)
         self._bubble.loop.drive(operator.end())
         return self.settle()
@@ -462,7 +440,7 @@ class FakeKube:
         `noops_allowed`: writes that change nothing are let be, as those of an operator that applies each time.
         """
         check = RestCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
-        if self._in_async_test():
+        if self._driver.in_async_test():
             return self._rest_checked(check)
         self.advance(1)
         check.begin()

@@ -191,6 +191,12 @@ class ControlPlane:
         self._request_listeners.append(listener)
         return lambda: self._request_listeners.remove(listener)
 
+    def retire(self) -> None:
+        """Tell nobody any more, and let go of what knows this: a server that is given up is gone at once."""
+        self._listeners.clear()
+        self._request_listeners.clear()
+        self.core.retire()
+
     # --- writes are heard of ---------------------------------------------------------------------------------------
 
     def on_write(self, listener: Callable[[Change], None]) -> Callable[[], None]:

@@ -87,17 +87,3 @@ class Endpoint:
     def forget_clients(self) -> None:
         """Close the clients and remove the files that were made here."""
         self._leave.close()
-
-
-def run_at_once(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that does not wait, from inside a running loop. Raises RuntimeError where it does wait after all.
-
-    A bare yield (`asyncio.sleep(0)`) is no wait: the others only get no turn.
-    """
-    try:
-        while work.send(None) is None:
-            pass
-    except StopIteration:
-        return
-    work.close()
-    raise RuntimeError("this would wait: a coroutine must await it")

@@ -74,20 +74,14 @@ class _Open:
     writes: list[Write] = field(default_factory=list)
 
 
-class Ledger(Observer):
-    """Listens to controllers and keeps each reconcile; also tells the timeline.
-
-    Raises HotLoop out of a controller that reconciles one object more than HOT_LOOP times within a virtual second.
-    """
+class Ledger:
+    """Keeps each reconcile that the controllers of its `observer` make, and tells the timeline of it."""
 
     def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
         self._now, self._timeline = now, timeline
-        self._open: dict[str, _Open] = {}
-        self._counts: dict[tuple[str, str], int] = {}
-        self._second = 0
-        self._heat: dict[tuple[str, str], int] = {}
         self._reconciles: list[Reconcile] = []
         self.informer_events: list[InformerEvent] = []
+        self.observer = Recorder(self, now)
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._reconciles)
@@ -107,9 +101,41 @@ class Ledger(Observer):
 
     def running(self, controller: str) -> Sequence[str]:
         """Keys that are being reconciled now."""
-        return [run.who[1] for run in self._open.values() if run.who[0] == controller]
+        return self.observer.running(controller)
 
-    # --- what controllerlib tells --------------------------------------------------------------------------------
+    def finished(self, reconcile: Reconcile) -> None:
+        """The recorder's: one reconcile more."""
+        self._reconciles.append(reconcile)
+        self._timeline.add(reconcile.started, _told, reconcile)
+
+    def informer(self, event: InformerEvent) -> None:
+        """The recorder's: an informer did something."""
+        self.informer_events.append(event)
+        if event.kind == "failed" or event.again:
+            self._timeline.add(self._now(), _told_of_informer, event)
+
+    def retire(self) -> None:
+        """Hear of nothing more: what is left of controllers holds the recorder, but not what it has told."""
+        self.observer.ledger = None
+
+
+class Recorder(Observer):
+    """Listens to controllers, and tells a ledger of what they have done.
+
+    Raises HotLoop out of a controller that reconciles one object more than HOT_LOOP times within a virtual second.
+    """
+
+    def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
+        self.ledger: Ledger | None = ledger
+        self._now = now
+        self._open: dict[str, _Open] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._second = 0
+        self._heat: dict[tuple[str, str], int] = {}
+
+    def running(self, controller: str) -> list[str]:
+        """Keys that are being reconciled now."""
+        return [run.who[1] for run in self._open.values() if run.who[0] == controller]
 
     def reconcile_started(self, run: Run) -> None:
         who = (run.controller, str(run.request))
@@ -150,8 +176,8 @@ class Ledger(Observer):
             after=None if outcome.requeue_after is None else timedelta(seconds=outcome.requeue_after),
             writes=tuple(opened.writes),
         )
-        self._reconciles.append(found)
-        self._timeline.add(found.started, _told, found)
+        if self.ledger is not None:
+            self.ledger.finished(found)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:
@@ -161,9 +187,8 @@ class Ledger(Observer):
             opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
 
     def informer(self, event: InformerEvent) -> None:
-        self.informer_events.append(event)
-        if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), _told_of_informer, event)
+        if self.ledger is not None:
+            self.ledger.informer(event)
 
 
 def _told(found: Reconcile) -> Told:

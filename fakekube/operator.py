@@ -6,11 +6,13 @@ import asyncio
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from controllerlib import Cause, Controller, Manager, Request, WorkQueue
+from controllerlib import Cause, Controller, Manager, Observer, Request, WorkQueue
 from fakekube.arguments import key_of, seconds_of
+from fakekube.core.discovery import Catalog
 from fakekube.ledger import Ledger, Reconcile
 from fakekube.transport import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
@@ -137,11 +139,11 @@ class Operator(Mapping[str, ControllerView]):
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
-        is_served: Callable[[str, str], bool],
+        catalog: Catalog,
     ) -> None:
         self.manager = manager
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
-        self._is_served = is_served
+        self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
 
     def __getitem__(self, name: str) -> ControllerView:
@@ -185,7 +187,8 @@ class Operator(Mapping[str, ControllerView]):
         for name, controller in self.manager.controllers.items():
             kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller.unsynced_sources]
             for api_version, kind in kinds:
-                if kind and not self._is_served(api_version, kind) and not controller.started.is_set():
+                served = self._catalog.find_kind(api_version, kind) is not None
+                if kind and not served and not controller.started.is_set():
                     warnings.warn(
                         f"controller {name!r} has not started: it waits for {api_version} {kind}, which the cluster "
                         "does not have. Is its CustomResourceDefinition applied?",
@@ -202,10 +205,14 @@ class Operator(Mapping[str, ControllerView]):
 
     async def end(self) -> None:
         """Stop the manager and wait until it has."""
-        if self._task is None or self._task.done():
+        if self._task is None:
+            await self.manager.client.aclose()
             return
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        with suppress(BaseException):  # told where it happened; a task that was asked holds no circle
+            self._task.result()
 
 
 def build_into(manager: Manager, build: Build, has_own: bool) -> None:
@@ -230,7 +237,7 @@ def build_into(manager: Manager, build: Build, has_own: bool) -> None:
 
 
 def manager_for(
-    bubble: Bubble, way: DirectTransport | HttpTransport, ledger: Ledger, options: Mapping[str, Any]
+    bubble: Bubble, way: DirectTransport | HttpTransport, observer: Observer, options: Mapping[str, Any]
 ) -> Manager:
     """A manager under the bubble's clock, seed and gate, with its eyes on it.
 
@@ -241,7 +248,7 @@ def manager_for(
         "clock": bubble.clock,
         "chance": _Draws(bubble.seed),
         "gate": bubble.gate,
-        "observer": ledger,
+        "observer": observer,
         "sync_period_jitter": 0.0,
         **options,
         **({"sync_period": seconds_of("sync_period", options["sync_period"])} if "sync_period" in options else {}),

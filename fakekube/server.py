@@ -107,6 +107,7 @@ async def listen(
     finally:
         await handler.end_streams()
         await runner.cleanup()
+        handler.retire()
 
 
 @asynccontextmanager
@@ -143,6 +144,10 @@ class _Handler:
             _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
             for task in late:
                 task.cancel()
+
+    def retire(self) -> None:
+        """Let go of what is served: aiohttp's server, which holds this, is in a circle with itself."""
+        del self._plane
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         if not is_escaped(http.rel_url.raw_path):

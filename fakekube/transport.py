@@ -29,7 +29,8 @@ class DirectTransport:
     """
 
     def __init__(self, plane: ControlPlane, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
-        self._plane, self._user = plane, user
+        self._plane: ControlPlane | _Closed = plane
+        self._user = user
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
     async def request(
@@ -65,10 +66,12 @@ class DirectTransport:
         response = await self._plane.answer(self._request("GET", path, pairs, headers, None))
         if response.watch is None or response.reset:
             return _delivered(response)
+        assert isinstance(self._plane, ControlPlane), "it has just answered"
         return 200, dict(response.headers), DirectStream(self._plane, response)
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Let go of the server. Requests from now on raise RuntimeError."""
+        self._plane = _Closed()
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -100,6 +103,16 @@ def _delivered(response: Response) -> tuple[int, Mapping[str, str], Any]:
     if response.content_type.startswith("text/"):
         return response.status, headers, body.to_object()
     return response.status, headers, orjson.loads(body.encode())
+
+
+class _Closed:
+    """The server of a transport that was closed."""
+
+    async def answer(self, request: Request) -> Response:
+        return self.answer_now(request)
+
+    def answer_now(self, request: Request) -> Response:
+        raise RuntimeError(f"{request.method} {request.path}: this client was closed, or the cluster has ended")
 
 
 class DirectStream:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fakekube.core import conversions, crd, definitions, escalation, nonresource, openapi, rbac, serviceaccount, shape
@@ -69,6 +70,11 @@ def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
 #: `--authorization-mode` -> who decides.
 AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
 
+
+def _nobody(change: Change) -> None:
+    """Hears of a change, and minds its own business."""
+
+
 _CUSTOM_SCALE = custom_printer(SCALE_COLUMNS)
 
 
@@ -87,7 +93,7 @@ class ApiServer:
     authorizer: Authorizer = always_allow
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
-    on_commit: Callable[[Change], None] = lambda change: None
+    on_commit: Callable[[Change], None] = _nobody
     address: str = ""
     allocations: ServiceAllocations = field(init=False)
     impersonation: Impersonation = field(init=False)
@@ -102,7 +108,7 @@ class ApiServer:
     _customs: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.impersonation = Impersonation(self.decide)
+        self.impersonation = Impersonation(partial(self.authorizer, self.store))
         self.allocations = ServiceAllocations(self.store)
 
     def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
@@ -124,9 +130,8 @@ class ApiServer:
                 yield Delay(rule.delay)
             if rule.reset == "before":
                 return Response(reset=True)
-            error = error_of(rule, info)
-            if error is not None:
-                raise error
+            if rule.error is not None:
+                raise error_of(rule.error, info)
         if not info.is_resource:
             return nonresource.answer(self, request)
         response: Response = yield from self._served(request, info, user, stamp)
@@ -328,6 +333,11 @@ class ApiServer:
     def restore(self, collection: str, path: str, obj: Object) -> None:
         """Put an object there without a request: what exists when a server starts."""
         self.on_commit(self.store.create(collection, path, obj))
+
+    def retire(self) -> None:
+        """Let go of all that knows this."""
+        self.on_commit = _nobody
+        self.updaters.clear()
 
     # --- definitions -----------------------------------------------------------------------------------------------
 

@@ -166,5 +166,6 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def error_of(rule: FaultRule, info: RequestInfo) -> StatusError | None:
-    return ERRORS[rule.error](info) if rule.error is not None else None
+def error_of(code: int, info: RequestInfo) -> StatusError:
+    """What an error code is answered with."""
+    return ERRORS[code](info)

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -103,3 +104,41 @@ def test_a_hundred_clusters_need_no_more_memory_than_ten():
 
     live_objects(3)
     assert live_objects(20) - live_objects(2) < 200
+
+
+@pytest.mark.parametrize("transport", ["direct", "memory"])
+def test_what_a_cluster_has_recorded_goes_with_it(transport):
+    """At once: a suite of many clusters does not wait for the garbage collector with all that they stored."""
+
+    async def fails_sometimes(request, client):
+        found = await client.get("v1", "ConfigMap", request.name, request.namespace)
+        await client.patch(found, {"data": {"x": str(len(found["metadata"]["resourceVersion"]))}})
+        raise RuntimeError("it failed")
+
+    def use():
+        with FakeKube(transport=transport) as kube:
+            kube.apply(config_map("a"))
+            with kube.fault(verb="patch", name="a", error=500, times=2):
+                kube.start(build(fails_sometimes))
+                kube.advance(minutes=5)
+            kube.delete("v1", "ConfigMap", "a")
+        assert len(kube.ledger) > 3
+        assert kube.requests(code=500)
+        return [weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._plane, kube._plane.core.store)]
+
+    use()  # imports what is imported lazily
+    gc.collect()
+    gc.disable()
+    try:
+        assert [ref() for ref in use()] == [None] * 5
+    finally:
+        gc.enable()
+
+
+def test_a_client_says_that_its_cluster_has_ended():
+    with FakeKube(wall_clock=False) as kube:
+        operator = kube.start(build(every(60)))
+        client = operator.manager.client
+        kube.stop(operator)
+        with pytest.raises(RuntimeError, match="GET /api/v1: this client was closed, or the cluster has ended"):
+            kube.bubble.loop.drive(client.raw_get("/api/v1"))
