@@ -168,9 +168,10 @@ class Client:
         query = (("watch", "true"), *(options or ListOptions()).query())
         headers = {"User-Agent": self.user_agent, "Accept": accept or "application/json"}
         path = resource.path(namespace)
-        call = await self._before("watch", "GET", path, query, None)
+        call = await self._before("watch", "GET", path, query, None) if self._observed else None
         code, _, answer = await self._transport.open_watch(path, query=query, headers=headers)
-        await self._after(call, code, None)
+        if call is not None:
+            await self._observer.after_call(call, code, None)
         if code != 200:
             raise from_status(answer, code)
         stream: WatchStream = answer
@@ -306,13 +307,15 @@ class Client:
         body: Any = None,
     ) -> Object:
         sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}
-        call = await self._before(verb, method, path, query, body)
+        call = await self._before(verb, method, path, query, body) if self._observed else None
         try:
             code, _, answer = await self._transport.request(method, path, query=query, headers=sent, body=body)
         except OSError as error:
-            await self._after(call, 0, error)
+            if call is not None:
+                await self._observer.after_call(call, 0, error)
             raise
-        await self._after(call, code, answer)
+        if call is not None:
+            await self._observer.after_call(call, code, answer)
         if code >= 400:
             raise from_status(answer, code)
         found: Object = answer if isinstance(answer, dict) else {}
@@ -320,17 +323,11 @@ class Client:
 
     async def _before(
         self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any
-    ) -> Call | None:
-        if not self._observed:
-            return None
+    ) -> Call:
         call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
         if self._observes_before:
             await self._observer.before_call(call)
         return call
-
-    async def _after(self, call: Call | None, code: int, answer: Any) -> None:
-        if call is not None:
-            await self._observer.after_call(call, code, answer)
 
 
 def _check_status_patch(patch: Any) -> None:

@@ -122,6 +122,7 @@ class Controller:
         #: what the ids of its runs begin with, in the form of a random UUID (version 4)
         self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
         self._queue: WorkQueue[Any] | None = None
+        self._own_requests: RequestQueue | None = None
         self._tasks: Tasks | None = None
         self._main: asyncio.Task[Any] | None = None
         self._was_started = self._sources_begun = False
@@ -270,7 +271,9 @@ class Controller:
             )
 
     def _requests(self) -> RequestQueue:
-        return RequestQueue(self.queue, self.name, self._observer)
+        if self._own_requests is None:
+            self._own_requests = RequestQueue(self.queue, self.name, self._observer)
+        return self._own_requests
 
     def _collect(self) -> None:
         if self._queue is not None and not self._queue.is_shut_down:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
-from fakekube.audit import WRITES
+from fakekube.audit import MICROSECOND, WRITES
 from fakekube.timeline import Timeline, Told
 from fakekube.virtualtime.errors import HotLoop
 
@@ -56,6 +56,8 @@ class Reconcile(NamedTuple):
     @property
     def cause(self) -> str:
         """The kinds of its causes, each once, in the order in which they came: `added`, `updated+resync`."""
+        if len(self.causes) == 1:
+            return self.causes[0].kind
         return "+".join(dict.fromkeys(cause.kind for cause in self.causes)) or "unknown"
 
     def __str__(self) -> str:
@@ -96,7 +98,7 @@ class Ledger:
     def lines(self, epoch: datetime) -> Iterator[str]:
         """Each reconcile: when it started (microseconds since the epoch), which worker, what, why, how it ended."""
         for found in self._reconciles:
-            at = (found.started - epoch) // timedelta(microseconds=1)
+            at = (found.started - epoch) // MICROSECOND
             yield f"{at} {found.controller}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
 
     def running(self, controller: str) -> Sequence[str]:

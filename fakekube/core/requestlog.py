@@ -32,9 +32,10 @@ class RequestRecord(NamedTuple):
     """Which reconcile made it, where the client says so."""
 
     def __str__(self) -> str:
-        where = f"{self.namespace}/{self.name}".strip("/")
-        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        return f"{self.verb} {what or self.path} {where} -> {self.code} {self.reason}".strip()
+        where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource or self.path
+        told = f"{self.verb} {what} {where} -> {self.code}"
+        return f"{told} {self.reason}" if self.reason else told
 
 
 class RequestLog:
