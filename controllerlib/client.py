@@ -321,9 +321,7 @@ class Client:
         found: Object = answer if isinstance(answer, dict) else {}
         return found
 
-    async def _before(
-        self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any
-    ) -> Call:
+    async def _before(self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any) -> Call:
         call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
         if self._observes_before:
             await self._observer.before_call(call)

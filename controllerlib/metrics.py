@@ -43,6 +43,13 @@ class Histogram:
 
 
 @dataclass(slots=True)
+class Series:
+    """A counter or gauge with its labels: what counts often keeps it at hand."""
+
+    value: float = 0.0
+
+
+@dataclass(slots=True)
 class Family:
     """One metric with all its label values."""
 
@@ -51,16 +58,23 @@ class Family:
     kind: Literal["counter", "gauge", "histogram"]
     labels: Labels
     buckets: Sequence[float] = ()
-    values: dict[Labels, float] = field(default_factory=dict)
+    series: dict[Labels, Series] = field(default_factory=dict)
     histograms: dict[Labels, Histogram] = field(default_factory=dict)
 
-    def add(self, *labels: str, by: float = 1.0) -> None:
-        """Count (a `by` of 0 makes the series exist)."""
-        self.values[labels] = self.values.get(labels, 0.0) + by
+    def of(self, *labels: str) -> Series:
+        """The series of these labels; made when there is none."""
+        found = self.series.get(labels)
+        if found is None:
+            found = self.series[labels] = Series()
+        return found
+
+    def add(self, *labels: str) -> None:
+        """Count."""
+        self.of(*labels).value += 1.0
 
     def set(self, value: float, *labels: str) -> None:
         """Set a gauge."""
-        self.values[labels] = value
+        self.of(*labels).value = value
 
     def observe(self, value: float, *labels: str) -> None:
         """Count an observation of a histogram."""
@@ -75,14 +89,15 @@ class Family:
 
     def value(self, *labels: str) -> float:
         """The value of these labels; 0 when there is none."""
-        return self.values.get(labels, 0.0)
+        found = self.series.get(labels)
+        return found.value if found is not None else 0.0
 
     def lines(self) -> Iterator[str]:
         """The text format's lines."""
         yield f"# HELP {self.name} {self.help}"
         yield f"# TYPE {self.name} {self.kind}"
-        for labels, value in self.values.items():
-            yield f"{self.name}{_braces(self.labels, labels)} {number_text(value)}"
+        for labels, series in self.series.items():
+            yield f"{self.name}{_braces(self.labels, labels)} {number_text(series.value)}"
         for labels, histogram in self.histograms.items():
             total = 0
             for bound, count in zip((*histogram.buckets, math.inf), histogram.counts, strict=True):
@@ -188,9 +203,11 @@ class WorkQueueMetrics:
             pair,
         )
         self._retries = registry.family("workqueue_retries_total", "Retries handled by workqueue", "counter", pair)
-        for family in (self._adds, self._retries, self._unfinished, self._longest):
-            family.add(*self._labels, by=0.0)
-        self._depth_labels: dict[int, Labels] = {}
+        # every series exists from the start
+        self._added, self._retried = self._adds.of(*self._labels), self._retries.of(*self._labels)
+        for gauge in (self._unfinished, self._longest):
+            gauge.of(*self._labels)
+        self._depths: dict[int, Series] = {}
 
     @cached_property
     def _latencies(self) -> Histogram:
@@ -202,17 +219,17 @@ class WorkQueueMetrics:
 
     def added(self, item: Any, priority: int, now: float) -> None:
         """An item became ready."""
-        self._adds.add(*self._labels)
-        self._move(priority, 1.0)
+        self._added.value += 1.0
+        self._depth_of(priority).value += 1.0
 
     def raised(self, item: Any, before: int, after: int) -> None:
         """A ready item moved to another priority."""
-        self._move(before, -1.0)
-        self._move(after, 1.0)
+        self._depth_of(before).value -= 1.0
+        self._depth_of(after).value += 1.0
 
     def got(self, item: Any, priority: int, since: float, now: float) -> None:
         """An item was handed out."""
-        self._move(priority, -1.0)
+        self._depth_of(priority).value -= 1.0
         self._latencies.observe(now - since)
 
     def done(self, item: Any, since: float, now: float) -> None:
@@ -221,7 +238,7 @@ class WorkQueueMetrics:
 
     def retried(self) -> None:
         """An item was added with a delay."""
-        self._retries.add(*self._labels)
+        self._retried.value += 1.0
 
     def refresh(self, processing: Mapping[Any, float], now: float) -> None:
         """Bring the gauges of unfinished work up to date."""
@@ -229,14 +246,15 @@ class WorkQueueMetrics:
         self._unfinished.set(sum(running), *self._labels)
         self._longest.set(max(running, default=0.0), *self._labels)
 
-    def _move(self, priority: int, by: float) -> None:
-        labels = self._depth_labels.get(priority)
-        if labels is None:
-            shown = str(priority) if len(self._depth_labels) < PRIORITIES else EXCEEDED
-            shown = shown if self._priorities else ""
-            labels = self._depth_labels[priority] = (*self._labels, shown)
-        values = self._depth.values
-        values[labels] = values.get(labels, 0.0) + by
+    def _depth_of(self, priority: int) -> Series:
+        found = self._depths.get(priority)
+        if found is None:
+            shown = str(priority) if len(self._depths) < PRIORITIES else EXCEEDED
+            found = self._depths[priority] = self._depth.of(*self._labels, shown if self._priorities else "")
+        return found
+
+
+RESULTS = ("error", "requeue", "requeue_after", "success")
 
 
 class ControllerMetrics:
@@ -297,21 +315,21 @@ class ControllerMetrics:
 
     def begin(self, workers: int) -> None:
         """Make every series exist."""
-        for family in (self.errors, self.terminal, self.panics, self.timeouts, self.active):
-            family.add(self._name, by=0.0)
-        for result in ("error", "requeue", "requeue_after", "success"):
-            self.total.add(self._name, result, by=0.0)
+        for family in (self.errors, self.terminal, self.panics, self.timeouts):
+            family.of(self._name)
+        self._active = self.active.of(self._name)
+        self._results = {result: self.total.of(self._name, result) for result in RESULTS}
         self.workers.set(workers, self._name)
 
     def started(self) -> None:
         """A worker took a request."""
-        self.active.add(self._name)
+        self._active.value += 1.0
 
     def finished(self, label: str, seconds: float, *, terminal: bool, panicked: bool, timed_out: bool) -> None:
         """A run ended."""
-        self.active.add(self._name, by=-1.0)
+        self._active.value -= 1.0
         self._times.observe(seconds)
-        self.total.add(self._name, label)
+        self._results[label].value += 1.0
         if label == "error":
             self.errors.add(self._name)
             if terminal:

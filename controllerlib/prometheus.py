@@ -71,8 +71,8 @@ def _metric(family: Family) -> Metric:
     found = (CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily)(
         family.name, family.help, labels=family.labels
     )
-    for labels, value in family.values.items():
-        found.add_metric(labels, value)
+    for labels, series in family.series.items():
+        found.add_metric(labels, series.value)
     return found
 
 

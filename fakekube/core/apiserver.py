@@ -198,7 +198,8 @@ class ApiServer:
         if info.verb == "watch" and representation.media_type != "application/json":
             raise refuse_stream()
         check_shape_fits(representation, info, resource)
-        call = Call(self, request, info, user, resource, self.strategy(resource), stamp, representation)
+        custom = self.custom(resource) if resource.custom else None
+        call = Call(self, request, info, user, resource, self.strategy(resource), stamp, representation, custom)
         if call.strategy.deprecation:
             call.warnings.append(call.strategy.deprecation)
         try:

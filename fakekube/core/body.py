@@ -37,7 +37,7 @@ def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
     """The object as its kind has it, defaults filled in, without apiVersion and kind. Raises WrongType, or 400."""
     schema = call.server.schema(call.resource)
     if schema is None:
-        custom = call.server.custom(call.resource)
+        custom = call.custom
         if custom is None:
             check_shape(call, obj)
             return without_type(obj)

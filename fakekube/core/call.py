@@ -172,6 +172,8 @@ class Call:
     strategy: Strategy
     stamp: Stamp
     representation: Representation = PLAIN
+    custom: CustomVersion | None = None
+    """The version of a definition that the resource is of, as it was when the request came."""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -187,15 +189,14 @@ class Call:
         """A stored object in the version of the request."""
         if not self.resource.custom:
             return self.strategy.read(entry.object) if self.strategy.read is not None else entry.object
-        custom = self.server.custom(self.resource)
+        custom = self.custom
         return entry.object if custom is None or custom.reads_as_stored else custom.read(entry.object)
 
     def as_stored(self, obj: Object) -> Object:
         """An object of the request's version in the version that is stored."""
         if not self.resource.custom:
             return self.strategy.write(obj) if self.strategy.write is not None else obj
-        custom = self.server.custom(self.resource)
-        return obj if custom is None else custom.write(obj)
+        return obj if self.custom is None else self.custom.write(obj)
 
     def in_version(self, obj: Object, resource: Resource, source: Resource | None = None) -> Object:
         """An object of the request's version, or of `source`'s, in another version of the same kind."""
@@ -203,7 +204,8 @@ class Call:
         return self._of(resource).shown(Entry(0, origin.as_stored(obj)))
 
     def _of(self, resource: Resource) -> Call:
-        return replace(self, resource=resource, strategy=self.server.strategy(resource))
+        custom = self.server.custom(resource) if resource.custom else None
+        return replace(self, resource=resource, strategy=self.server.strategy(resource), custom=custom)
 
     def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
         """422 of the kind, with one cause for each error."""

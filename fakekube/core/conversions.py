@@ -26,7 +26,7 @@ MANY = frozenset({"list", "watch", "deletecollection"})
 
 def answered(call: Call, handler: Callable[[Call], Step]) -> Step:
     """What a verb answers, every object in it known in the version that it is shown in."""
-    custom = call.server.custom(call.resource) if call.resource.custom else None
+    custom = call.custom
     if custom is None or custom.webhook is None:
         return (yield from handler(call))
     warnings = list(call.warnings)
@@ -44,7 +44,7 @@ def answered(call: Call, handler: Callable[[Call], Step]) -> Step:
 
 def prepare(call: Call, obj: Object) -> Generator[Need, Any, None]:
     """Make known what a write stores, and how every version shows it. Raises 500 where the request's own cannot be."""
-    custom = call.server.custom(call.resource) if call.resource.custom else None
+    custom = call.custom
     if custom is None or custom.webhook is None:
         return
     while True:

@@ -202,7 +202,7 @@ def test_no_more_than_25_priorities_are_told_apart() -> None:
         for priority in range(40):
             metrics.added("x", priority, 0.0)
     metrics.got("x", 30, 0.0, 0.0)
-    depth = registry.families["workqueue_depth"].values
+    depth = {labels: series.value for labels, series in registry.families["workqueue_depth"].series.items()}
     assert len(depth) == 26
     assert [depth["q", "q", "24"], depth["q", "q", "exceeded_cardinality_limit"]] == [2, 29]
 

@@ -119,7 +119,7 @@ def _existing(call: Call) -> Entry:
 
 
 def _paths(call: Call) -> Object:
-    custom = call.server.custom(call.resource)
+    custom = call.custom
     paths = custom.scale if custom is not None else None
     assert paths is not None, "the route is there only with a scale subresource"
     return paths
