@@ -16,6 +16,7 @@ from fakekube.core.crd.cel.values import CelError
 from fakekube.core.expressions import Uncompiled, compiled
 from fakekube.core.request import RequestInfo
 from fakekube.core.resource import Resource
+from fakekube.core.status import together
 from fakekube.core.validation.matching import Environment
 
 Object = dict[str, Any]
@@ -95,7 +96,7 @@ def all_hold(conditions: Iterable[Mapping[str, Any]], scope: Scope) -> bool:
         except Failed as problem:
             problems.append(str(problem))
     if problems:
-        raise Failed(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        raise Failed(together(problems))
     return True
 
 

@@ -15,7 +15,7 @@ import orjson
 
 from fakekube.core import goprint
 from fakekube.core.objectmeta import annotation_errors, label_errors
-from fakekube.core.status import StatusError, go_quote
+from fakekube.core.status import StatusError, go_quote, together
 
 Object = dict[str, Any]
 
@@ -158,6 +158,6 @@ def _metadata(made: Object, before: Object) -> Object:
         if values != (before.get(field) or {}):
             problems = [str(one) for one in check(values, f"metadata.{field}")]
             if problems:
-                raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+                raise ValueError(together(problems))
         kept[field] = values
     return kept

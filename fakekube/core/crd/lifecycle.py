@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fakekube.core.crd import approval
+from fakekube.core.status import together
 
 Object = dict[str, Any]
 
@@ -102,8 +103,7 @@ def _conflict(wanted: Any, accepted: Any, taken: set[str]) -> str:
     """Why a name cannot be had; "" where it can."""
     if isinstance(wanted, list):
         mine = set(accepted or ())
-        problems = [f'"{one}" is already in use' for one in wanted if one not in mine and one in taken]
-        return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
+        return together(f'"{one}" is already in use' for one in wanted if one not in mine and one in taken)
     return f'"{wanted}" is already in use' if wanted and wanted != accepted and wanted in taken else ""
 
 

@@ -140,6 +140,13 @@ def test_what_expressions_see(api):
         pytest.param(
             ["object.x == 1"], "Fail", "expression 'object.x == 1' resulted in error: no such key: x", id="fails"
         ),
+        pytest.param(
+            ["object.x == 1", "object.y", "object.x == 1"],
+            "Fail",
+            "[expression 'object.x == 1' resulted in error: no such key: x, "
+            "expression 'object.y' resulted in error: no such key: y]",
+            id="each-problem-once",
+        ),
         pytest.param(["object.x == 1"], "Ignore", "", id="ignored"),
     ],
 )
