@@ -265,6 +265,8 @@ class FakeKube:
         """
         if isinstance(argv, str):
             raise TypeError(f"run_process({argv!r}): pass a list, {argv.split()!r}")
+        if not argv:
+            raise ValueError("run_process([]): the list names a program and its arguments")
         env = {**os.environ, **(options.pop("env", None) or {}), "KUBECONFIG": str(self.kubeconfig)}
         return self._bubble.run_process(argv, env=env, **options)
 

@@ -130,7 +130,8 @@ class Recorder(Observer):
     def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
         self.ledger: Ledger | None = ledger
         self._now = now
-        self._open: dict[str, _Open] = {}
+        #: by the identity of the run: two replicas of an operator have runs of the same names and ids
+        self._open: dict[int, _Open] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._second = 0
         self._heat: dict[tuple[str, str], int] = {}
@@ -141,7 +142,7 @@ class Recorder(Observer):
 
     def reconcile_started(self, run: Run) -> None:
         who = (run.controller, str(run.request))
-        self._open[run.id] = _Open(run, who, self._now())
+        self._open[id(run)] = _Open(run, who, self._now())
         self._check_heat(run, who)
 
     def _check_heat(self, run: Run, who: tuple[str, str]) -> None:
@@ -158,7 +159,7 @@ class Recorder(Observer):
             )
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
-        opened = self._open.pop(run.id)
+        opened = self._open.pop(id(run))
         controller, key = who = opened.who
         number = self._counts[who] = self._counts.get(who, 0) + 1
         waited, took = run.started - run.queued_since, outcome.finished - run.started
@@ -184,7 +185,7 @@ class Recorder(Observer):
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:
             return
-        opened = self._open.get(call.run.id)
+        opened = self._open.get(id(call.run))
         if opened is not None:
             opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
 

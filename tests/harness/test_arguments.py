@@ -263,6 +263,7 @@ async def coroutine_function():
         (lambda kube: kube.thread(None), TypeError, "takes a function"),
         (lambda kube: kube.thread(coroutine_function), TypeError, r"task\(coroutine_function\(\)\)"),
         (lambda kube: kube.run_process("kubectl get ns"), TypeError, r"pass a list, \['kubectl', 'get', 'ns'\]"),
+        (lambda kube: kube.run_process([]), ValueError, r"run_process\(\[\]\): the list names a program"),
         (lambda kube: kube.api_client(user=1), TypeError, "user=1"),
     ],
 )

@@ -132,6 +132,24 @@ def test_what_is_ready_and_what_is_in_hand(fakekube):
     assert [reconcile.waiting for reconcile in controller.history()] == [timedelta(0), timedelta(seconds=30)]
 
 
+def test_two_replicas_at_work_at_a_time_are_told_apart(fakekube):
+    def replica(seconds):
+        async def slow(request, client):
+            await asyncio.sleep(seconds)
+            await client.patch(config_map(request.name), {"data": {f"after-{seconds}": "x"}})
+
+        return build(slow)
+
+    fakekube.apply(config_map("a"))
+    fakekube.start(replica(30))
+    fakekube.start(replica(20))
+    assert fakekube.ledger.running("minder") == ["default/a"] * 2
+    fakekube.advance(35)
+    first, second = list(fakekube.ledger)[:2]
+    assert (first.duration, second.duration) == (timedelta(seconds=20), timedelta(seconds=30))
+    assert all(len(reconcile.writes) == 1 for reconcile in (first, second))
+
+
 def test_a_reconcile_knows_its_writes(fakekube):
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(stamping(seen="yes")))["minder"]
