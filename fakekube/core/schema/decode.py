@@ -83,7 +83,7 @@ def complete(schema: Schema, found: Object) -> None:
 def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
     """The fields that show even where they are nothing: each with its schema, or with what it then is."""
     name = schema.name
-    for key in schema.required:
+    for key in (one for one in schema.fields if one in schema.required):  # in order: a set of names has none
         where = f"{name}.{key}"
         if where in ALWAYS:
             yield key, None, ALWAYS[where]

@@ -1,0 +1,19 @@
+"""The same answers in every process: no byte of them depends on how Python hashes texts."""
+
+import os
+import subprocess
+import sys
+
+from tests.determinism.test_determinism import ROOT
+
+
+def answers(hash_seed):
+    env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-m", "tests.determinism.answers"]
+    return subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def test_answers_do_not_depend_on_the_hash_seed():
+    first, second = answers("0"), answers("2")
+    assert len(first) > 2_500
+    assert [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]] == []
