@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from fakekube.core.authentication import User
 from fakekube.core.request import RequestInfo
@@ -59,28 +58,31 @@ MOST_REMEMBERED = 10_000
 class _Remembered:
     """What matched which requests, while no role and no binding changed."""
 
-    __slots__ = ("as_of", "found")
+    __slots__ = ("_as_of", "_collections", "kept")
 
-    def __init__(self) -> None:
-        self.as_of: tuple[int, ...] = ()
-        self.found: dict[tuple[Any, ...], Matching] = {}
+    def __init__(self, store: Store) -> None:
+        self._collections = [store.collection(name) for name in _COLLECTIONS]
+        self._as_of: list[int] = []
+        self.kept: dict[tuple[Any, ...], Matching] = {}
 
-
-_remembered: WeakKeyDictionary[Store, _Remembered] = WeakKeyDictionary()
+    def found(self) -> dict[tuple[Any, ...], Matching]:
+        """What still holds."""
+        as_of = [collection.revision for collection in self._collections]
+        if self._as_of != as_of or len(self.kept) >= MOST_REMEMBERED:
+            self._as_of = as_of
+            self.kept.clear()
+        return self.kept
 
 
 def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
     """In the order of the bindings. Finding them anew for each request would cost more than most requests do."""
-    memory = _remembered.get(store)
+    memory: _Remembered | None = store.derived.get(__name__)
     if memory is None:
-        memory = _remembered[store] = _Remembered()
-    as_of = tuple([store.collection(name).revision for name in _COLLECTIONS])
-    if memory.as_of != as_of or len(memory.found) >= MOST_REMEMBERED:
-        memory.as_of = as_of
-        memory.found.clear()
-    what = (info.namespace, info.group, info.resource, info.subresource) if info.is_resource else (info.path,)
-    key = (user.name, user.groups, info.verb, *what)
-    found = memory.found.get(key)
+        memory = store.derived[__name__] = _Remembered(store)
+    remembered = memory.found()
+    path = "" if info.is_resource else info.path
+    key = (user.name, user.groups, info.verb, info.resource, info.namespace, info.group, info.subresource, path)
+    found = remembered.get(key)
     if found is None:
         problems: list[str] = []
         rules = tuple(
@@ -89,7 +91,7 @@ def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
             if _rule_matches(rule, info)
         )
         otherwise = Decision(False, f"RBAC: {together(problems)}") if problems else DENIED
-        found = memory.found[key] = Matching(rules, otherwise)
+        found = remembered[key] = Matching(rules, otherwise)
     return found
 
 

@@ -129,6 +129,8 @@ class Store:
         self.window = window
         self.revision = 1
         self.compacted = 0
+        #: what others have worked out from it and keep with it, each under a name of his own; they see to its freshness
+        self.derived: dict[str, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
 

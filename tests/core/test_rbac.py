@@ -121,7 +121,7 @@ def test_not_more_than_so_much_is_remembered(store, monkeypatch):
     monkeypatch.setattr(rbac, "MOST_REMEMBERED", 10)
     for number in range(100):
         assert not allowed(store, ALICE, RequestInfo("get", f"/{number}"))
-        assert len(rbac._remembered[store].found) <= 10
+        assert len(store.derived[rbac.__name__].kept) <= 10
 
 
 @pytest.mark.parametrize("seed", range(5))
