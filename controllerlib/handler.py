@@ -187,7 +187,7 @@ class EnqueueRequestsFromMapFunc:
             return ()
         name = getattr(self._func, "__qualname__", repr(self._func))
         wanted = self._type.__name__ if self._type else "request"
-        if isinstance(answer, str | bytes | Mapping | Request) or not isinstance(answer, Iterable):
+        if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
             raise TypeError(f"map function {name} must return a sequence of {wanted} objects, not {answer!r}")
         requests = list(answer)
         for request in requests:

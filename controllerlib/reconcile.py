@@ -12,10 +12,9 @@ from controllerlib.errors import is_not_found
 from controllerlib.tasks import Event
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Request:
     """The object to reconcile: its namespace ("" when it has none) and name, nothing else.
-
-    A tuple, not a dataclass: queues look it up all the time.
 
     Source: controller-runtime, reconcile.Request.
     """

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 from controllerlib.clock import Alarm, Clock, SystemClock, reader
@@ -203,7 +204,8 @@ class WorkQueue(Generic[T]):
             await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
-                self._waiters.remove(waiter)
+                with suppress(ValueError):  # somebody has found it cancelled already
+                    self._waiters.remove(waiter)
             else:
                 self._wake()  # it was our turn: let the next one have it
             raise
@@ -214,10 +216,7 @@ class WorkQueue(Generic[T]):
 
     def _opened(self) -> bool:
         """The gate is open: what became due before stands in line already, the alarm saw to that."""
-        if self._waiters and self._state.is_ready():
-            self._wake_one()
-            return True
-        return False
+        return bool(self._waiters) and self._state.is_ready() and self._wake_one()
 
     def _rang(self) -> None:
         self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
@@ -231,10 +230,14 @@ class WorkQueue(Generic[T]):
         if self._waiting and not state.shutting_down:
             self._alarm.set(state.next_deadline())
 
-    def _wake_one(self) -> None:
-        waiter = self._waiters.popleft()
-        if not waiter.done():
-            waiter.set_result(None)
+    def _wake_one(self) -> bool:
+        """Wake the longest-waiting getter; those that were cancelled, and have not heard of it yet, do not come."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return True
+        return False
 
     def _release(self) -> None:
         idle, self._idle = self._idle, []

@@ -115,6 +115,7 @@ class FakeKube:
         self._objects = Objects(self._plane, self._driver.driven)
         self._webhooks = WebhookServers(self._plane, self._driver.now_or_driven)
         self._background = Background(self._bubble)
+        self._ways: list[DirectTransport] = []
         self._faults_made = 0
 
     def __enter__(self) -> Self:
@@ -149,6 +150,8 @@ class FakeKube:
                 self._bubble.close()
                 self._plane.retire()
                 self.ledger.retire()
+                for way in self._ways:
+                    way.retire()
 
     async def _end(self) -> None:
         await self._background.end()
@@ -302,7 +305,8 @@ class FakeKube:
 
     def _way_for_operators(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
-            return DirectTransport(self._plane, user=user or ADMIN)
+            self._ways.append(DirectTransport(self._plane, user=user or ADMIN))
+            return self._ways[-1]
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
         return over_http(self.url, self._bubble, token)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from fakekube.chance import Chance
 from fakekube.clock import Clock
@@ -26,6 +26,8 @@ from fakekube.core.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, 
 from fakekube.webhookclient import WebhookClient
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: The header by which an in-process client says which reconcile makes a request.
 TRACE_HEADER = "x-fakekube-trace"
@@ -189,7 +191,7 @@ class ControlPlane:
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
         """Call `listener` with the record of each answered request; returns what ends that."""
         self._request_listeners.append(listener)
-        return lambda: self._request_listeners.remove(listener)
+        return partial(_forget, self._request_listeners, listener)
 
     def retire(self) -> None:
         """Tell nobody any more, and let go of what knows this: a server that is given up is gone at once."""
@@ -202,7 +204,7 @@ class ControlPlane:
     def on_write(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Call `listener` with every change; returns what ends that."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return partial(_forget, self._listeners, listener)
 
     def _committed(self, change: Change) -> None:
         for listener in self._listeners:
@@ -322,6 +324,11 @@ class _Waiter:
     def _ring(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _forget(listeners: list[T], listener: T) -> None:
+    if listener in listeners:  # they are gone with the server, too
+        listeners.remove(listener)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

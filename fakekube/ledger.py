@@ -108,13 +108,16 @@ class Ledger:
     def finished(self, reconcile: Reconcile) -> None:
         """The recorder's: one reconcile more."""
         self._reconciles.append(reconcile)
-        self._timeline.add(reconcile.started, _told, reconcile)
+        if reconcile.error is None:
+            self._timeline.add(reconcile.started, _told, reconcile)
+        else:  # what an error says of itself may change
+            self._timeline.add(reconcile.started, Told, *_told(reconcile))
 
     def informer(self, event: InformerEvent) -> None:
         """The recorder's: an informer did something."""
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), _told_of_informer, event)
+            self._timeline.add(self._now(), Told, *_told_of_informer(event))
 
     def retire(self) -> None:
         """Hear of nothing more: what is left of controllers holds the recorder, but not what it has told."""

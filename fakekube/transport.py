@@ -29,7 +29,7 @@ class DirectTransport:
     """
 
     def __init__(self, plane: ControlPlane, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
-        self._plane: ControlPlane | _Closed = plane
+        self._plane: ControlPlane | _Ended = plane
         self._user = user
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -63,15 +63,18 @@ class DirectTransport:
     ) -> tuple[int, Mapping[str, str], Any]:
         """Open a watch: on 200 the third value is a `DirectStream`, else the Status."""
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
-        response = await self._plane.answer(self._request("GET", path, pairs, headers, None))
-        if response.watch is None or response.reset:
+        plane = self._plane
+        response = await plane.answer(self._request("GET", path, pairs, headers, None))
+        if response.watch is None or response.reset or isinstance(plane, _Ended):
             return _delivered(response)
-        assert isinstance(self._plane, ControlPlane), "it has just answered"
-        return 200, dict(response.headers), DirectStream(self._plane, response)
+        return 200, dict(response.headers), DirectStream(plane, response)
 
     async def aclose(self) -> None:
-        """Let go of the server. Requests from now on raise RuntimeError."""
-        self._plane = _Closed()
+        """Nothing to give up."""
+
+    def retire(self) -> None:
+        """Let go of the server, which has ended. Requests from now on raise RuntimeError."""
+        self._plane = _Ended()
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -105,14 +108,14 @@ def _delivered(response: Response) -> tuple[int, Mapping[str, str], Any]:
     return response.status, headers, orjson.loads(body.encode())
 
 
-class _Closed:
-    """The server of a transport that was closed."""
+class _Ended:
+    """What stands in the place of a server that has ended."""
 
     async def answer(self, request: Request) -> Response:
         return self.answer_now(request)
 
     def answer_now(self, request: Request) -> Response:
-        raise RuntimeError(f"{request.method} {request.path}: this client was closed, or the cluster has ended")
+        raise RuntimeError(f"{request.method} {request.path}: the cluster of this client has ended")
 
 
 class DirectStream:

@@ -43,10 +43,11 @@ class ItemExponentialFailureRateLimiter(Generic[T]):
         return min(self.base * 2.0 ** min(failures, 1000), self.cap)
 
     def forget(self, item: T) -> None:
-        self._failures.pop(item, None)
+        if self._failures:
+            self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        return self._failures.get(item, 0)
+        return self._failures.get(item, 0) if self._failures else 0
 
 
 @dataclass(slots=True)

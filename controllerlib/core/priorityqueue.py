@@ -116,8 +116,7 @@ class PriorityQueueState(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.done(item, started, now)
-        entry = self._parked.pop(item, None)
-        if entry is not None:
+        if self._parked and (entry := self._parked.pop(item, None)) is not None:
             self._file(entry)
 
     def ripen(self, now: float) -> None:

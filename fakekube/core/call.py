@@ -175,15 +175,13 @@ class Call:
     custom: CustomVersion | None = None
     """The version of a definition that the resource is of, as it was when the request came."""
     warnings: list[str] = field(default_factory=list)
+    namespace: str = field(init=False)
+    path: str = field(init=False)
+    """The stored key of the object that the request names."""
 
-    @property
-    def namespace(self) -> str:
-        return self.info.namespace if self.resource.namespaced else ""
-
-    @property
-    def path(self) -> str:
-        """The stored key of the object that the request names."""
-        return path_of(self.namespace, self.info.name)
+    def __post_init__(self) -> None:
+        self.namespace = self.info.namespace if self.resource.namespaced else ""
+        self.path = path_of(self.namespace, self.info.name)
 
     def shown(self, entry: Entry) -> Object:
         """A stored object in the version of the request."""
@@ -200,10 +198,11 @@ class Call:
 
     def in_version(self, obj: Object, resource: Resource, source: Resource | None = None) -> Object:
         """An object of the request's version, or of `source`'s, in another version of the same kind."""
-        origin = self if source is None else self._of(source)
-        return self._of(resource).shown(Entry(0, origin.as_stored(obj)))
+        origin = self if source is None else self.of_kind(source)
+        return self.of_kind(resource).shown(Entry(0, origin.as_stored(obj)))
 
-    def _of(self, resource: Resource) -> Call:
+    def of_kind(self, resource: Resource) -> Call:
+        """The same request, for another resource."""
         custom = self.server.custom(resource) if resource.custom else None
         return replace(self, resource=resource, strategy=self.server.strategy(resource), custom=custom)
 

@@ -63,7 +63,7 @@ class FaultRule:
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
-    _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False)
+    _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tries: dict[str, int] = field(default_factory=dict, init=False)
     _rules: list[FaultRule] = field(default_factory=list, init=False, repr=False, compare=False)
 

@@ -34,7 +34,7 @@ class RequestRecord(NamedTuple):
     def __str__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
         what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource or self.path
-        told = f"{self.verb} {what} {where} -> {self.code}"
+        told = f"{self.verb} {what} {where} -> {self.code}".lstrip()  # of some methods there is no verb
         return f"{told} {self.reason}" if self.reason else told
 
 

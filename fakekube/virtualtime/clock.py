@@ -45,7 +45,8 @@ class VirtualClock:
             raise ValueError("the epoch must be aware (have a time zone)")
         self.epoch = epoch
         self._epoch_seconds = epoch.timestamp()
-        self._us = 0
+        #: microseconds since the epoch: the clock itself; only its loop moves it
+        self.us = 0
         #: what `monotonic()` gives
         self.reading = 0.0
         self._now, self._now_us = epoch, 0
@@ -53,20 +54,15 @@ class VirtualClock:
         self._holds: dict[object, tuple[str, bool]] = {}
         self._source: TimerSource | None = None
 
-    @property
-    def us(self) -> int:
-        """Microseconds since the epoch: the clock itself."""
-        return self._us
-
     def now(self) -> datetime:
         """The wall clock, aware."""
-        if self._now_us != self._us:  # many ask at one instant
-            self._now, self._now_us = self.epoch + timedelta(microseconds=self._us), self._us
+        if self._now_us != self.us:  # many ask at one instant
+            self._now, self._now_us = self.epoch + timedelta(microseconds=self.us), self.us
         return self._now
 
     def time(self) -> float:
         """The wall clock in seconds since 1970, as `time.time` gives it."""
-        return self._epoch_seconds + self._us / SECOND
+        return self._epoch_seconds + self.us / SECOND
 
     def monotonic(self) -> float:
         """Seconds since the epoch; the same number as the loop's `time()`."""
@@ -131,7 +127,7 @@ class VirtualClock:
         """What will happen next, at most `limit` of it, in the order in which it will."""
         upcoming = self._source.upcoming() if self._source is not None else ()
         return tuple(
-            Timer(self.epoch + timedelta(microseconds=us), timedelta(microseconds=max(0, us - self._us)), callback)
+            Timer(self.epoch + timedelta(microseconds=us), timedelta(microseconds=max(0, us - self.us)), callback)
             for us, callback in upcoming[:limit]
         )
 
@@ -143,9 +139,9 @@ class VirtualClock:
 
     def move_to(self, us: int) -> None:
         """The loop's: move to `us`, never backwards, and tell the listeners."""
-        if us <= self._us:
+        if us <= self.us:
             return
-        self._us = us
+        self.us = us
         self.reading = us / SECOND
         for listener in self._listeners:
             listener()

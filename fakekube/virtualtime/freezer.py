@@ -7,7 +7,6 @@ one such thing.
 import datetime
 import sys
 import warnings
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -59,7 +58,6 @@ class Freezer:
         self._freeze: Any = None
         self._factory: Any = None
         self._factories: list[Any] = []
-        self._seconds = 0.0
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._finder = ThawFinder(self._thaw, self._refreeze)
@@ -77,12 +75,13 @@ class Freezer:
         meet_real_time()
         self._freeze = freezegun.freeze_time(_naive(now))
         self._freeze.ignore = REAL_TIME
-        self._seconds = now.timestamp()
         self._swap(api, "_get_cached_module_attributes", time_attributes)
-        self._swap(api, "fake_time", self._fake_time(api))
+        self._swap(api, "fake_time", fake_time)
+        _active[:] = [now.timestamp(), api]
         try:
             self._factory = self._freeze.start()
         except BaseException:
+            _active.clear()
             # freezegun replaces datetime before it looks at the modules, and leaves it so
             self._freeze.stop()
             self._undo()
@@ -102,7 +101,7 @@ class Freezer:
     def move(self, now: datetime.datetime) -> None:
         if not self._factories or self._factories[-1] is not self._factory:
             raise RuntimeError(_NESTED)
-        self._factory.time_to_freeze, self._seconds = _naive(now), now.timestamp()
+        self._factory.time_to_freeze, _active[0] = _naive(now), now.timestamp()
 
     def stop(self) -> None:
         if self._factory is None:
@@ -115,19 +114,8 @@ class Freezer:
             warnings.simplefilter("ignore")
             self._freeze.stop()
         self._factory = None
+        _active.clear()
         self._undo()
-
-    def _fake_time(self, api: Any) -> Callable[[], float]:
-        """`time.time` of user code: as freezegun's, which takes ten times as long to find its caller and the time."""
-
-        def fake_time() -> float:
-            caller = sys._getframe(1).f_globals.get("__name__")
-            ignored = api.ignore_lists[-1] if api.ignore_lists else ("",)
-            if self._factory is None or (isinstance(caller, str) and caller.startswith(ignored)):
-                return float(api.real_time())
-            return self._seconds
-
-        return fake_time
 
     # --- imports
 
@@ -240,6 +228,27 @@ def _fakes() -> tuple[Any, ...]:
         api.fake_time,
         api.fake_time_ns,
     )
+
+
+#: The frozen time in seconds since 1970, and freezegun's module, while it is frozen.
+_active: list[Any] = []
+
+
+def fake_time() -> float:
+    """`time.time` of user code: as freezegun's, which takes ten times as long to find its caller and the time.
+
+    One for the whole process, as freezegun's is: who has caught it under one freeze reads the next one's time with it.
+    """
+    if not _active:
+        from freezegun import api
+
+        return float(api.real_time())
+    seconds, api = _active
+    caller = sys._getframe(1).f_globals.get("__name__")
+    ignored = api.ignore_lists[-1] if api.ignore_lists else ()
+    if isinstance(caller, str) and caller.startswith(ignored):
+        return float(api.real_time())
+    return float(seconds)
 
 
 def _naive(now: datetime.datetime) -> datetime.datetime:

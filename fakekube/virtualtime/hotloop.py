@@ -23,26 +23,25 @@ class TurnGuard:
 
     def __init__(self, max_turns: int = MAX_TURNS) -> None:
         self._max = max_turns
-        self._turns = 0
+        #: so many are nothing special; beyond, `turn` has to look
+        self.quiet = max_turns - _SAMPLED
+        self.turns = 0
         self._busiest: Counter[str] = Counter()
         self._test_steps = 0
         #: the task that is the test: what it does itself, step by step, is no loop of somebody else
         self.test: asyncio.Task[Any] | None = None
 
     def restart(self) -> None:
-        self._turns = 0
+        self.turns = 0
         if self._busiest:
             self._busiest.clear()
             self._test_steps = 0
 
     def turn(self, ready: Iterable[asyncio.Handle]) -> HotLoop | None:
-        """Count a turn; the error when it was one too many."""
-        self._turns += 1
-        if self._turns <= self._max - _SAMPLED:
-            return None
+        """Look at a turn that was counted (`turns`) and is beyond `quiet`; the error when it was one too many."""
         self._busiest.update(describe.callback(handle) for handle in ready)
         self._test_steps += any(describe.owner(handle) is self.test for handle in ready)
-        if self._turns <= self._max:
+        if self.turns <= self._max:
             return None
         if self.test is not None and 0 < self._test_steps < _SAMPLED // 2:
             # the test is busy: it makes many requests at one instant. (On every turn: it spins, and waits for nothing.)
@@ -50,7 +49,7 @@ class TurnGuard:
             return None
         busiest = ", ".join(f"{who} ({times}x)" for who, times in self._busiest.most_common(5))
         error = HotLoop(
-            f"the loop turned {self._turns} times within one virtual second and time does not get on: something "
+            f"the loop turned {self.turns} times within one virtual second and time does not get on: something "
             f"triggers itself, for example a reconcile whose own write starts the next one. Busiest in the last "
             f"{_SAMPLED} turns: {busiest or 'nothing that has a name'}"
         )

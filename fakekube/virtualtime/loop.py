@@ -59,6 +59,7 @@ class VirtualTimeLoop(TwoDoorLoop):
     _stopping: bool
     _debug: bool
     _default_executor: Executor | None
+    _signal_handlers: dict[int, asyncio.Handle]
     _closed = True  # until it is made: one that could not be made is not "unclosed"
 
     def __init__(
@@ -131,7 +132,7 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def next_timer(self) -> int | None:
         """The microsecond of the next timer; cancelled ones are forgotten on the way."""
-        while self._scheduled and self._scheduled[0].cancelled():
+        while self._scheduled and self._scheduled[0]._cancelled:
             timer = heapq.heappop(self._scheduled)
             timer._scheduled = False  # type: ignore[attr-defined]
             self._timer_cancelled_count -= 1
@@ -226,6 +227,17 @@ class VirtualTimeLoop(TwoDoorLoop):
         self._ready.append(handle)
         return handle
 
+    # --- signals
+
+    def add_signal_handler(self, sig: int, callback: Callable[[*Args], object], *args: *Args) -> None:
+        super().add_signal_handler(sig, callback, *args)
+        self._idle_selector.awaits_signals = True
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        removed = super().remove_signal_handler(sig)
+        self._idle_selector.awaits_signals = bool(self._signal_handlers)
+        return removed
+
     # --- being run by sync code
 
     def drive(self, work: Coroutine[Any, Any, T]) -> T:
@@ -269,7 +281,9 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _turn(self) -> None:
         """One busy turn is over: threads may go on, and somebody may be running hot."""
-        if (error := self._guard.turn(self._ready)) is not None:
+        guard = self._guard
+        guard.turns += 1
+        if guard.turns > guard.quiet and (error := guard.turn(self._ready)) is not None:
             self._fail(error)
         if self.turnstile.ready:
             self._run_threads()
@@ -344,7 +358,8 @@ class VirtualTimeLoop(TwoDoorLoop):
         if self.gate.end_round():
             self._round_done = False
             return  # to those who were kept waiting by the round
-        goal = min(goal for goal, _ in self._waiters) if self._waiters else None
+        waiters = self._waiters
+        goal = (waiters[0] if len(waiters) == 1 else min(waiters, key=_goal_of))[0] if waiters else None
         step = next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due())
         match step:
             case OpenGate():
@@ -425,6 +440,10 @@ class VirtualTimeLoop(TwoDoorLoop):
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:
     for item in items:
         yield f"{title}: {item}"
+
+
+def _goal_of(waiter: tuple[int, asyncio.Future[None]]) -> int:
+    return waiter[0]
 
 
 def _shown(timeout: Duration) -> str:

@@ -39,7 +39,7 @@ class Seed:
 
     def float(self, purpose: str, key: Part = "", attempt: int = 0) -> float:
         """A number in [0, 1). A purpose and a key have one SplitMix64 sequence, of which `attempt` is the place."""
-        x = (_start(self.value, purpose, key) + attempt * _STEP) & _MASK
+        x = (_start(self.value, purpose, key if type(key) is str else str(key)) + attempt * _STEP) & _MASK
         x = ((x ^ x >> 30) * _FACTORS[0]) & _MASK
         x = ((x ^ x >> 27) * _FACTORS[1]) & _MASK
         return ((x ^ x >> 31) >> 11) / _ABOVE
@@ -57,6 +57,6 @@ def _digest(value: int, purpose: str, key: Part, attempt: int) -> bytes:
 
 
 @lru_cache(maxsize=16_384)
-def _start(value: int, purpose: str, key: Part) -> int:
+def _start(value: int, purpose: str, key: str) -> int:
     """Where the sequence of a purpose and a key begins."""
     return int.from_bytes(_digest(value, purpose, key, 0)[:8], "big")

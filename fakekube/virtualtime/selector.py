@@ -26,6 +26,8 @@ class IdleSelector(selectors.DefaultSelector):
         self._unlooked = 0
         #: whether more than the loop's own wake-up pipe is registered
         self._has_others = False
+        #: whether the loop hears of signals by that pipe
+        self.awaits_signals = False
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
         """`turn` is called on each busy turn of the loop, `idle` where a stock loop would block."""
@@ -42,8 +44,8 @@ class IdleSelector(selectors.DefaultSelector):
         return key
 
     def poll(self, timeout: float) -> Events:
-        if timeout == 0 and not self._has_others:
-            # only the loop's own wake-up pipe: what a thread hands over is seen without it, a signal can wait a little
+        if timeout == 0 and not self._has_others and not self.awaits_signals:
+            # only the loop's own wake-up pipe, and what a thread hands over is seen without it
             self._unlooked += 1
             if self._unlooked < _GLANCE:
                 return []

@@ -301,3 +301,8 @@ async def test_what_still_runs_when_the_grace_is_over() -> None:
     await operator.run(1)
     with pytest.raises(GraceExpired, match=r"deadline exceeded; still running: backup \(default/a\)"):
         await operator.stop()
+
+
+def test_a_request_is_no_tuple_in_old_formats() -> None:
+    request = Request("ns", "n")
+    assert "reconcile %s" % request == "reconcile ns/n"  # noqa: UP031 - as many an operator's log has it

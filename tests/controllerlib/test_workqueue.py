@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,7 +13,7 @@ from controllerlib.core.limiter import ItemExponentialFailureRateLimiter, defaul
 from controllerlib.core.workqueue import WorkQueueState
 from controllerlib.metrics import Registry, WorkQueueMetrics
 from controllerlib.wait import parallelize
-from controllerlib.workqueue import WorkQueue, work_queue
+from controllerlib.workqueue import WorkQueue, priority_queue, work_queue
 from tests.controllerlib.script import play
 
 
@@ -382,6 +382,18 @@ async def test_a_cancelled_getter_passes_its_turn_on() -> None:
     queue.add("a")
     first.cancel()
     assert await second == "a"
+
+
+@pytest.mark.parametrize("make", [work_queue, priority_queue])
+async def test_a_getter_cancelled_before_its_turn_is_passed_over(make: Callable[[], WorkQueue[str]]) -> None:
+    queue = make()
+    first, second = getting(queue), getting(queue)
+    await now(first)
+    first.cancel()
+    queue.add("a")  # before the first one has heard that it is cancelled
+    assert await second == "a"
+    with pytest.raises(asyncio.CancelledError):
+        await first
 
 
 async def test_an_idle_queue_leaves_no_timer_behind() -> None:

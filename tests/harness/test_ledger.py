@@ -132,6 +132,20 @@ def test_what_is_ready_and_what_is_in_hand(fakekube):
     assert [reconcile.waiting for reconcile in controller.history()] == [timedelta(0), timedelta(seconds=30)]
 
 
+def test_a_line_of_the_timeline_stays_as_it_was_told(fakekube):
+    error = RuntimeError("at first")
+
+    async def fails(request):
+        raise error
+
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(fails))
+    before = fakekube.timeline.render()
+    error.args = ("later",)
+    assert "failed: at first" in before
+    assert fakekube.timeline.render() == before
+
+
 def test_two_replicas_at_work_at_a_time_are_told_apart(fakekube):
     def replica(seconds):
         async def slow(request, client):

@@ -131,6 +131,24 @@ def test_a_direct_way_in_for_any_user(fakekube):
     assert {r.user_agent for r in fakekube.requests(user="alice")} == {"mine/1"}
 
 
+async def test_clients_of_one_way_in_close_each_for_itself(fakekube):
+    way = fakekube.transport()
+    one, other = Client(way), Client(way)
+    await one.aclose()
+    assert (await other.raw_get("/version"))["major"] == "1"
+
+
+async def test_a_watch_that_opens_late_opens(fakekube):
+    way = fakekube.transport()
+    with fakekube.fault(verb="watch", delay=5, user_agent="test"):
+        opening = asyncio.create_task(way.open_watch("/api/v1/namespaces/default/configmaps"))
+        await asyncio.sleep(1)
+        await way.aclose()
+        code, _, stream = await opening
+    assert code == 200
+    await stream.aclose()
+
+
 def test_a_task_beside_the_test(fakekube):
     async def ticking():
         while True:

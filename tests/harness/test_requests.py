@@ -117,6 +117,12 @@ def test_the_log_tells_requests_changes_and_reconciles(fakekube):
     assert all(line.split()[0].isdigit() for line in lines)
 
 
+def test_a_request_without_a_verb_is_told_by_its_path(fakekube):
+    fakekube.transport(user="bob").request_now("OPTIONS", "/api/v1/namespaces/default/configmaps/a")
+    (record,) = fakekube.requests(user="bob", user_agent="*")
+    assert str(record).startswith("configmaps default/a -> 405")
+
+
 def test_the_timeline_tells_writes_and_reconciles(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(stamping(seen="yes")))

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import datetime
+import importlib
 import logging
 import pickle
 import queue
@@ -284,3 +285,16 @@ def test_another_wall_clock_can_be_given():
     with Bubble(wall_clock=recorder) as bubble:
         bubble.advance(5)
     assert recorder.calls == [("start", START), ("move", START + datetime.timedelta(seconds=5)), ("stop",)]
+
+
+def test_who_caught_the_time_under_one_freeze_reads_the_next_ones(tmp_path, monkeypatch):
+    """Default arguments, class attributes and the like: nobody finds and restores them."""
+    (tmp_path / "catches_time.py").write_text("import time\ndef now(clock=time.time):\n    return clock()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Bubble():
+        catches_time = importlib.import_module("catches_time")
+        assert catches_time.now() == START.timestamp()
+    assert abs(catches_time.now() - time.time()) < 60
+    with Bubble() as bubble:
+        bubble.advance(60)
+        assert catches_time.now() == START.timestamp() + 60

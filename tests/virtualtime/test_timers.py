@@ -2,6 +2,8 @@
 
 import asyncio
 import heapq
+import os
+import signal
 from datetime import timedelta
 
 import pytest
@@ -187,3 +189,21 @@ def test_no_timer_fires_before_its_deadline_reads(whens):
     loop.run_until_complete(loop.advance(2e5))
     loop.close()
     assert not early
+
+
+def test_a_signal_is_heard_before_time_moves(loop):
+    async def main(heard):
+        loop.add_signal_handler(signal.SIGUSR1, heard.append, None)
+        for _ in range(3):  # not only when somebody happens to look
+            os.kill(os.getpid(), signal.SIGUSR1)
+            before = loop.time()
+            await asyncio.sleep(3600)
+            assert heard.pop() is None
+            assert loop.time() == before + 3600
+        came = asyncio.Event()
+        loop.add_signal_handler(signal.SIGUSR1, came.set)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await came.wait()  # no Deadlock: no timer is set
+        assert loop.remove_signal_handler(signal.SIGUSR1)
+
+    loop.run_until_complete(main([]))

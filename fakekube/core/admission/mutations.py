@@ -145,7 +145,7 @@ def _mutated(mutation: Spec, scope: Scope, obj: Object, call: Call, version: Res
     apply = _patched if mutation["patchType"] == "JSONPatch" else _merged
     if version.api_version == call.resource.api_version:
         return apply(made, obj, call)
-    there = replace(call, resource=version, strategy=call.server.strategy(version))
+    there = call.of_kind(version)
     return call.in_version(apply(made, call.in_version(obj, version), there), call.resource, source=version)
 
 
