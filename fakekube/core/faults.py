@@ -126,17 +126,15 @@ class FaultRule:
         self.seen += 1
         if self.seen <= self.after or (self.times is not None and self.hits >= self.times):
             return False
-        if self.share < 1 and not self._drawn(info):
-            return False
+        if self.share < 1:
+            # drawn for each object and attempt, so that no draw depends on the order of requests
+            what = info.what
+            attempt = self._tries[what] = self._tries.get(what, 0) + 1
+            assert self.draw is not None
+            if self.draw(what, attempt) >= self.share:
+                return False
         self.hits += 1
         return True
-
-    def _drawn(self, info: RequestInfo) -> bool:
-        """Drawn for each object and attempt, so that no draw depends on the order of requests."""
-        what = info.what
-        attempt = self._tries[what] = self._tries.get(what, 0) + 1
-        assert self.draw is not None
-        return self.draw(what, attempt) < self.share
 
 
 def _fits(pattern: str) -> Callable[[str], object]:
