@@ -9,17 +9,15 @@ from typing import Any
 import yaml
 
 from fakekube.core import rbac, serviceaccount
-from fakekube.core.authentication import AUTHENTICATED, User
+from fakekube.core.authentication import User
 from fakekube.core.escalation import parts
 from fakekube.core.request import RequestInfo
 from fakekube.core.requestlog import RequestRecord
+from fakekube.core.resource import VERBS, qualify
 from fakekube.core.store import Store
 
 Object = dict[str, Any]
 Rule = dict[str, Any]
-
-#: In the order in which people write them.
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 #: Paths that the roles every user has are for (system:discovery, system:public-info-viewer).
 OPEN = ("/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz")
@@ -42,7 +40,7 @@ class Access:
     def __str__(self) -> str:
         if self.path:
             return f"{self.verb} {self.path}"
-        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        what = qualify(self.resource, self.group)
         named = f" {self.name}" if self.name else ""
         return f"{self.verb} {what}{named} {f'in {self.namespace}' if self.namespace else 'in all namespaces'}"
 
@@ -147,13 +145,6 @@ class _Grant:
             namespace=access.namespace, resource=resource, subresource=subresource, name=name,
         )  # fmt: skip
         return self.namespace in ("", access.namespace) and rbac.rule_allows(self.rule, info)
-
-
-def user_named(name: str) -> User:
-    """A user with the groups that its name alone gives it."""
-    account = serviceaccount.split(name)
-    groups = serviceaccount.groups_of(account[0]) if account is not None else ()
-    return User(name, groups=(*groups, AUTHENTICATED))
 
 
 def report(store: Store, records: Iterable[RequestRecord], user: User) -> AccessReport:

@@ -521,9 +521,7 @@ def _function(handler: F) -> F:
 def _user(user: User | str | None) -> User | None:
     """A user with its groups; also one that is only named. Raises TypeError."""
     if isinstance(user, str) and user:
-        from fakekube.accessreport import user_named
-
-        return user_named(user)
+        return serviceaccount.user_named(user)
     if user is None or isinstance(user, User):
         return authenticated(user) if user is not None else None
     raise TypeError(f"user={user!r}: a fakekube.User, or a user's name")
@@ -540,5 +538,4 @@ def _acting(service_account: str, user: User | str | None) -> User | None:
     namespace, slash, name = service_account.partition("/")
     if not (slash and namespace and name):
         raise ValueError(f"service_account={service_account!r}: that is no namespace/name")
-    groups = serviceaccount.groups_of(namespace)
-    return authenticated(User(serviceaccount.user_name(namespace, name), groups=groups))
+    return serviceaccount.user_named(serviceaccount.user_name(namespace, name))

@@ -131,8 +131,6 @@ class ControlPlane:
                 need = step.send(await self._met(need))
         except StopIteration as end:
             return self._logged(request, info, end.value)
-        except StatusError as error:
-            return self._logged(request, info, refusal(error, request))
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
 
@@ -152,8 +150,6 @@ class ControlPlane:
             next(step)
         except StopIteration as end:
             return self._logged(request, info, end.value)
-        except StatusError as error:
-            return self._logged(request, info, refusal(error, request))
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
         step.close()
@@ -285,7 +281,9 @@ class ControlPlane:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """500, as the real server answers when it panics; the traceback goes to the log."""
+    """A refusal; for any other error 500, as the real server answers when it panics: its traceback goes to the log."""
+    if isinstance(error, StatusError):
+        return refusal(error, request)
     log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
     return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase, translate
 from typing import Self
 
 from fakekube.core.request import RequestInfo
+from fakekube.core.resource import VERBS
 from fakekube.core.status import StatusError, conflict, forbidden, internal_error, too_many_requests
 
 #: What an error code is answered with; each is something a real server says.
@@ -28,8 +29,6 @@ ERRORS = {
 }
 
 RESETS = ("", "before", "after")
-
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 
 @dataclass(slots=True)

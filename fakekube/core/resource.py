@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+#: All that can be done with a resource, in the order in which people write it.
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
@@ -54,6 +57,6 @@ class Resource:
         return f"<Resource {self.plural}.{self.version}.{self.group}>"
 
 
-def qualify(plural: str, group: str) -> str:
-    """The plural with its group behind it, where it has one."""
-    return f"{plural}.{group}" if group else plural
+def qualify(name: str, group: str) -> str:
+    """A plural, or a kind, with its group behind it, where it has one."""
+    return f"{name}.{group}" if group else name

@@ -61,6 +61,13 @@ def split(user: str) -> tuple[str, str] | None:
     return (namespace, name) if colon and namespace and name and ":" not in name else None
 
 
+def user_named(name: str) -> User:
+    """A user with the groups that its name alone gives it."""
+    account = split(name)
+    groups = groups_of(account[0]) if account is not None else ()
+    return User(name, groups=(*groups, AUTHENTICATED))
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What a token is bound to; it ends with that."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.core.resource import qualify
+
 Object = dict[str, Any]
 
 
@@ -178,8 +180,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
     if kind:
         details["kind"] = kind
     details["causes"] = [_cause(error) for error in errors]
-    qualified = f"{kind}.{group}" if group else kind
-    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
+    return StatusError(422, "Invalid", f'{qualify(kind, group)} "{name}" is invalid: {text}', details)
 
 
 def _cause(error: FieldError) -> Object:

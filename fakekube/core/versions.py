@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fakekube.core.discovery import version_priority
-from fakekube.core.resource import Resource, Subresource
+from fakekube.core.resource import VERBS, Resource, Subresource
 from fakekube.core.schema.builtin import BuiltinSchemas, number
 
 #: What the recordings are of, and the default.
@@ -44,7 +44,6 @@ class Meanwhile:
     rows: tuple[Resource, ...]
 
 
-_ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
 _STATUS_VERBS = frozenset({"get", "patch", "update"})
 
 
@@ -60,7 +59,7 @@ def _row(
         kind=kind,
         list_kind=f"{kind}List",
         namespaced=namespaced,
-        verbs=_ALL_VERBS,
+        verbs=frozenset(VERBS),
         collection=plural,
         short_names=(short,) if short else (),
         categories=(category,) if category else (),

@@ -358,8 +358,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         if self.gate.end_round():
             self._round_done = False
             return  # to those who were kept waiting by the round
-        waiters = self._waiters
-        goal = (waiters[0] if len(waiters) == 1 else min(waiters, key=_goal_of))[0] if waiters else None
+        goal = min(self._waiters, key=_goal_of)[0] if self._waiters else None
         step = next_step(self.clock.us, timer=self.next_timer(), goal=goal, round_due=self._round_is_due())
         match step:
             case OpenGate():

@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekube.core.crd import lifecycle, validation
 from fakekube.core.crd.custom import CustomVersion
-from fakekube.core.resource import Resource, Subresource
+from fakekube.core.resource import VERBS, Resource, Subresource
 from fakekube.core.schema.model import Schema
 from fakekube.core.strategy import Strategy
 
@@ -16,7 +16,6 @@ Object = dict[str, Any]
 
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
-_ALL_VERBS = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
 
@@ -44,7 +43,7 @@ def _resource(spec: Object, names: Object, version: Object) -> Resource:
         kind=names["kind"],
         list_kind=names.get("listKind") or names["kind"] + "List",
         namespaced=spec.get("scope") == "Namespaced",
-        verbs=_ALL_VERBS,
+        verbs=frozenset(VERBS),
         collection=f"{plural}.{group}",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.core.resource import qualify
 from fakekube.core.table.ages import Ages, between
 from fakekube.core.table.columns import (
     AGE,
@@ -149,7 +150,7 @@ def _controller_revision(obj: Object, ages: Ages) -> list[Any]:
     controller = "<none>"
     if owner is not None:
         group, _, _ = owner.get("apiVersion", "").rpartition("/")
-        kind = f"{owner.get('kind', '')}.{group}" if group else owner.get("kind", "")
+        kind = qualify(owner.get("kind", ""), group)
         controller = f"{kind.lower()}/{owner.get('name', '')}"
     return [name(obj), controller, obj.get("revision") or 0, age(obj, ages)]
 

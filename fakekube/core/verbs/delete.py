@@ -11,6 +11,7 @@ from fakekube.core.call import Call, Need, Step
 from fakekube.core.codec import SyntaxProblem
 from fakekube.core.kinds.pods import grace_period
 from fakekube.core.options import DeleteOptions, delete_options, parse_list_options
+from fakekube.core.resource import qualify
 from fakekube.core.response import Document, Response, StoredObject
 from fakekube.core.status import bad_request, conflict, not_found
 from fakekube.core.store import Entry, path_of, stamped
@@ -139,8 +140,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
 def check_preconditions(call: Call, existing: Entry, options: DeleteOptions) -> None:
     """Raises 409 where the object is not the one meant. The message names the kind, as the real one does."""
     meta = existing.object["metadata"]
-    kind = call.resource.kind
-    qualified = f"{kind}.{call.resource.group}" if call.resource.group else kind
+    qualified = qualify(call.resource.kind, call.resource.group)
     if options.uid is not None and options.uid != meta["uid"]:
         raise conflict(
             qualified,
