@@ -1,40 +1,13 @@
 """Informers, work queues and controllers for Kubernetes operators, as client-go and controller-runtime have them."""
 
-from controllerlib.blocking import BlockingClient
-from controllerlib.builder import Builder
-from controllerlib.cache import Cache
-from controllerlib.client import Client, ClientListWatch, Reader
-from controllerlib.clock import Chance, Clock, FixedChance, SeededChance, SystemChance, SystemClock
-from controllerlib.controller import Controller, ControllerOptions
-from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
-from controllerlib.core.cause import Cause
-from controllerlib.core.finalizers import add_finalizer, contains_finalizer, remove_finalizer
-from controllerlib.core.models import Model, Writable, as_model, as_object
-from controllerlib.core.owner import (
-    AlreadyOwned,
-    has_controller_reference,
-    has_owner_reference,
-    remove_controller_reference,
-    remove_owner_reference,
-    set_controller_reference,
-    set_owner_reference,
-)
-from controllerlib.core.predicate import (
-    Predicate,
-    all_of,
-    annotations_changed,
-    any_of,
-    generation_changed,
-    label_selector,
-    labels_changed,
-    negated,
-    of_object,
-    resource_version_changed,
-)
-from controllerlib.core.priorityqueue import LOW_PRIORITY
-from controllerlib.createorupdate import OperationResult, create_or_patch, create_or_update
-from controllerlib.election import LeaderElection, LeaderElectionOptions
-from controllerlib.errors import (
+from controllerlib.cache.cache import Cache
+from controllerlib.cache.factory import SharedInformerFactory
+from controllerlib.cache.options import ByObject, CacheOptions, Selection
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.client.blocking import BlockingClient
+from controllerlib.client.client import Client, ClientListWatch, Reader
+from controllerlib.client.createorupdate import OperationResult, create_or_patch, create_or_update
+from controllerlib.client.errors import (
     ApiError,
     has_status_cause,
     is_already_exists,
@@ -47,9 +20,12 @@ from controllerlib.errors import (
     is_too_large_resource_version,
     is_too_many_requests,
 )
-from controllerlib.events import EventRecorder, FakeRecorder
-from controllerlib.factory import SharedInformerFactory
-from controllerlib.handler import (
+from controllerlib.client.models import Model, Writable, as_model, as_object
+from controllerlib.client.transport import Transport
+from controllerlib.clock import Chance, Clock, FixedChance, SeededChance, SystemChance, SystemClock
+from controllerlib.controller.controller import Controller, ControllerOptions
+from controllerlib.controller.finalizers import add_finalizer, contains_finalizer, remove_finalizer
+from controllerlib.controller.handler import (
     EnqueueRequestForObject,
     EnqueueRequestForOwner,
     EnqueueRequestsFromMapFunc,
@@ -57,14 +33,38 @@ from controllerlib.handler import (
     HandlerFuncs,
     RequestQueue,
 )
-from controllerlib.manager import GraceExpired, LeaderElectionLost, Manager
+from controllerlib.controller.invocation import Reconciler, RecoveredPanic
+from controllerlib.controller.owners import (
+    AlreadyOwned,
+    has_controller_reference,
+    has_owner_reference,
+    remove_controller_reference,
+    remove_owner_reference,
+    set_controller_reference,
+    set_owner_reference,
+)
+from controllerlib.controller.predicate import (
+    Predicate,
+    all_of,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    label_selector,
+    labels_changed,
+    negated,
+    of_object,
+    resource_version_changed,
+)
+from controllerlib.controller.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
+from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.manager.builder import Builder
+from controllerlib.manager.manager import GraceExpired, LeaderElectionLost, Manager
+from controllerlib.manager.signals import run
 from controllerlib.observer import Call, InformerEvent, Observer
-from controllerlib.reconcile import Outcome, Request, Result, Run, TerminalError, current_run
-from controllerlib.reconciler import Reconciler, RecoveredPanic
-from controllerlib.sharedinformer import SharedInformer
-from controllerlib.signals import run
-from controllerlib.transport import Transport
-from controllerlib.workqueue import Gate, WorkQueue, priority_queue, work_queue
+from controllerlib.record.eventsv1 import EventRecorder, FakeRecorder
+from controllerlib.workqueue.cause import Cause
+from controllerlib.workqueue.prioritystate import LOW_PRIORITY
+from controllerlib.workqueue.queue import Gate, WorkQueue, priority_queue, work_queue
 
 __all__ = [
     "LOW_PRIORITY",

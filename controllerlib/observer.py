@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from controllerlib.core.cause import Cause
-from controllerlib.core.delta import Delta
-from controllerlib.core.process import Notification
-from controllerlib.reconcile import Outcome, Run
+from controllerlib.cache.delta import Delta
+from controllerlib.cache.process import Notification
+from controllerlib.controller.reconcile import Outcome, Run
+from controllerlib.workqueue.cause import Cause
 
 
 class Call(NamedTuple):

@@ -5,11 +5,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from controllerlib.backoff import Backoff, jitter
+from controllerlib.client.errors import is_conflict
 from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
-from controllerlib.core.backoff import Backoff, jitter
-from controllerlib.core.ticker import Ticker
-from controllerlib.errors import is_conflict
 from controllerlib.tasks import Event
+from controllerlib.ticker import Ticker
 
 T = TypeVar("T")
 Condition = Callable[[], Awaitable[bool] | bool]

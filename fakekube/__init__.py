@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakekube.cluster import FakeKube
-    from fakekube.controlplane import WouldWait
-    from fakekube.core.authentication import User
-    from fakekube.core.faults import FaultRule
-    from fakekube.core.requestlog import RequestRecord
-    from fakekube.ledger import Reconcile
-    from fakekube.manifests import ManifestError
-    from fakekube.operator import ControllerView, Operator
+    from fakekube.apiserver.auth.authentication import User
+    from fakekube.apiserver.faults import FaultRule
+    from fakekube.apiserver.requestlog import RequestRecord
+    from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.ledger import Reconcile
+    from fakekube.harness.operator import ControllerView, Operator
+    from fakekube.server.manifests import ManifestError
+    from fakekube.server.runner import WouldWait
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 
 __all__ = [
@@ -31,18 +31,18 @@ __all__ = [
 
 #: Doors, not imports: this package is imported by every pytest run on the machine.
 _HOMES = {
-    "ControllerView": "fakekube.operator",
+    "ControllerView": "fakekube.harness.operator",
     "Deadlock": "fakekube.virtualtime.errors",
-    "FakeKube": "fakekube.cluster",
-    "FaultRule": "fakekube.core.faults",
+    "FakeKube": "fakekube.harness.cluster",
+    "FaultRule": "fakekube.apiserver.faults",
     "HotLoop": "fakekube.virtualtime.errors",
-    "ManifestError": "fakekube.manifests",
+    "ManifestError": "fakekube.server.manifests",
     "NotQuiescent": "fakekube.virtualtime.errors",
-    "Operator": "fakekube.operator",
-    "Reconcile": "fakekube.ledger",
-    "RequestRecord": "fakekube.core.requestlog",
-    "User": "fakekube.core.authentication",
-    "WouldWait": "fakekube.controlplane",
+    "Operator": "fakekube.harness.operator",
+    "Reconcile": "fakekube.harness.ledger",
+    "RequestRecord": "fakekube.apiserver.requestlog",
+    "User": "fakekube.apiserver.auth.authentication",
+    "WouldWait": "fakekube.server.runner",
 }
 
 

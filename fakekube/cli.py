@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fakekube.core.versions import RECORDED, UnknownVersion
+from fakekube.apiserver.versions import RECORDED, UnknownVersion
 
 if TYPE_CHECKING:
-    from fakekube.standalone import Options, Running
+    from fakekube.server.standalone import Options, Running
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ AUTHORIZATION_MODES = ("AlwaysAllow", "RBAC")
 
 
 def _known_version(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    from fakekube import bootstrap
+    from fakekube.server import bootstrap
 
     try:
         return bootstrap.version_of(value)
@@ -98,7 +98,7 @@ def main() -> None:
 @_server_options
 def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
-    from fakekube.standalone import Options
+    from fakekube.server.standalone import Options
 
     _finished(_serve(Options(**options)))
 
@@ -111,14 +111,14 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    from fakekube.standalone import Options
+    from fakekube.server.standalone import Options
 
     sys.exit(_finished(_run(Options(**options), command)))
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end; what cannot be served is said as an error of the command line."""
-    from fakekube.standalone import CannotServe
+    from fakekube.server.standalone import CannotServe
 
     try:
         return asyncio.run(work)
@@ -127,7 +127,7 @@ def _finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _serve(options: Options) -> None:
-    from fakekube.standalone import running
+    from fakekube.server.standalone import running
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -159,8 +159,8 @@ def _greeting(found: Running, options: Options) -> list[str]:
 
 
 async def _run(options: Options, command: Sequence[str]) -> int:
-    from fakekube.child import CannotRun, Signals
-    from fakekube.standalone import running
+    from fakekube.server.child import CannotRun, Signals
+    from fakekube.server.standalone import running
 
     signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:

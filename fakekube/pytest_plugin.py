@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fakekube.cluster import FakeKube
+    from fakekube.harness.cluster import FakeKube
     from fakekube.virtualtime import VirtualClock
 
 #: Lines of the timeline that a report shows.
@@ -69,8 +69,8 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
-    """A fresh Kubernetes cluster under virtual time (`fakekube.cluster.FakeKube`)."""
-    from fakekube.cluster import FakeKube
+    """A fresh Kubernetes cluster under virtual time (`fakekube.harness.cluster.FakeKube`)."""
+    from fakekube.harness.cluster import FakeKube
 
     settings = _settings(request)
     known = set(inspect.signature(FakeKube).parameters)

@@ -23,7 +23,7 @@ import orjson
 TARGET = Path(__file__).with_name("protobuf.json")
 SCHEMAS = Path(__file__).with_name("schemas.json")
 
-#: Messages that stand for a value: how they are read is `fakekube.core.protobuf`'s affair.
+#: Messages that stand for a value: how they are read is `fakekube.apiserver.wire.protobuf`'s affair.
 VALUES = {
     "meta.v1.Time": "time",
     "meta.v1.MicroTime": "microtime",

@@ -1,7 +1,7 @@
 """Makes `schemas.json` from the published package `kubernetes-validate`: run `python -m fakekube.data.build_schemas`.
 
 The result has, for every type of every Kubernetes minor version from 1.25 up, what a server must know of its fields and
-nothing else: no prose. A field is one short text (see `fakekube.core.schema.builtin`, which reads them):
+nothing else: no prose. A field is one short text (see `fakekube.apiserver.schema.builtin`, which reads them):
 
     string, boolean, int32, int64, double, bytes, quantity, time, microtime, int-or-string, any, or another type's name;
     `[]T` is a list and `{}T` a map of T; behind it, each after a `|`:

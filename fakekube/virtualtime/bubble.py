@@ -8,26 +8,26 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, TypeVarTuple
 
-from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
 from fakekube.virtualtime.durations import Duration, microseconds
 from fakekube.virtualtime.ending import end_everything
-from fakekube.virtualtime.freezer import Freezer
 from fakekube.virtualtime.gate import Gate
-from fakekube.virtualtime.hooks import Hooks
 from fakekube.virtualtime.hotloop import MAX_TURNS
-from fakekube.virtualtime.joins import JoinHooks
 from fakekube.virtualtime.loop import HORIZON, LINGER, PATIENCE, VirtualTimeLoop
-from fakekube.virtualtime.network import Door
+from fakekube.virtualtime.network.listeners import Door
+from fakekube.virtualtime.patches.freezer import Freezer
+from fakekube.virtualtime.patches.joins import JoinHooks
+from fakekube.virtualtime.patches.patch import Hooks
+from fakekube.virtualtime.patches.sleep import SleepHooks
+from fakekube.virtualtime.patches.sockets import SocketHooks
+from fakekube.virtualtime.patches.starts import StartHooks
+from fakekube.virtualtime.patches.tls import TlsHooks
+from fakekube.virtualtime.patches.waits import WaitHooks
 from fakekube.virtualtime.processes import Processes
 from fakekube.virtualtime.seeds import Seed
-from fakekube.virtualtime.sleep import SleepHooks
-from fakekube.virtualtime.sockets import SocketHooks
-from fakekube.virtualtime.starts import StartHooks
-from fakekube.virtualtime.tls import TlsHooks
+from fakekube.virtualtime.threads.blocking import Blocking
+from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
-from fakekube.virtualtime.turnstile import BubbleThread
-from fakekube.virtualtime.waits import WaitHooks
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 
 T = TypeVar("T")

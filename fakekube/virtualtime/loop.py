@@ -15,18 +15,18 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
-from fakekube.virtualtime.doors import TwoDoorLoop
 from fakekube.virtualtime.durations import SECOND, Duration, microseconds
 from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS, TurnGuard
-from fakekube.virtualtime.network import Door
+from fakekube.virtualtime.network.listeners import Door
+from fakekube.virtualtime.network.loop import TwoDoorLoop
 from fakekube.virtualtime.pace import Jump, OpenGate, Stuck, Wake, next_step
-from fakekube.virtualtime.pools import Pools
 from fakekube.virtualtime.selector import Events, IdleSelector, Poll
-from fakekube.virtualtime.stacks import dump
+from fakekube.virtualtime.threads.executors import Pools
+from fakekube.virtualtime.threads.scheduler import Turnstile
+from fakekube.virtualtime.threads.stacks import dump
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
-from fakekube.virtualtime.turnstile import Turnstile
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from controllerlib import Client, ClientListWatch, SharedInformer, WorkQueue, priority_queue, work_queue
-from controllerlib.core.limiter import ItemExponentialFailureRateLimiter
-from controllerlib.core.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
-from controllerlib.http import HttpTransport
-from controllerlib.informer import InformerOptions
-from controllerlib.reflector import ReflectorOptions
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.reflector import ReflectorOptions
+from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
+from controllerlib.client.http import HttpTransport
+from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, warmup=False)
 

@@ -15,8 +15,8 @@ import urllib.request
 import pytest
 import yaml
 
+from fakekube.apiserver.apiserver import AUTHORIZERS
 from fakekube.cli import AUTHORIZATION_MODES
-from fakekube.core.apiserver import AUTHORIZERS
 from tests.cli.commands import FUSE, READY, fakekube, started, url_of
 
 TOKENS = 'alice-token,alice,1,dev\nadmin-token,admin,2,"system:masters,ops"\n'
@@ -252,6 +252,6 @@ def test_the_modes_of_authorization_are_the_servers():
 
 
 def test_help_does_not_wait_for_what_it_does_not_need():
-    code = "import sys; from fakekube import cli; print('aiohttp' in sys.modules, 'fakekube.core.apiserver' in sys.modules)"
+    code = "import sys; from fakekube import cli; print('aiohttp' in sys.modules, 'fakekube.apiserver.apiserver' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

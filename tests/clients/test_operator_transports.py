@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from controllerlib import ApiError, Manager, Result
-from controllerlib.core import predicate
+from controllerlib.controller import predicate
 from fakekube import FakeKube
 from tests.clients.servers import GADGETS
 

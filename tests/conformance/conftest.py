@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from fakekube import bootstrap
-from fakekube.chance import SystemChance
-from fakekube.clock import SystemClock
-from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import parse_token_file
-from fakekube.server import listen
+from fakekube.apiserver.auth.authentication import parse_token_file
+from fakekube.server import bootstrap
+from fakekube.server.clock import SystemClock
+from fakekube.server.http import listen
+from fakekube.server.random import SystemChance
+from fakekube.server.runner import ControlPlane
 
 TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllerlib.core.names import copy_json
-from controllerlib.core.selector import parse, parse_fields
+from controllerlib.client.names import copy_json
+from controllerlib.client.selector import parse, parse_fields
 
 #: (apiVersion, kind) -> (plural, namespaced)
 KINDS = {

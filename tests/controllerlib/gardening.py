@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from controllerlib import ApiError, ControllerOptions, Manager, Request, Result, TerminalError
-from controllerlib.core.finalizers import add_finalizer, remove_finalizer
-from controllerlib.core.owner import set_controller_reference
-from controllerlib.errors import is_already_exists, is_not_found
+from controllerlib.client.errors import is_already_exists, is_not_found
+from controllerlib.controller.finalizers import add_finalizer, remove_finalizer
+from controllerlib.controller.owners import set_controller_reference
 from tests.controllerlib.minding import API, KIND, config_map
 
 FINALIZER = "example.com/gardener"

@@ -7,7 +7,7 @@ from typing import Any
 
 from controllerlib import ControllerOptions, FixedChance, Manager
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.core.predicate import Predicate
+from controllerlib.controller.predicate import Predicate
 from fakekube import FakeKube
 
 API, KIND, THINGS = "example.com/v1", "Thing", "things"

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from controllerlib.core.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
-from controllerlib.core.names import DeletedFinalStateUnknown
+from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
+from controllerlib.client.names import DeletedFinalStateUnknown
 
 
 class Failures:

@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from controllerlib.builder import Builder
-from controllerlib.client import Client
+from controllerlib.client.client import Client
 from controllerlib.clock import FixedChance, SystemClock, sleep
-from controllerlib.controller import Controller, ControllerOptions
-from controllerlib.core.cause import Cause
-from controllerlib.handler import RequestQueue
-from controllerlib.manager import Manager
+from controllerlib.controller.controller import Controller, ControllerOptions
+from controllerlib.controller.handler import RequestQueue
+from controllerlib.controller.reconcile import Outcome, Request, Result, Run
+from controllerlib.controller.source import Source
+from controllerlib.manager.builder import Builder
+from controllerlib.manager.manager import Manager
 from controllerlib.observer import InformerEvent, Observer
-from controllerlib.reconcile import Outcome, Request, Result, Run
-from controllerlib.source import Source
+from controllerlib.workqueue.cause import Cause
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.telling import advance
 

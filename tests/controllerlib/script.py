@@ -10,8 +10,8 @@
 import re
 from typing import Any
 
-from controllerlib.core.priorityqueue import PriorityQueueState
-from controllerlib.core.workqueue import WorkQueueState
+from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.state import WorkQueueState
 
 STEP = re.compile(r"(?P<item>[\w-]+?)?(?P<limited>~)?(@(?P<after>-?[\d.]+))?(!(?P<priority>-?\d+))?")
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllerlib.core.names import Object
-from controllerlib.errors import ApiError, from_status
-from controllerlib.listwatch import ListOptions
+from controllerlib.cache.listwatch import ListOptions
+from controllerlib.client.errors import ApiError, from_status
+from controllerlib.client.names import Object
 from tests.controllerlib.fakeapi import status
 from tests.controllerlib.objects import named
 

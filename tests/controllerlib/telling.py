@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from controllerlib.listener import Registration
-from controllerlib.sharedinformer import SharedInformer
+from controllerlib.cache.processorlistener import Registration
+from controllerlib.cache.sharedinformer import SharedInformer
 from tests.controllerlib.objects import named
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllerlib.core.delta import Batch
-from controllerlib.core.deltafifo import DeltaFIFO
-from controllerlib.core.names import DeletedFinalStateUnknown
-from controllerlib.core.priorityqueue import PriorityQueueState
-from controllerlib.core.process import Notification, apply
-from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
-from controllerlib.core.store import Indexer, StoreOp
-from controllerlib.core.workqueue import WorkQueueState
+from controllerlib.cache.delta import Batch
+from controllerlib.cache.deltafifo import DeltaFIFO
+from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
+from controllerlib.cache.store import Indexer, StoreOp
+from controllerlib.client.names import DeletedFinalStateUnknown
+from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.state import WorkQueueState
 from tests.controllerlib.naive import (
     Failures,
     NaiveDeltaFIFO,

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from controllerlib.backoff import REFLECTOR, Backoff, DelayWithReset, KeyedBackoff
+from controllerlib.client.errors import ApiError
 from controllerlib.clock import FixedChance, SystemClock
-from controllerlib.core.backoff import REFLECTOR, Backoff, DelayWithReset, KeyedBackoff
-from controllerlib.core.bucket import TokenBucket
-from controllerlib.core.ticker import Ticker
-from controllerlib.errors import ApiError
+from controllerlib.ticker import Ticker
 from controllerlib.wait import (
     DEFAULT_BACKOFF,
     TimedOut,
@@ -18,6 +17,7 @@ from controllerlib.wait import (
     retry_on_conflict,
     until,
 )
+from controllerlib.workqueue.tokenbucket import TokenBucket
 from fakekube.virtualtime import VirtualTimeLoop
 
 BASE = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controllerlib.builder import Builder
-from controllerlib.core.event import CreateEvent, Event, UpdateEvent
-from controllerlib.core.predicate import generation_changed
-from controllerlib.handler import EnqueueRequestForObject, EnqueueRequestsFromMapFunc
-from controllerlib.reconcile import Request
-from controllerlib.source import Channel
+from controllerlib.controller.event import CreateEvent, Event, UpdateEvent
+from controllerlib.controller.handler import EnqueueRequestForObject, EnqueueRequestsFromMapFunc
+from controllerlib.controller.predicate import generation_changed
+from controllerlib.controller.reconcile import Request
+from controllerlib.controller.source import Channel
+from controllerlib.manager.builder import Builder
 from tests.controllerlib.rig import BACKUP, Operator, acting
 
 DEPLOYMENT = ("apps/v1", "Deployment")
@@ -105,7 +105,7 @@ async def test_predicates(on_for: bool, on_all: bool, requests: list[str]) -> No
     operator.api.put(*DEPLOYMENT, "for")
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owner", "uid": "u", "controller": True}
     operator.api.put(*REPLICA_SET, "child", metadata={"ownerReferences": [reference]})
-    from controllerlib.core.event import GenericEvent
+    from controllerlib.controller.event import GenericEvent
 
     channel.send(GenericEvent({"metadata": {"namespace": "default", "name": "channel"}}))
     await operator.run()

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from controllerlib.cache import Cache, CacheNotStarted
-from controllerlib.client import Client
+from controllerlib.cache.cache import Cache, CacheNotStarted
+from controllerlib.cache.informers import NotCached, UnknownNamespace
+from controllerlib.cache.options import ByObject, CacheOptions, Selection
+from controllerlib.client.client import Client
+from controllerlib.client.errors import ApiError
 from controllerlib.clock import FixedChance, SystemClock, wait_for
-from controllerlib.core.cacheconfig import ByObject, CacheOptions, Selection
-from controllerlib.errors import ApiError
-from controllerlib.informercache import NotCached, UnknownNamespace
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from controllerlib.client.errors import ApiError, not_found
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.controller import Controller, ControllerOptions
-from controllerlib.errors import ApiError, not_found
-from controllerlib.handler import RequestQueue
-from controllerlib.reconcile import (
+from controllerlib.controller.controller import Controller, ControllerOptions
+from controllerlib.controller.handler import RequestQueue
+from controllerlib.controller.reconcile import (
     Failed,
     Request,
     Result,
@@ -20,7 +20,7 @@ from controllerlib.reconcile import (
     is_terminal,
     reconcile_id,
 )
-from controllerlib.source import Channel
+from controllerlib.controller.source import Channel
 from tests.controllerlib.rig import Act, Operator, Rig, acting
 from tests.controllerlib.telling import advance
 
@@ -284,7 +284,7 @@ async def test_cr_27_starting_twice() -> None:
 
 
 async def test_cr_28_no_run_before_every_initial_object_was_handled() -> None:
-    from controllerlib.handler import HandlerFuncs
+    from controllerlib.controller.handler import HandlerFuncs
     from tests.controllerlib.rig import BACKUP
 
     handled: list[float] = []
@@ -319,7 +319,7 @@ class HandlerForAll:
 
 
 def generic(name: str) -> Any:
-    from controllerlib.core.event import GenericEvent
+    from controllerlib.controller.event import GenericEvent
 
     return GenericEvent({"metadata": {"namespace": "default", "name": name}})
 

@@ -13,9 +13,9 @@ import yaml
 from aiohttp import web
 from kubernetes import client, config
 
-from controllerlib import credentials
-from controllerlib.credentials import Credentials, found, from_kubeconfig, in_cluster
-from controllerlib.http import HttpTransport
+from controllerlib.client import credentials
+from controllerlib.client.credentials import Credentials, found, from_kubeconfig, in_cluster
+from controllerlib.client.http import HttpTransport
 from tests.controllerlib.httpserver import Instant, Proxy, Server, real
 
 EXEC = "client.authentication.k8s.io/v1"

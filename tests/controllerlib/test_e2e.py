@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from controllerlib import ApiError, Client, Manager, Result, current_run
-from controllerlib.core import predicate
-from controllerlib.core.event import CreateEvent, DeleteEvent, Event, UpdateEvent
-from controllerlib.eventhandler import HandlerFuncs
-from controllerlib.factory import SharedInformerFactory
-from controllerlib.informer import InformerOptions
-from controllerlib.reflector import ReflectorOptions
+from controllerlib.cache.factory import SharedInformerFactory
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.reflector import ReflectorOptions
+from controllerlib.cache.resourceeventhandler import HandlerFuncs
+from controllerlib.controller import predicate
+from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from controllerlib.tasks import Tasks
 from fakekube import FakeKube
 from tests.controllerlib.minding import (

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from controllerlib import current_run
-from controllerlib.election import LeaderElection, LeaderElectionOptions
-from controllerlib.manager import GraceExpired
+from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.manager.manager import GraceExpired
 from fakekube import FakeKube
-from fakekube.operator import Operator
+from fakekube.harness.operator import Operator
 from tests.controllerlib.minding import THINGS, lasting, minding, resize, stock
 
 LEASE = ("coordination.k8s.io/v1", "Lease", "operator")

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllerlib import election
-from controllerlib.client import Client
+from controllerlib.client.client import Client
+from controllerlib.client.errors import ApiError
+from controllerlib.client.transport import Transport
 from controllerlib.clock import Chance, FixedChance, SeededChance, SystemClock, sleep
-from controllerlib.core.lease import LeaseRecord, LeaseState, check_durations
-from controllerlib.election import (
+from controllerlib.leaderelection import elector
+from controllerlib.leaderelection.elector import (
     LeaderCallbacks,
     LeaderElection,
     LeaderElectionOptions,
@@ -23,10 +24,9 @@ from controllerlib.election import (
     LeaseLock,
     new_lock,
 )
-from controllerlib.errors import ApiError
-from controllerlib.metrics import Registry
-from controllerlib.record import FakeRecorder
-from controllerlib.transport import Transport
+from controllerlib.leaderelection.lease import LeaseRecord, LeaseState, check_durations
+from controllerlib.metrics.registry import Registry
+from controllerlib.record.corev1 import FakeRecorder
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
 from tests.controllerlib.rig import Operator
@@ -773,8 +773,8 @@ def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -
     async def main() -> list[float]:
         api = FakeApi()
         held(api, "other", leaseDurationSeconds=3600)
-        election = LeaderElection(LeaderElectionOptions("lock", "default"))
-        operator = await Operator(api, chance=SeededChance(7), election=election).run(60)
+        elector = LeaderElection(LeaderElectionOptions("lock", "default"))
+        operator = await Operator(api, chance=SeededChance(7), election=elector).run(60)
         await operator.stop()
         return times(api, "get", "controllerlib/leader-election")
 
@@ -792,7 +792,7 @@ def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_the_lease_of_a_pod_is_in_its_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "namespace").write_text("shop\n")
-    monkeypatch.setattr(election, "_NAMESPACE_FILE", str(tmp_path / "namespace"))
+    monkeypatch.setattr(elector, "_NAMESPACE_FILE", str(tmp_path / "namespace"))
     operator = Operator(election=LeaderElection(LeaderElectionOptions("lock")))
     await operator.run(1)
     assert "/apis/coordination.k8s.io/v1/leases/shop/lock" in operator.api.objects

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllerlib import events, record
-from controllerlib.broadcaster import Broadcaster, Stamps
-from controllerlib.client import Client
+from controllerlib.client.client import Client
+from controllerlib.client.errors import ApiError
+from controllerlib.client.names import Object
 from controllerlib.clock import Clock, FixedChance
-from controllerlib.core.correlator import Correlator, CorrelatorOptions
-from controllerlib.core.eventrecord import core_event, event_name, micro_time_text, reference
-from controllerlib.core.eventseries import SeriesCache
-from controllerlib.core.lru import LRU
-from controllerlib.core.names import Object
-from controllerlib.errors import ApiError
-from controllerlib.eventsink import ClientSink, RequestConstructionError, UnexpectedObjectError
+from controllerlib.record import corev1, eventsv1
+from controllerlib.record.broadcaster import Broadcaster, Stamps
+from controllerlib.record.correlator import Correlator, CorrelatorOptions
+from controllerlib.record.eventobject import core_event, event_name, micro_time_text, reference
+from controllerlib.record.lru import LRU
+from controllerlib.record.series import SeriesCache
+from controllerlib.record.sink import ClientSink, RequestConstructionError, UnexpectedObjectError
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
 from tests.controllerlib.objects import node, pod
@@ -260,8 +260,8 @@ class Sink:
         return [at for at, _ in self.log]
 
 
-def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> record.EventBroadcaster:
-    broadcaster = record.EventBroadcaster(clock=clock(), chance=FixedChance(fraction), **options)
+def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> corev1.EventBroadcaster:
+    broadcaster = corev1.EventBroadcaster(clock=clock(), chance=FixedChance(fraction), **options)
     for sink in sinks:
         broadcaster.start_recording_to_sink(sink)
     return broadcaster
@@ -338,7 +338,7 @@ async def test_how_often_an_event_is_tried(acts: list[Any], attempts: int) -> No
 async def test_what_is_to_be_expected_is_no_error(
     error: ApiError, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "controllerlib.eventsink")
+    caplog.set_level(logging.DEBUG, "controllerlib.record.sink")
     core(Sink(error)).new_recorder("test").event(pod("a"), "Normal", "R", "m")
     await advance(1)
     assert [entry.levelname for entry in caplog.records if "rejected" in entry.message] == [level]
@@ -382,7 +382,7 @@ async def test_what_cannot_be_recorded(
     broadcaster.new_recorder("test").eventf(obj, None, event_type, "R", "A", "m")
     await advance(100)
     assert sink.log == series.log == []
-    assert [record.message.partition(",")[0] for record in caplog.records] == [message, message]
+    assert [corev1.message.partition(",")[0] for corev1 in caplog.records] == [message, message]
 
 
 async def test_ev_14_the_shutdown_ends_the_waiting() -> None:
@@ -465,15 +465,15 @@ async def test_ev_16_the_same_of_series(caplog: pytest.LogCaptureFixture) -> Non
 # --- events.k8s.io/v1
 
 
-def started(sink: Sink, fraction: float = 0.0, **options: Any) -> events.EventBroadcaster:
-    broadcaster = events.EventBroadcaster(
+def started(sink: Sink, fraction: float = 0.0, **options: Any) -> eventsv1.EventBroadcaster:
+    broadcaster = eventsv1.EventBroadcaster(
         sink, clock=clock(), chance=FixedChance(fraction), **{"host": "here", **options}
     )
     broadcaster.start_recording_to_sink()
     return broadcaster
 
 
-def tell(recorder: events.EventRecorder, note: str = "n", *, action: str = "Act", related: Any = None) -> None:
+def tell(recorder: eventsv1.EventRecorder, note: str = "n", *, action: str = "Act", related: Any = None) -> None:
     recorder.eventf(pod("a"), related, "Normal", "R", action, note)
 
 
@@ -789,7 +789,7 @@ async def test_logs_and_listeners(caplog: pytest.LogCaptureFixture) -> None:
 
 async def test_the_adapter_loses_the_action() -> None:
     sink = Sink()
-    recorder = events.EventRecorderAdapter(core(sink).new_recorder("test"))
+    recorder = eventsv1.EventRecorderAdapter(core(sink).new_recorder("test"))
     recorder.eventf(pod("a"), node("n"), "Normal", "R", "A", "hello %s", "you")
     recorder.annotated_eventf(pod("b"), None, {"x": "y"}, "Normal", "R", "A", "hello")
     await advance()
@@ -801,21 +801,21 @@ async def test_the_adapter_loses_the_action() -> None:
 
 
 def test_ev_23_what_a_fake_recorder_writes() -> None:
-    fake = record.FakeRecorder(10)
+    fake = corev1.FakeRecorder(10)
     fake.eventf(pod("a"), "Normal", "Started", "hello %d", 1)
     fake.event(pod("a"), "Warning", "Failed", "100%")
     fake.annotated_eventf(pod("a"), {"b": "2", "a": "1"}, "Normal", "Started", "hello")
     assert fake.events.drain() == ["Normal Started hello 1", "Warning Failed 100%", "Normal Started hello map[a:1 b:2]"]
-    telling = record.FakeRecorder(include_object=True)
+    telling = corev1.FakeRecorder(include_object=True)
     telling.event(pod("a"), "Normal", "Started", "hello")
     assert telling.events.get() == "Normal Started hello involvedObject{kind=Pod,apiVersion=v1}"
 
 
 def test_ev_23_the_same_of_the_new_api() -> None:
-    fake = events.FakeRecorder(10)
+    fake = eventsv1.FakeRecorder(10)
     fake.eventf(pod("a"), None, "Normal", "Started", "Starting", "hello %d", 1)
     assert fake.events.drain() == ["Normal Started hello 1"]
-    telling = events.FakeRecorder(verbose=True)
+    telling = eventsv1.FakeRecorder(verbose=True)
     telling.annotated_eventf(pod("a"), node("n"), {"a": "1"}, "Normal", "Started", "Starting", "hello %d", 1)
     assert telling.events.get() == (
         "Normal Started Starting hello 1 {kind=Pod,apiVersion=v1} {kind=Node,apiVersion=v1} map[a:1]"
@@ -823,14 +823,14 @@ def test_ev_23_the_same_of_the_new_api() -> None:
 
 
 async def test_a_full_fake_recorder_does_not_stop_the_loop() -> None:
-    fake = record.FakeRecorder(1)
+    fake = corev1.FakeRecorder(1)
     fake.event(pod("a"), "Normal", "R", "one")
     with pytest.raises(queue.Full):
         fake.event(pod("a"), "Normal", "R", "two")
 
 
 def test_a_full_fake_recorder_blocks_a_thread() -> None:
-    fake = record.FakeRecorder(1)
+    fake = corev1.FakeRecorder(1)
     fake.event(pod("a"), "Normal", "R", "one")
     thread = threading.Thread(target=fake.event, args=(pod("a"), "Normal", "R", "two"))
     thread.start()
@@ -855,7 +855,7 @@ def test_what_is_used_least_is_forgotten() -> None:
 async def test_events_at_a_server() -> None:
     api = FakeApi()
     sink = ClientSink(Client(api))
-    broadcaster = record.EventBroadcaster(clock=clock())
+    broadcaster = corev1.EventBroadcaster(clock=clock())
     broadcaster.start_recording_to_sink(sink)
     recorder = broadcaster.new_recorder("test")
     for _ in range(2):

@@ -7,21 +7,15 @@ from typing import Any
 
 import pytest
 
-from controllerlib.client import Client
+from controllerlib.cache.factory import NotSynced, SharedInformerFactory, named_checker, wait_for, wait_for_cache_sync
+from controllerlib.cache.identity import InformerMetrics, InformerName
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.reflector import ReflectorOptions
+from controllerlib.cache.synctrack import AsyncTracker, SingleFileTracker
+from controllerlib.client.client import Client
+from controllerlib.client.resource import Resource
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.core.resource import Resource
-from controllerlib.factory import (
-    NotSynced,
-    SharedInformerFactory,
-    named_checker,
-    wait_for,
-    wait_for_cache_sync,
-)
-from controllerlib.informer import InformerOptions
-from controllerlib.informername import InformerMetrics, InformerName
-from controllerlib.metrics import Registry
-from controllerlib.reflector import ReflectorOptions
-from controllerlib.synctrack import AsyncTracker, SingleFileTracker
+from controllerlib.metrics.registry import Registry
 from controllerlib.tasks import Event, Tasks
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance

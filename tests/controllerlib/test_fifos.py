@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from controllerlib.core.delta import Delta, QueueClosed
-from controllerlib.core.deltafifo import DeltaFIFO
-from controllerlib.core.fifo import FIFO
-from controllerlib.core.heap import KeyedHeap
-from controllerlib.core.names import DeletedFinalStateUnknown, KeyFailure
-from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
-from controllerlib.core.store import Indexer
-from controllerlib.deltaqueue import DeltaQueue
-from controllerlib.popqueue import PopQueue
+from controllerlib.cache.delta import Delta, QueueClosed
+from controllerlib.cache.deltafifo import DeltaFIFO
+from controllerlib.cache.deltaqueue import DeltaQueue
+from controllerlib.cache.fifo import FIFO
+from controllerlib.cache.heap import KeyedHeap
+from controllerlib.cache.popqueue import PopQueue
+from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
+from controllerlib.cache.store import Indexer
+from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure
 from tests.controllerlib.objects import named, pod
 
 #: The queue's objects: a name and a number, as "foo10".

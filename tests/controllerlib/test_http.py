@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from controllerlib.client import Client
-from controllerlib.errors import ApiError
-from controllerlib.http import HttpTransport
+from controllerlib.client.client import Client
+from controllerlib.client.errors import ApiError
+from controllerlib.client.http import HttpTransport
 from tests.controllerlib.httpserver import Instant, Server, real
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
+from controllerlib.cache.informer import InformerOptions, new_informer
+from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
+from controllerlib.cache.resourceeventhandler import FilteringHandler, HandlerFuncs
+from controllerlib.cache.store import Indexer
+from controllerlib.client.names import DeletedFinalStateUnknown
 from controllerlib.clock import FixedChance
-from controllerlib.core.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
-from controllerlib.core.names import DeletedFinalStateUnknown
-from controllerlib.core.process import Notification, apply
-from controllerlib.core.realfifo import RealFIFO, RealFIFOOptions
-from controllerlib.core.store import Indexer
-from controllerlib.eventhandler import FilteringHandler, HandlerFuncs
-from controllerlib.informer import InformerOptions, new_informer
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import Scripted, Wait, added, bookmark, deleted, error, modified
 from tests.controllerlib.telling import Told, advance

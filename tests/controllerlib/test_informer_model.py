@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib import Client, ClientListWatch, FixedChance, SeededChance
-from controllerlib.core.names import DeletedFinalStateUnknown, meta_namespace_key
-from controllerlib.core.realfifo import RealFIFOOptions
-from controllerlib.informer import InformerOptions
-from controllerlib.reflector import ReflectorOptions
-from controllerlib.sharedinformer import SharedInformer
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.realfifo import RealFIFOOptions
+from controllerlib.cache.reflector import ReflectorOptions
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.client.names import DeletedFinalStateUnknown, meta_namespace_key
 from fakekube import FakeKube
 from tests.controllerlib.minding import config_map, lasting
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from controllerlib.core.bucket import TokenBucket
-from controllerlib.core.limiter import (
+from controllerlib.workqueue.ratelimiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
@@ -15,6 +14,7 @@ from controllerlib.core.limiter import (
     default_controller_rate_limiter,
     default_item_based_rate_limiter,
 )
+from controllerlib.workqueue.tokenbucket import TokenBucket
 
 MS = 0.001
 

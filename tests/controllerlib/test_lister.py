@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from controllerlib.core.selector import NOTHING, Selector, of_label_selector, parse, parse_fields
-from controllerlib.core.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
-from controllerlib.errors import ApiError
-from controllerlib.lister import Lister, list_all
+from controllerlib.cache.listers import Lister, list_all
+from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
+from controllerlib.client.errors import ApiError
+from controllerlib.client.selector import NOTHING, Selector, of_label_selector, parse, parse_fields
 from tests.controllerlib.objects import pod
 
 

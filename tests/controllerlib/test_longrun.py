@@ -6,18 +6,18 @@ import random
 from typing import Any
 
 from controllerlib import Client, ClientListWatch
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.process import Notification
+from controllerlib.cache.reflector import ReflectorOptions
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.client.names import deletion_handling_key
 from controllerlib.clock import SeededChance as Drawn
-from controllerlib.core.names import deletion_handling_key
-from controllerlib.core.process import Notification
-from controllerlib.informer import InformerOptions
-from controllerlib.reflector import ReflectorOptions
-from controllerlib.sharedinformer import SharedInformer
-from fakekube import bootstrap
-from fakekube.chance import SeededChance
-from fakekube.controlplane import ControlPlane
-from fakekube.core.requestlog import RequestLog
-from fakekube.core.store import Change
-from fakekube.transport import DirectTransport
+from fakekube.apiserver.requestlog import RequestLog
+from fakekube.apiserver.storage.store import Change
+from fakekube.server import bootstrap
+from fakekube.server.direct import DirectTransport
+from fakekube.server.random import SeededChance
+from fakekube.server.runner import ControlPlane
 from fakekube.virtualtime import Bubble
 from tests.controllerlib.minding import config_map, lasting
 

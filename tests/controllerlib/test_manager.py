@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.core.routing import Route, route
-from controllerlib.election import LeaderElection, LeaderElectionOptions
-from controllerlib.manager import GraceExpired, LeaderElectionLost, Manager
-from controllerlib.runnables import RunnableGroup, Stopping
+from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.manager.manager import GraceExpired, LeaderElectionLost, Manager
+from controllerlib.manager.routing import Route, route
+from controllerlib.manager.runnablegroup import RunnableGroup, Stopping
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.rig import BACKUP, Operator, acting
 from tests.controllerlib.telling import advance
@@ -388,7 +388,7 @@ async def test_mg_22_durations_that_cannot_work() -> None:
 
 
 async def test_a_client_or_a_transport_will_do() -> None:
-    from controllerlib.client import Client
+    from controllerlib.client.client import Client
 
     api = FakeApi()
     assert Manager(Client(api, user_agent="x")).api_reader.user_agent == "controllerlib"

@@ -20,8 +20,8 @@ from controllerlib import (
     as_object,
     priority_queue,
 )
-from controllerlib.core.event import CreateEvent
-from controllerlib.reconcile import Failed
+from controllerlib.controller.event import CreateEvent
+from controllerlib.controller.reconcile import Failed
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, Rig, acting

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes import client
 
-from controllerlib.client import Client
-from controllerlib.core.models import as_model, as_object, to_json
+from controllerlib.client.client import Client
+from controllerlib.client.models import as_model, as_object, to_json
 from tests.controllerlib.fakeapi import FakeApi
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controllerlib.core.names import (
+from controllerlib.cache.store import Indexer
+from controllerlib.client.names import (
     DeletedFinalStateUnknown,
     ExplicitKey,
     KeyFailure,
@@ -13,7 +14,6 @@ from controllerlib.core.names import (
     meta_namespace_key,
     split_key,
 )
-from controllerlib.core.store import Indexer
 from tests.controllerlib.objects import pod
 
 

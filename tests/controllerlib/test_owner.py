@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from controllerlib import Client, Manager, Result
-from controllerlib.core.difference import differences, is_equal, merge_patch
-from controllerlib.core.finalizers import add_finalizer, contains_finalizer, remove_finalizer
-from controllerlib.core.owner import (
+from controllerlib.client.createorupdate import create_or_patch, create_or_update
+from controllerlib.client.difference import differences, is_equal, merge_patch
+from controllerlib.client.errors import ApiError, is_conflict
+from controllerlib.controller.finalizers import add_finalizer, contains_finalizer, remove_finalizer
+from controllerlib.controller.owners import (
     AlreadyOwned,
     NotOwned,
     controller_of,
@@ -19,9 +21,7 @@ from controllerlib.core.owner import (
     set_controller_reference,
     set_owner_reference,
 )
-from controllerlib.core.predicate import of_object
-from controllerlib.createorupdate import create_or_patch, create_or_update
-from controllerlib.errors import ApiError, is_conflict
+from controllerlib.controller.predicate import of_object
 from fakekube import FakeKube
 from tests.controllerlib.minding import API, KIND, minding, stock, thing
 from tests.controllerlib.objects import node, pod

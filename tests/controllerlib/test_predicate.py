@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllerlib.core.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
-from controllerlib.core.predicate import (
+from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from controllerlib.controller.predicate import (
     Funcs,
     Predicate,
     all_of,

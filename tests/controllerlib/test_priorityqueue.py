@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.core.limiter import ItemExponentialFailureRateLimiter
-from controllerlib.core.priorityqueue import PriorityQueueState
-from controllerlib.metrics import Registry, WorkQueueMetrics
-from controllerlib.workqueue import WorkQueue, priority_queue
+from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.queue import WorkQueue, priority_queue
+from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
 from tests.controllerlib.script import play
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllerlib.core.proxies import is_excepted, proxy_for
+from controllerlib.client.proxies import is_excepted, proxy_for
 
 BOTH = {"HTTP_PROXY": "http://plain:1", "HTTPS_PROXY": "http://secure:2"}
 

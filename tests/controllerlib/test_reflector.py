@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controllerlib.backoff import Backoff, DelayWithReset
+from controllerlib.cache.listwatch import ListOptions, ListWatch, list_all
+from controllerlib.cache.reflector import Reflector, ReflectorOptions
+from controllerlib.cache.relist import Retry
+from controllerlib.client.errors import ApiError
 from controllerlib.clock import FixedChance, SystemClock, sleep
-from controllerlib.core.backoff import Backoff, DelayWithReset
-from controllerlib.core.reflecting import Retry
-from controllerlib.errors import ApiError
-from controllerlib.listwatch import ListOptions, ListWatch, list_all
-from controllerlib.reflector import Reflector, ReflectorOptions
 from tests.controllerlib.objects import node, pod
 from tests.controllerlib.scripted import (
     CLOSE,
@@ -363,8 +363,8 @@ async def test_rf_33_page_sizes() -> None:
 
 
 async def test_rf_34_a_stream_transforms_once_and_then_the_queue_does() -> None:
-    from controllerlib.core.realfifo import RealFIFO
-    from controllerlib.deltaqueue import DeltaQueue
+    from controllerlib.cache.deltaqueue import DeltaQueue
+    from controllerlib.cache.realfifo import RealFIFO
 
     calls: list[int] = []
 

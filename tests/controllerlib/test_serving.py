@@ -17,13 +17,13 @@ import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
 from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
-from controllerlib.core.healthz import Reply, aggregated, single
-from controllerlib.http import HttpTransport
-from controllerlib.manager import Check
-from controllerlib.metrics import Registry, WorkQueueMetrics, count_requests
-from controllerlib.prometheus import Metrics, RegistryCollector
-from controllerlib.server import Health, HttpServer, parse_address, ping
-from controllerlib.signals import until_signal
+from controllerlib.client.http import HttpTransport
+from controllerlib.manager.healthz import Reply, aggregated, single
+from controllerlib.manager.manager import Check
+from controllerlib.manager.server import Health, HttpServer, parse_address, ping
+from controllerlib.manager.signals import until_signal
+from controllerlib.metrics.prometheus import Metrics, RegistryCollector
+from controllerlib.metrics.registry import Registry, WorkQueueMetrics, count_requests
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.httpserver import real
 from tests.controllerlib.rig import BACKUP, Operator, acting

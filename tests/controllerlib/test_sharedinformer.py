@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from controllerlib.cache.resourceeventhandler import HandlerFuncs
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.store import IndexFunc, UnknownIndex
 from controllerlib.clock import FixedChance, SystemClock, sleep
-from controllerlib.core.store import IndexFunc, UnknownIndex
-from controllerlib.eventhandler import HandlerFuncs
-from controllerlib.sharedinformer import SharedInformer
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import (
     Scripted,

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from controllerlib.cache import Cache
-from controllerlib.client import Client
-from controllerlib.core.cause import Cause
-from controllerlib.core.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
-from controllerlib.core.names import DeletedFinalStateUnknown
-from controllerlib.core.process import Notification
-from controllerlib.handler import (
+from controllerlib.cache.cache import Cache
+from controllerlib.cache.process import Notification
+from controllerlib.client.client import Client
+from controllerlib.client.names import DeletedFinalStateUnknown
+from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from controllerlib.controller.handler import (
     EnqueueRequestForObject,
     EnqueueRequestForOwner,
     EnqueueRequestsFromMapFunc,
@@ -21,10 +20,11 @@ from controllerlib.handler import (
     LowPriorityWhenUnchanged,
     RequestQueue,
 )
-from controllerlib.reconcile import Request
-from controllerlib.source import Adapter, Channel, Func, Informer, Kind, cause_of, event_of
+from controllerlib.controller.reconcile import Request
+from controllerlib.controller.source import Adapter, Channel, Func, Informer, Kind, cause_of, event_of
 from controllerlib.tasks import Tasks
-from controllerlib.workqueue import WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.cause import Cause
+from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, acting

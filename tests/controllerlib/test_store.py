@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllerlib.core.mutationcache import MutationCache
-from controllerlib.core.names import KeyFailure, meta_namespace_key
-from controllerlib.core.otherstores import Mutated, MutationDetector, TTLStore, UndeltaStore
-from controllerlib.core.store import Indexer, StoreOp, ThreadSafeStore, TransactionError, UnknownIndex
+from controllerlib.cache.expirationstore import Mutated, MutationDetector, TTLStore, UndeltaStore
+from controllerlib.cache.mutationcache import MutationCache
+from controllerlib.cache.store import Indexer, StoreOp, ThreadSafeStore, TransactionError, UnknownIndex
+from controllerlib.client.names import KeyFailure, meta_namespace_key
 from tests.controllerlib.objects import named, pod
 
 

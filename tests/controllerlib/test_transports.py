@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controllerlib import Client, ControllerOptions, Manager, Request, Result
-from controllerlib.http import HttpTransport
-from controllerlib.komega import eventually
+from controllerlib.client.http import HttpTransport
+from controllerlib.client.komega import eventually
 from fakekube import FakeKube
 from tests.clients.servers import standalone
 from tests.controllerlib.gardening import awaiting, blocking, garden

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.core.handout import NotTaken
-from controllerlib.core.limiter import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
-from controllerlib.core.workqueue import WorkQueueState
-from controllerlib.metrics import Registry, WorkQueueMetrics
+from controllerlib.metrics.registry import Registry, WorkQueueMetrics
 from controllerlib.wait import parallelize
-from controllerlib.workqueue import WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.item import NotTaken
+from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
+from controllerlib.workqueue.state import WorkQueueState
 from tests.controllerlib.script import play
 
 

@@ -28,10 +28,10 @@ from controllerlib import (
     current_run,
     run,
 )
-from controllerlib.core.lease import LeaseRecord
-from controllerlib.core.predicate import Predicate, all_of, generation_changed
-from controllerlib.errors import is_conflict
-from controllerlib.events import FakeRecorder as FakeEvents
+from controllerlib.client.errors import is_conflict
+from controllerlib.controller.predicate import Predicate, all_of, generation_changed
+from controllerlib.leaderelection.lease import LeaseRecord
+from controllerlib.record.eventsv1 import FakeRecorder as FakeEvents
 
 API = "example.com/v1"
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from fakekube.core.authentication import ADMIN
-from fakekube.core.call import Reply
-from fakekube.core.request import Request, parse
-from tests.core.api import Api
+from fakekube.apiserver.auth.authentication import ADMIN
+from fakekube.apiserver.call import Reply
+from fakekube.apiserver.wire.request import Request, parse
+from tests.apiserver.api import Api
 
 PACKS = Path(__file__).parent.parent / "conformance" / "packs"
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from controllerlib import ControllerOptions, Manager, Result
-from controllerlib.core import predicate
+from controllerlib.controller import predicate
 from fakekube import FakeKube
 
 API, KIND, PLURAL = "example.com/v1", "Widget", "widgets"

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from controllerlib import Client, ClientListWatch, SharedInformer, WorkQueue, work_queue
-from controllerlib.core.limiter import ItemExponentialFailureRateLimiter
-from controllerlib.eventhandler import HandlerFuncs, last_state
+from controllerlib.cache.resourceeventhandler import HandlerFuncs, last_state
+from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
 
 MAX_RETRIES = 5
 

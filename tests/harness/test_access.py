@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from controllerlib import Manager, Result
-from fakekube.accessreport import Access
-from fakekube.core.authentication import User
+from fakekube.apiserver.auth.authentication import User
+from fakekube.harness.accessreport import Access
 
 ACCESS = "rbac.authorization.k8s.io/v1"
 ACCOUNT = "system:serviceaccount:ops:copier"

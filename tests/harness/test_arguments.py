@@ -321,5 +321,5 @@ def test_what_users_meet_is_in_the_package(name):
 
 
 def test_the_package_imports_nothing_until_it_is_asked():
-    code = "import sys, fakekube; sys.exit('fakekube.cluster' in sys.modules or 'controllerlib' in sys.modules)"
+    code = "import sys, fakekube; sys.exit('fakekube.harness.cluster' in sys.modules or 'controllerlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,7 +5,7 @@ from kubernetes import client as official
 from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
 
-from fakekube.core.kubelet import ExecResult
+from fakekube.apiserver.kubelet import ExecResult
 
 POD = {
     "apiVersion": "v1",

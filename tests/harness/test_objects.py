@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from controllerlib import ApiError
-from fakekube.manifests import ManifestError
+from fakekube.server.manifests import ManifestError
 from tests.harness.operators import build, config_map, every
 
 

@@ -6,9 +6,19 @@ import sys
 
 import pytest
 
-import fakekube.cluster  # noqa: F401 - before pytester, which takes away what a run imports
+import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes away what a run imports
 
-HEAVY = ("aiohttp", "kubernetes", "freezegun", "orjson", "yaml", "click", "trustme", "asyncio", "fakekube.cluster")
+HEAVY = (
+    "aiohttp",
+    "kubernetes",
+    "freezegun",
+    "orjson",
+    "yaml",
+    "click",
+    "trustme",
+    "asyncio",
+    "fakekube.harness.cluster",
+)
 
 
 #: Without the plugins that take long to import.
@@ -208,7 +218,7 @@ def test_a_run_that_does_not_use_it_imports_nothing_heavy(run_apart):
 
         def test_it():
             assert "fakekube.pytest_plugin" in sys.modules
-            assert not {{*{HEAVY[:-2]!r}, "fakekube.cluster"}} & set(sys.modules)
+            assert not {{*{HEAVY[:-2]!r}, "fakekube.harness.cluster"}} & set(sys.modules)
         """,
         "-pno:xdist",
     ).assert_outcomes(passed=1)

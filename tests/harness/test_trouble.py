@@ -9,7 +9,7 @@ from kubernetes import client
 
 from controllerlib import ApiError
 from fakekube import FakeKube
-from fakekube.controlplane import WouldWait
+from fakekube.server.runner import WouldWait
 from fakekube.virtualtime import Deadlock, NotQuiescent
 from tests.harness.operators import build, config_map, every, nothing, stamping
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from controllerlib.errors import ApiError
+from controllerlib.client.errors import ApiError
 
 CONFIG = "admissionregistration.k8s.io/v1"
 
@@ -170,7 +170,7 @@ def test_a_service_that_nobody_serves(fakekube):
 
 
 def test_a_certificate_of_another_authority(fakekube):
-    from fakekube.certificates import Authority
+    from fakekube.server.certificates import Authority
 
     fakekube.serve_webhook(Guard(), service="guard")
     other = base64.b64encode(Authority().certificate).decode()
@@ -277,7 +277,7 @@ def test_a_dry_run_asks_only_who_can_bear_it(fakekube):
 
 
 async def test_an_async_test_asks_with_a_client(fakekube):
-    from fakekube.controlplane import WouldWait
+    from fakekube.server.runner import WouldWait
 
     serve(fakekube, Guard(lambda request: {"allowed": False}), configuration())
     with pytest.raises(WouldWait, match=r"controllerlib\.Client"):

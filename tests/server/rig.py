@@ -13,12 +13,12 @@ from typing import Any
 import aiohttp
 import orjson
 
-from fakekube import bootstrap
-from fakekube.chance import SystemChance
-from fakekube.clock import SystemClock
-from fakekube.controlplane import ControlPlane
-from fakekube.core.authentication import User
-from fakekube.server import HttpServer, listen
+from fakekube.apiserver.auth.authentication import User
+from fakekube.server import bootstrap
+from fakekube.server.clock import SystemClock
+from fakekube.server.http import HttpServer, listen
+from fakekube.server.random import SystemChance
+from fakekube.server.runner import ControlPlane
 
 Object = dict[str, Any]
 

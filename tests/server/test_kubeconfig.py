@@ -8,7 +8,7 @@ import pytest
 import yaml
 from kubernetes import client, config
 
-from fakekube import kubeconfig
+from fakekube.server import kubeconfig
 
 
 def test_the_official_client_reads_it(tmp_path):

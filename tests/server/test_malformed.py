@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from fakekube.core.codec import MAX_BODY
-from fakekube.server import MAX_HEADER_BYTES
+from fakekube.apiserver.wire.codec import MAX_BODY
+from fakekube.server.http import MAX_HEADER_BYTES
 from tests.server.rig import CONFIGMAPS, closed, on_a_loop, served
 
 HEAD = f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\n"

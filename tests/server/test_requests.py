@@ -234,7 +234,7 @@ async def test_a_server_on_every_address_says_how_to_reach_it_from_here():
 @on_a_loop
 async def test_a_port_in_use_is_an_error():
     async with served() as api:
-        from fakekube.server import listen
+        from fakekube.server.http import listen
 
         with pytest.raises(OSError, match="Address already in use"):
             async with listen(api.plane, port=api.server.port):

@@ -5,8 +5,8 @@ import zlib
 import aiohttp
 import orjson
 
-from fakekube.core.kubelet import ExecResult
-from fakekube.server import COMPRESSED_FROM
+from fakekube.apiserver.kubelet import ExecResult
+from fakekube.server.http import COMPRESSED_FROM
 from tests.server.rig import CONFIGMAPS, FUSE, control_plane, on_a_loop, served
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 import trustme
 
-from fakekube.certificates import Authority
-from fakekube.core.authentication import AUTHENTICATED, User
+from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
+from fakekube.server.certificates import Authority
 from tests.server.rig import CONFIGMAPS, control_plane, on_a_loop, served
 
 TOKENS = {

@@ -165,7 +165,7 @@ def test_who_patches_over_a_hook_keeps_his_patch_and_the_hook_is_harmless(monkey
     started = time.monotonic()
     time.sleep(0.01)
     assert time.monotonic() - started >= 0.01
-    monkeypatch.setattr(time, "sleep", __import__("fakekube.virtualtime.sleep", fromlist=["x"]).real_sleep)
+    monkeypatch.setattr(time, "sleep", __import__("fakekube.virtualtime.patches.sleep", fromlist=["x"]).real_sleep)
     monkeypatch._setattr.clear()
 
 

@@ -10,7 +10,7 @@ import trustme
 import urllib3
 
 from fakekube.virtualtime import Bubble
-from fakekube.virtualtime.ledger import Connection
+from fakekube.virtualtime.network.bytecount import Connection
 from tests.virtualtime.server import Server
 
 

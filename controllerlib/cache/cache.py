@@ -1,0 +1,162 @@
+"""Reading from informers instead of the server (controller-runtime: pkg/cache)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informers import CacheInformer, Form, Informers, NewInformer, NotCached
+from controllerlib.cache.options import CacheOptions
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.store import NAMESPACE_INDEX, Indexer
+from controllerlib.client.errors import not_found
+from controllerlib.client.names import Object, copy_json
+from controllerlib.client.selector import parse, parse_fields
+from controllerlib.clock import Chance, Clock
+from controllerlib.observer import SILENT, Observer
+
+__all__ = ["Cache", "CacheNotStarted"]
+
+#: Stands for every namespace in the values of field indices.
+_ALL = "__all_namespaces"
+
+
+class CacheNotStarted(RuntimeError):
+    """A cache was read before it ran (controller-runtime: cache.ErrCacheNotStarted)."""
+
+    def __init__(self) -> None:
+        super().__init__("the cache is not started, can not read objects")
+
+
+class Cache:
+    """Gets and lists from stores that follow the server; what it gives are deep copies, and may be a moment old.
+
+    Reading a kind for the first time begins to watch it, and waits until its first list is there.
+
+    Source: controller-runtime, cache.Cache.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        options: CacheOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        observer: Observer = SILENT,
+        informer_options: InformerOptions | None = None,
+        new_informer: NewInformer = SharedInformer,
+        skip_handler_failures: bool = False,
+        poll: bool = False,
+    ) -> None:
+        """`client` reads at the server. `poll`: as in Informers."""
+        self.informers = Informers(
+            client,
+            options,
+            clock=clock,
+            chance=chance,
+            observer=observer,
+            informer_options=informer_options,
+            new_informer=new_informer,
+            skip_handler_failures=skip_handler_failures,
+            poll=poll,
+        )
+        self.get_informer = self.informers.get_informer
+        self.remove_informer = self.informers.remove_informer
+
+    async def run(self) -> None:
+        """Run until cancelled; RuntimeError the second time."""
+        await self.informers.run()
+
+    async def wait_synced(self) -> None:
+        """Wait until the informers there are now have synced."""
+        for informer in self.informers.all():
+            await self.informers.wait_synced(informer)
+
+    def index_field(self, api_version: str, kind: str, path: str, values: Callable[[Object], Sequence[str]]) -> None:
+        """Make `field_selector="path=value"` work for a kind: `values` gives an object's values. Any time."""
+
+        def index(obj: Object) -> Sequence[str]:
+            namespace = (obj.get("metadata") or {}).get("namespace") or ""
+            found = list(values(obj))
+            own = [_indexed(namespace, value) for value in found] if namespace else []
+            return [*own, *(_indexed(_ALL, value) for value in found)]
+
+        self.informers.add_indexer(api_version, kind, f"field:{path}", index)
+
+    async def get(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        namespace: str | None = None,
+        *,
+        form: Form = "structured",
+        share: bool | None = None,
+    ) -> Object:
+        """A copy of the object (`share`: itself). Raises ApiError, UnknownNamespace, CacheNotStarted, NotCached."""
+        informer = await self._informer(api_version, kind, form)
+        where = namespace or "" if informer.resource.namespaced else ""
+        key = f"{where}/{name}" if where else name
+        for held, shared in informer.holding(where, name).items():
+            obj = shared.indexer.get_by_key(key)
+            if obj is not None:
+                found: Object = obj if _is_shared(informer, held, share) else copy_json(obj)
+                return found
+        raise not_found(kind, name)
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+        form: Form = "structured",
+        share: bool | None = None,
+    ) -> Sequence[Object]:
+        """Copies of the objects. Field selectors need an index (LookupError) and know only equality (ValueError)."""
+        if continue_token:
+            raise ValueError("continue list option is not supported by the cache")
+        informer = await self._informer(api_version, kind, form)
+        where = namespace or "" if informer.resource.namespaced else ""
+        labels, fields = parse(label_selector), parse_fields(field_selector)
+        found: list[Object] = []
+        for held, shared in informer.holding(where).items():
+            copies = not _is_shared(informer, held, share)
+            for obj in _select(shared.indexer, where, fields):
+                if limit and len(found) >= limit:
+                    return found
+                if labels.matches((obj.get("metadata") or {}).get("labels")):
+                    found.append(copy_json(obj) if copies else obj)
+        return found
+
+    async def _informer(self, api_version: str, kind: str, form: Form) -> CacheInformer:
+        if not self.informers.is_started:
+            raise CacheNotStarted
+        if self.informers.options.fail_on_missing_informer and not self.informers.has(api_version, kind, form):
+            raise NotCached(api_version, kind)
+        return await self.informers.get_informer(api_version, kind, form=form)
+
+
+def _is_shared(informer: CacheInformer, held: str, share: bool | None) -> bool:
+    return bool(informer.selections[held].share if share is None else share)
+
+
+def _indexed(namespace: str, value: str) -> str:
+    return f"{namespace}/{value}"
+
+
+def _select(store: Indexer, namespace: str, fields: Sequence[tuple[str, str, bool]]) -> Sequence[Object]:
+    """Objects of a namespace ("": all) that fulfil all field conditions, by index; in the order of their keys."""
+    if not fields:
+        return store.by_index(NAMESPACE_INDEX, namespace) if namespace else store.list()
+    keys: dict[str, None] | None = None
+    for path, value, equal in fields:
+        if not equal:
+            raise ValueError(f"non-exact field matches are not supported by the cache: {path}!={value}")
+        found = store.index_keys(f"field:{path}", _indexed(namespace or _ALL, value))
+        keys = dict.fromkeys(found) if keys is None else {key: None for key in found if key in keys}
+    return [store.get_by_key(key) for key in keys or ()]

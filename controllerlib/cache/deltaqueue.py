@@ -1,0 +1,145 @@
+"""A queue of deltas that waits: a shell around RealFIFO or DeltaFIFO with one consumer."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from controllerlib.cache.delta import Batch, QueueClosed
+from controllerlib.cache.deltafifo import DeltaFIFO
+from controllerlib.cache.realfifo import RealFIFO
+from controllerlib.clock import Clock, SystemClock, pause
+from controllerlib.tasks import Event, Futures
+
+
+class DeltaQueue:
+    """What a reflector fills and an informer empties."""
+
+    def __init__(
+        self,
+        state: RealFIFO | DeltaFIFO,
+        *,
+        clock: Clock | None = None,
+        on_length: Callable[[int], None] | None = None,
+        on_step: Callable[[float], None] | None = None,
+    ) -> None:
+        """`on_length` is told the length after each change, `on_step` the seconds that each step took."""
+        self.state = state
+        self._clock: Clock = clock or SystemClock()
+        self._on_length, self._on_step = on_length, on_step
+        self._step_began = 0.0
+        self._futures = Futures()
+        #: set when the first list was processed
+        self.synced = Event()
+        self._consumers: list[asyncio.Future[None]] = []
+        self._producers: list[asyncio.Future[None]] = []
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def add(self, obj: Any) -> None:
+        """An object appeared."""
+        self.state.add(obj)
+        self._changed()
+
+    def update(self, obj: Any) -> None:
+        """An object changed."""
+        self.state.update(obj)
+        self._changed()
+
+    def delete(self, obj: Any) -> None:
+        """An object went."""
+        self.state.delete(obj)
+        self._changed()
+
+    def replace(self, objs: Iterable[Any], version: str) -> None:
+        """These are all objects."""
+        self.state.replace(objs, version)
+        self._changed()
+
+    def resync(self) -> None:
+        """Tell everything once more."""
+        self.state.resync()
+        self._changed()
+
+    def bookmark(self, version: str) -> None:
+        """Everything up to `version` was seen."""
+        if isinstance(self.state, RealFIFO):
+            self.state.bookmark(version)
+            self._changed()
+
+    def is_crowded(self) -> bool:
+        """Whether a producer should wait for `room`."""
+        return self.state.is_crowded() or self.state.is_blocked()
+
+    async def room(self) -> None:
+        """Wait until the consumer got on; at once when the queue is not crowded."""
+        await pause()
+        while self.state.is_blocked():
+            future = self._futures.new()
+            self._producers.append(future)
+            await future
+
+    async def take(self, limit: int | None = None) -> Batch:
+        """Wait for the next batch; raises QueueClosed when closed and empty. `finish` it before the next."""
+        while True:
+            batch = self.state.take(limit)
+            if batch is not None:
+                if self._on_length is not None:
+                    self._on_length(len(self.state))
+                self._step_began = self._clock.monotonic()
+                return batch
+            if self.state.closed:
+                raise QueueClosed
+            future = self._futures.new()
+            self._consumers.append(future)
+            try:
+                await future
+            finally:
+                if future in self._consumers:
+                    self._consumers.remove(future)
+
+    def finish(self, batch: Batch) -> None:
+        """The batch was processed or failed."""
+        self.state.finish(batch)
+        if self._on_step is not None:
+            self._on_step(self._clock.monotonic() - self._step_began)
+        if not self.synced.is_set() and self.state.has_synced():
+            self.synced.set()
+        if self._producers:
+            producers, self._producers = self._producers, []
+            for future in producers:
+                if not future.done():
+                    future.set_result(None)
+
+    async def pop(self, process: Callable[[Batch], Awaitable[None] | None], limit: int | None = 1) -> None:
+        """Wait for a batch and process it; raises what `process` raises: the batch does not come back."""
+        batch = await self.take(limit)
+        try:
+            answer = process(batch)
+            if inspect.isawaitable(answer):
+                await answer
+        finally:
+            self.finish(batch)
+
+    def has_synced(self) -> bool:
+        """Whether the first list was processed, or something came before any list."""
+        return self.state.has_synced()
+
+    def close(self) -> None:
+        """No more is expected: `take` gives what is left, then raises QueueClosed."""
+        self.state.close()
+        consumers, self._consumers = self._consumers, []
+        for future in consumers:
+            if not future.done():
+                future.set_result(None)
+
+    def _changed(self) -> None:
+        if self._on_length is not None:
+            self._on_length(len(self.state))
+        if not self.synced.is_set() and self.state.has_synced():
+            self.synced.set()
+        if self._consumers:
+            future = self._consumers.pop(0)
+            if not future.done():
+                future.set_result(None)

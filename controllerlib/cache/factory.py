@@ -1,0 +1,191 @@
+"""One shared informer for each type, and waiting for them (client-go: informers/factory.go, tools/cache)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from controllerlib.cache.identity import InformerMetrics, InformerName
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.listers import Lister
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.store import NAMESPACE_INDEX, TransformFunc, meta_namespace_index
+from controllerlib.client.client import Client, ClientListWatch
+from controllerlib.clock import Chance, Clock, Deadline, SystemClock
+from controllerlib.metrics.registry import Registry
+from controllerlib.observer import SILENT, Observer
+from controllerlib.tasks import Event, Tasks
+
+log = logging.getLogger(__name__)
+
+Type = tuple[str, str]
+
+
+class NotSynced(TimeoutError):
+    """Some caches have not synced."""
+
+    def __init__(self, types: Sequence[str], cause: str) -> None:
+        super().__init__(f"failed to sync all caches: {', '.join(sorted(types))}: {cause}")
+        self.types = sorted(types)
+
+
+class Checker(Protocol):
+    """Something that will be done once: its name, and the event."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    @property
+    def synced(self) -> Event:
+        """Set when it is done."""
+        ...
+
+
+async def wait_for(
+    checkers: Sequence[Checker], *, timeout: float | None = None, clock: Clock | None = None
+) -> Sequence[str]:
+    """Wait until all are done, at most `timeout` seconds; returns (and logs) the names of the others, sorted.
+
+    Event-driven; what is done counts even when the waiting was cancelled at the same moment (client-go: WaitFor).
+    """
+    clock = clock or SystemClock()
+    deadline = None if timeout is None else clock.monotonic() + timeout
+    try:
+        async with Deadline(clock, deadline):
+            for checker in checkers:
+                await checker.synced.wait()
+    except TimeoutError:
+        pass
+    unfinished = sorted(checker.name for checker in checkers if not checker.synced.is_set())
+    if unfinished:
+        log.warning("waited long enough", extra={"unfinished": unfinished})
+    return unfinished
+
+
+async def wait_for_cache_sync(
+    *synced: Callable[[], bool], timeout: float | None = None, clock: Clock | None = None
+) -> bool:
+    """Look at once and then every 100 ms whether all have synced; False when `timeout` seconds passed before."""
+    clock = clock or SystemClock()
+    began = clock.monotonic()
+    while not all(has_synced() for has_synced in synced):
+        if timeout is not None and clock.monotonic() - began >= timeout:
+            return False
+        await clock.sleep_until(clock.monotonic() + 0.1)
+    return True
+
+
+class SharedInformerFactory:
+    """Makes informers on demand and runs them; every informer has the namespace index.
+
+    Source: client-go, informers.SharedInformerFactory.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        default_resync: float = 0.0,
+        custom_resync: Mapping[Type, float] | None = None,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        transform: TransformFunc | None = None,
+        options: InformerOptions | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        observer: Observer = SILENT,
+        informer_name: InformerName | None = None,
+        registry: Registry | None = None,
+    ) -> None:
+        """Periods in seconds; namespace and selectors go with every list and watch.
+
+        With an `informer_name` queues and stores are measured, in `registry`.
+        """
+        self._client, self._default, self._custom = client, default_resync, dict(custom_resync or {})
+        self._namespace, self._labels, self._fields = namespace, label_selector, field_selector
+        self._transform, self._options = transform, options
+        self._clock, self._chance, self._observer = clock, chance, observer
+        self._name, self.registry = informer_name, registry or Registry()
+        self._informers: dict[Type, SharedInformer] = {}
+        self._running: dict[Type, asyncio.Task[None]] = {}
+        self._shut_down = False
+
+    def informer_for(self, api_version: str, kind: str) -> SharedInformer:
+        """The informer of a type; the same one each time."""
+        key = (api_version, kind)
+        informer = self._informers.get(key)
+        if informer is None:
+            source = ClientListWatch(
+                self._client,
+                api_version,
+                kind,
+                namespace=self._namespace,
+                label_selector=self._labels,
+                field_selector=self._fields,
+            )
+            informer = self._informers[key] = SharedInformer(
+                source,
+                name=kind,
+                expected=key,
+                resync_period=self._custom.get(key, self._default),
+                indexers={NAMESPACE_INDEX: meta_namespace_index},
+                options=self._options,
+                clock=self._clock,
+                chance=self._chance,
+                observer=self._observer,
+                metrics=self._metrics_of(key),
+            )
+            if self._transform is not None:
+                informer.set_transform(self._transform)
+        return informer
+
+    def _metrics_of(self, key: Type) -> InformerMetrics | None:
+        if self._name is None:
+            return None
+        mapper = self._client.mapper
+        return InformerMetrics(self.registry, self._name.of(*key), lambda: mapper.known(*key))
+
+    def lister(self, api_version: str, kind: str, resource: str) -> Lister:
+        """What the informer of a type knows; `resource` as messages name it."""
+        return Lister(self.informer_for(api_version, kind).indexer, resource)
+
+    def start(self, tasks: Tasks) -> None:
+        """Run each informer that does not run yet in `tasks`; nothing after `shut_down`. May be called again."""
+        if self._shut_down:
+            return
+        for key, informer in self._informers.items():
+            if key not in self._running:
+                self._running[key] = tasks.start(informer.run(), f"informer {key[1]}")
+
+    async def shut_down(self) -> None:
+        """Start no more, and wait until the informers ended: whoever started them cancels them."""
+        self._shut_down = True
+        for task in list(self._running.values()):
+            done = Event()
+            task.add_done_callback(lambda _, done=done: done.set())  # type: ignore[misc]
+            await done.wait()
+
+    async def wait_for_cache_sync(self, *, timeout: float | None = None) -> Mapping[Type, bool]:
+        """Which of the started informers have synced, once all have or `timeout` seconds passed."""
+        started = {key: self._informers[key] for key in self._running}
+        await wait_for([*started.values()], timeout=timeout, clock=self._clock)
+        return {key: informer.has_synced() for key, informer in started.items()}
+
+    async def require_cache_sync(self, *, timeout: float | None = None) -> None:
+        """As `wait_for_cache_sync`; raises NotSynced."""
+        found = await self.wait_for_cache_sync(timeout=timeout)
+        if missing := [key[1] for key, synced in found.items() if not synced]:
+            raise NotSynced(missing, "context deadline exceeded")
+
+
+def named_checker(name: str, event: Event) -> Any:
+    """A Checker of any event."""
+    return _Named(name, event)
+
+
+class _Named:
+    def __init__(self, name: str, synced: Event) -> None:
+        self.name, self.synced = name, synced

@@ -1,0 +1,114 @@
+"""What an informer is called in metrics, and those metrics (client-go: tools/cache, identity and informer_metrics)."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controllerlib.client.resource import Resource, split_api_version
+from controllerlib.metrics.registry import Registry
+
+log = logging.getLogger(__name__)
+
+#: Seconds (component-base: metrics/prometheus/clientgo/fifo).
+LATENCY_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_LABELS = ("name", "group", "version", "resource")
+
+#: Names in use: each belongs to one InformerName of the process.
+_taken: dict[str, "InformerName"] = {}
+
+
+@dataclass(slots=True)
+class Identity:
+    """One kind under an informer name. Reserved: its metrics are published."""
+
+    name: str
+    api_version: str
+    kind: str
+    is_reserved: bool
+
+
+@dataclass(slots=True)
+class InformerName:
+    """The name of a program's informers, unique in the process until released.
+
+    Raises ValueError for an empty name and one that is taken.
+    """
+
+    name: str
+    _kinds: dict[tuple[str, str], Identity] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("informer name cannot be empty")
+        if self.name in _taken:
+            raise ValueError(f'informer name "{self.name}" is already registered')
+        _taken[self.name] = self
+
+    def of(self, api_version: str, kind: str) -> Identity:
+        """The identity of a kind's informer: reserved the first time, and while the name is not released."""
+        again = (api_version, kind) in self._kinds
+        identity = Identity(self.name, api_version, kind, not again and _taken.get(self.name) is self)
+        if identity.is_reserved:
+            self._kinds[api_version, kind] = identity
+        if again:
+            log.error("duplicate informer, its metrics are not published", extra={"informer": self.name, "kind": kind})
+        return identity
+
+    def release(self) -> None:
+        """Give the name up: its informers' metrics stand still, and another may take it. May be called again."""
+        for identity in self._kinds.values():
+            identity.is_reserved = False
+        self._kinds.clear()
+        if _taken.get(self.name) is self:
+            del _taken[self.name]
+
+
+class InformerMetrics:
+    """`informer_queued_items`, `informer_processing_latency_seconds`, `informer_store_resource_version`."""
+
+    def __init__(self, registry: Registry, identity: Identity, find: Callable[[], Resource | None]) -> None:
+        """`find`: the kind's resource, as soon as that is known (nothing is published before)."""
+        self._identity, self._find = identity, find
+        self._resource = ""
+        self._queued = registry.family(
+            "informer_queued_items", "Number of items currently queued in the FIFO.", "gauge", _LABELS
+        )
+        self._latency = registry.family(
+            "informer_processing_latency_seconds",
+            "Time taken to process events after popping from the queue.",
+            "histogram",
+            _LABELS,
+            LATENCY_BUCKETS,
+        )
+        self._version = registry.family(
+            "informer_store_resource_version",
+            "The 15 least significant digits of the resource version of the store.",
+            "gauge",
+            _LABELS,
+        )
+
+    def queued(self, length: int) -> None:
+        """So many deltas are in the queue now."""
+        if labels := self._labels():
+            self._queued.set(length, *labels)
+
+    def processed(self, seconds: float) -> None:
+        """A step took so long."""
+        if labels := self._labels():
+            self._latency.observe(seconds, *labels)
+
+    def stored(self, version: str) -> None:
+        """The store has come to this resourceVersion."""
+        if version.isdigit() and (labels := self._labels()):
+            self._version.set(float(version[-15:]), *labels)
+
+    def _labels(self) -> tuple[str, ...]:
+        """Empty while nothing is to be published."""
+        if not self._identity.is_reserved:
+            return ()
+        if not self._resource:
+            resource = self._find()
+            if resource is None:
+                return ()
+            self._resource = resource.plural
+        return (self._identity.name, *split_api_version(self._identity.api_version), self._resource)

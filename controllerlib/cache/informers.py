@@ -1,0 +1,262 @@
+"""The informers of a cache: one for each kind, form and namespace, made when first asked for (pkg/cache/internal)."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.options import ALL_NAMESPACES, CacheOptions, Selection
+from controllerlib.cache.processorlistener import Registration
+from controllerlib.cache.resourceeventhandler import Handler
+from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.store import NAMESPACE_INDEX, IndexFunc, meta_namespace_index
+from controllerlib.client.client import Client, ClientListWatch
+from controllerlib.client.resource import Resource
+from controllerlib.client.restmapper import RESTMapper
+from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.observer import SILENT, Observer
+from controllerlib.tasks import Event, Tasks
+
+#: Objects as they are, objects nobody has a type for, and metadata only: each has informers of its own.
+Form = Literal["structured", "unstructured", "metadata"]
+
+
+class UnknownNamespace(LookupError):
+    """The cache does not hold that namespace; without a name it was a list that asked for it."""
+
+    def __init__(self, namespace: str, name: str = "") -> None:
+        asked = f"get: {namespace}/{name}" if name else f"list: {namespace}"
+        super().__init__(f"unable to {asked} because of unknown namespace for the cache")
+
+
+class NotCached(LookupError):
+    """Nobody watches the kind, and the cache was told not to begin."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f"{api_version}, Kind={kind} is not cached")
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerSet:
+    """The registrations of one handler, one for each namespace's informer."""
+
+    registrations: Mapping[str, Registration]
+
+    def has_synced(self) -> bool:
+        """Whether the handler was called for all that was there."""
+        return all(registration.has_synced() for registration in self.registrations.values())
+
+    async def wait_synced(self) -> None:
+        """Wait for that."""
+        for registration in self.registrations.values():
+            await registration.synced.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInformer:
+    """The informers of a kind, by namespace; "" holds all namespaces (or cluster-scoped objects)."""
+
+    resource: Resource
+    form: Form
+    informers: Mapping[str, SharedInformer]
+    selections: Mapping[str, Selection]
+    #: the tasks that run them, while they run
+    tasks: list["asyncio.Task[None]"] = field(default_factory=list, compare=False)
+
+    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> HandlerSet:
+        """Tell `handler` the changes of every namespace."""
+        return HandlerSet(
+            {
+                namespace: informer.add_handler(handler, resync_period=resync_period, name=name)
+                for namespace, informer in self.informers.items()
+            }
+        )
+
+    def remove_handler(self, handlers: HandlerSet) -> None:
+        """Tell it no more."""
+        for namespace, registration in handlers.registrations.items():
+            self.informers[namespace].remove_handler(registration)
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """Add indices to every namespace's store."""
+        for informer in self.informers.values():
+            informer.add_indexers(indexers)
+
+    def has_synced(self) -> bool:
+        """Whether every namespace's first list is in the store."""
+        return all(informer.has_synced() for informer in self.informers.values())
+
+    async def wait_synced(self) -> None:
+        """Wait for that."""
+        for informer in self.informers.values():
+            await informer.synced.wait()
+
+    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedInformer]:
+        """The informers that know `namespace` ("": all of them), and `name` there; raises UnknownNamespace."""
+        if not namespace or not self.resource.namespaced:
+            return self.informers
+        if namespace in self.informers:
+            return {namespace: self.informers[namespace]}
+        if ALL_NAMESPACES in self.informers:
+            return {ALL_NAMESPACES: self.informers[ALL_NAMESPACES]}
+        raise UnknownNamespace(namespace, name)
+
+
+Key = tuple[str, str, Form]
+#: Makes an informer: ListerWatcher, name, (apiVersion, kind), resync period, indexers.
+NewInformer = Callable[..., SharedInformer]
+
+
+class Informers:
+    """Makes informers on demand, and runs them while it runs itself."""
+
+    def __init__(
+        self,
+        client: Client,
+        options: CacheOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        observer: Observer = SILENT,
+        informer_options: InformerOptions | None = None,
+        new_informer: NewInformer = SharedInformer,
+        skip_handler_failures: bool = False,
+        poll: bool = False,
+    ) -> None:
+        """`poll`: look for the end of syncing every 100 ms, as client-go does, instead of being told."""
+        self._client, self.options = client, options or CacheOptions()
+        self.clock: Clock = clock or SystemClock()
+        self.chance: Chance = chance or SystemChance()
+        self._observer, self._informer_options = observer, informer_options
+        self._new, self._skip, self._poll = new_informer, skip_handler_failures, poll
+        self._known: dict[Key, CacheInformer] = {}
+        self._indexers: dict[tuple[str, str], dict[str, IndexFunc]] = {}
+        self._tasks: Tasks | None = None
+        self._was_started = False
+        #: set when it runs
+        self.started = Event()
+        self._made = 0
+
+    @property
+    def mapper(self) -> RESTMapper:
+        """The client's."""
+        return self._client.mapper
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it runs."""
+        return self._tasks is not None
+
+    def all(self) -> Sequence[CacheInformer]:
+        """The informers there are, in the order of their making."""
+        return list(self._known.values())
+
+    def has(self, api_version: str, kind: str, form: Form = "structured") -> bool:
+        """Whether somebody watches the kind."""
+        return (api_version, kind, form) in self._known
+
+    async def run(self) -> None:
+        """Run all informers, also later ones, until cancelled; RuntimeError the second time."""
+        if self._was_started:
+            raise RuntimeError("Informer already started")
+        self._was_started = True
+        async with Tasks() as tasks:
+            self._tasks = tasks
+            try:
+                for informer in self._known.values():
+                    self._run(informer)
+                self.started.set()
+                await asyncio.get_running_loop().create_future()  # until cancelled
+            finally:
+                self._tasks = None
+
+    async def get_informer(
+        self, api_version: str, kind: str, *, form: Form = "structured", block_until_synced: bool = True
+    ) -> CacheInformer:
+        """The informer of a kind, made when there is none.
+
+        Waits until it has synced (unless the cache does not run yet); raises ApiError when the kind is not served.
+        """
+        key = (api_version, kind, form)
+        informer = self._known.get(key)
+        if informer is None:
+            resource = await self.mapper.resource(api_version, kind)
+            informer = self._known.get(key)  # somebody else may have been quicker
+            if informer is None:
+                informer = self._known[key] = self._make(resource, form)
+                if self._tasks is not None:
+                    self._run(informer)
+        if block_until_synced and self.is_started:
+            await self.wait_synced(informer)
+        return informer
+
+    async def wait_synced(self, informer: CacheInformer) -> None:
+        """Wait until `informer` has synced."""
+        if not self._poll:
+            await informer.wait_synced()
+            return
+        while not informer.has_synced():
+            await self.clock.sleep_until(self.clock.monotonic() + 0.1)
+
+    def remove_informer(self, api_version: str, kind: str, form: Form = "structured") -> None:
+        """Stop and forget the informer of a kind; a later read makes another."""
+        informer = self._known.pop((api_version, kind, form), None)
+        if informer is not None:
+            for task in informer.tasks:
+                task.cancel()
+
+    def add_indexer(self, api_version: str, kind: str, name: str, index: IndexFunc) -> None:
+        """Index a kind, in the informers there are and those to come; ValueError when the name is taken."""
+        indexers = self._indexers.setdefault((api_version, kind), {})
+        if name in indexers:
+            raise ValueError(f"indexer conflict: {name}")
+        indexers[name] = index
+        for key, informer in self._known.items():
+            if key[:2] == (api_version, kind):
+                informer.add_indexers({name: index})
+
+    def _make(self, resource: Resource, form: Form) -> CacheInformer:
+        api_version, kind = resource.api_version, resource.kind
+        selections = self.options.selections(api_version, kind, namespaced=resource.namespaced)
+        informers = {namespace: self._make_one(resource, form, namespace, s) for namespace, s in selections.items()}
+        return CacheInformer(resource, form, informers, selections)
+
+    def _make_one(self, resource: Resource, form: Form, namespace: str, selection: Selection) -> SharedInformer:
+        api_version, kind = resource.api_version, resource.kind
+        source = ClientListWatch(
+            self._client,
+            api_version,
+            kind,
+            namespace=namespace or None,
+            label_selector=selection.label_selector or "",
+            field_selector=selection.field_selector or "",
+            metadata_only=form == "metadata",
+            bookmarks=selection.bookmarks is not False,
+        )
+        self._made += 1
+        fraction = self.chance.fraction("sync-period", f"{api_version}/{kind}/{form}/{namespace}", self._made)
+        indexers: dict[str, Any] = {NAMESPACE_INDEX: meta_namespace_index}
+        indexers.update(self._indexers.get((api_version, kind), {}))
+        informer = self._new(
+            source,
+            name=resource.qualified + (f"/{namespace}" if namespace else ""),
+            resync_period=self.options.resync_period(api_version, kind, fraction),
+            indexers=indexers,
+            options=self._informer_options,
+            clock=self.clock,
+            chance=self.chance,
+            observer=self._observer,
+            skip_handler_failures=self._skip,
+        )
+        if selection.transform is not None:
+            informer.set_transform(selection.transform)
+        if self.options.on_watch_error is not None:
+            informer.set_watch_error_handler(self.options.on_watch_error)
+        return informer
+
+    def _run(self, informer: CacheInformer) -> None:
+        assert self._tasks is not None
+        for namespace, shared in informer.informers.items():
+            name = f"informer {shared.name or namespace}"
+            informer.tasks.append(self._tasks.start(shared.run(), name))

@@ -1,0 +1,146 @@
+"""Where a reflector gets its objects: listing (in pages) and watching (client-go: listwatch.go, pager.go)."""
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from controllerlib.client.errors import is_expired
+from controllerlib.client.names import Object
+
+#: Objects in one page of a list unless told otherwise (client-go: defaultPageSize).
+PAGE_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What a list or watch asks for; unset values are not sent (apimachinery: metav1.ListOptions)."""
+
+    resource_version: str = ""
+    resource_version_match: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int | None = None
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+    def query(self) -> Sequence[tuple[str, str]]:
+        """The URL's query."""
+        pairs = [
+            ("resourceVersion", self.resource_version),
+            ("resourceVersionMatch", self.resource_version_match),
+            ("labelSelector", self.label_selector),
+            ("fieldSelector", self.field_selector),
+            ("limit", str(self.limit) if self.limit else ""),
+            ("continue", self.continue_token),
+            ("timeoutSeconds", "" if self.timeout_seconds is None else str(self.timeout_seconds)),
+            ("allowWatchBookmarks", "true" if self.allow_watch_bookmarks else ""),
+            ("sendInitialEvents", "" if self.send_initial_events is None else str(self.send_initial_events).lower()),
+        ]
+        return [(name, value) for name, value in pairs if value]
+
+
+class WatchStream(Protocol):
+    """Watch events until the server ends them."""
+
+    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
+
+    async def aclose(self) -> None:
+        """End the watch."""
+        ...
+
+
+class ListerWatcher(Protocol):
+    """A kind of object that can be listed and watched. Both raise ApiError, or OSError without a connection.
+
+    Source: client-go, cache.ListerWatcher.
+    """
+
+    async def list(self, options: ListOptions) -> Object:
+        """The List object: `metadata.resourceVersion`, `metadata.continue`, `items`."""
+        ...
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """Events from the options' resourceVersion on."""
+        ...
+
+
+def supports_streaming(source: object) -> bool:
+    """Whether the initial list may come as a watch; only a source that says otherwise does not."""
+    declared = getattr(source, "watch_list_unsupported", None)
+    if declared is None:
+        return True
+    return not (declared() if callable(declared) else declared)
+
+
+class ListWatch:
+    """A ListerWatcher of two functions, which may be coroutine functions or plain ones (client-go: cache.ListWatch)."""
+
+    def __init__(
+        self,
+        list_func: Callable[[ListOptions], Awaitable[Object] | Object],
+        watch_func: Callable[[ListOptions], Awaitable[WatchStream] | WatchStream],
+        *,
+        watch_list_unsupported: bool = False,
+    ) -> None:
+        """`watch_list_unsupported`: the server cannot stream the initial list, use LIST."""
+        self._list, self._watch = list_func, watch_func
+        self.watch_list_unsupported = watch_list_unsupported
+
+    async def list(self, options: ListOptions) -> Object:
+        """What the list function gives."""
+        answer = self._list(options)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """What the watch function gives."""
+        answer = self._watch(options)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All pages of a list: the first page's resourceVersion, and whether there was more than one page."""
+
+    items: Sequence[Object]
+    resource_version: str
+    paginated: bool
+    #: the List object's kind ("Table" when the server answered with one)
+    kind: str = ""
+
+
+async def list_all(
+    list_page: Callable[[ListOptions], Awaitable[Object]], options: ListOptions, *, page_size: int = PAGE_SIZE
+) -> Listing:
+    """Read a list page by page (client-go: tools/pager).
+
+    Later pages carry no resourceVersion. When the server forgot the list between two pages (410), it is asked once more
+    for the whole list at the version first asked for. `page_size` 0: no pages. Errors of the first page are raised.
+    """
+    asked = replace(options, limit=options.limit or page_size)
+    items: list[Object] = []
+    first: Object | None = None
+    while True:
+        try:
+            page = await list_page(asked)
+        except Exception as error:
+            if not is_expired(error) or not asked.continue_token:
+                raise
+            whole = await list_page(replace(options, limit=0, continue_token=""))
+            return _listing(whole, whole.get("items") or (), paginated=True)
+        items.extend(page.get("items") or ())
+        token = (page.get("metadata") or {}).get("continue") or ""
+        if first is None:
+            if not token:
+                return _listing(page, page.get("items") or (), paginated=False)
+            first = page
+        if not token:
+            return _listing(first, items, paginated=True)
+        asked = replace(asked, continue_token=token, resource_version="", resource_version_match="")
+
+
+def _listing(head: Object, items: Sequence[Object], *, paginated: bool) -> Listing:
+    version = (head.get("metadata") or {}).get("resourceVersion") or ""
+    return Listing(items, version, paginated, head.get("kind") or "")

@@ -1,0 +1,201 @@
+"""RealFIFO: every delta in its order, nothing merged; the queue behind every informer (client-go: the_real_fifo.go)."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
+from controllerlib.cache.store import KeyFunc, TransformFunc
+from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
+
+#: Delta types that may be taken several at a time.
+BATCHABLE = frozenset({"Sync", "Replaced", "Added", "Updated", "Deleted"})
+#: Makes a named tuple in half the time.
+_tuple = tuple.__new__
+_SYNC_ALL = Delta("SyncAll", SyncAll())
+
+
+class KnownObjects(Protocol):
+    """What a queue compares a list with: usually the informer's store."""
+
+    def list_keys(self) -> Iterable[str]:
+        """The known keys."""
+        ...
+
+    def get_by_key(self, key: str) -> Any:
+        """The known object, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RealFIFOOptions:
+    """How a RealFIFO works; the defaults are those of informers since client-go 0.36.
+
+    `atomic`: a list and a resync are one element each, compared only when processed; then `known` must be absent, else
+    present. `unlock_while_processing` and `bookmarks` need `atomic`. Wrong combinations raise ValueError.
+    """
+
+    atomic: bool = True
+    unlock_while_processing: bool = True
+    bookmarks: bool = True
+    batch_size: int = 1000
+
+    def check(self, known: KnownObjects | None) -> None:
+        """Raise ValueError for combinations that cannot work."""
+        if self.atomic and known is not None:
+            raise ValueError("known objects must not be given when events are atomic")
+        if not self.atomic and known is None:
+            raise ValueError("known objects must be given when events are not atomic")
+        if self.unlock_while_processing and not self.atomic:
+            raise ValueError("unlocking while processing needs atomic events")
+        if self.bookmarks and not self.atomic:
+            raise ValueError("bookmarks need atomic events")
+
+
+class RealFIFO:
+    """An ordered list of deltas with one consumer: `take` a batch, process it, `finish` it.
+
+    Source: client-go, cache.RealFIFO.
+    """
+
+    def __init__(
+        self,
+        options: RealFIFOOptions | None = None,
+        *,
+        key_func: KeyFunc = deletion_handling_key,
+        known: KnownObjects | None = None,
+        transform: TransformFunc | None = None,
+    ) -> None:
+        self.options = options or RealFIFOOptions()
+        self.options.check(known)
+        self._key_func, self._known, self._transform = key_func, known, transform
+        self._items: deque[Delta] = deque()
+        self._populated = self._processing = False
+        self._initial = 0
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, obj: Any) -> None:
+        """Append an Added delta."""
+        self._populated = True
+        self._items.append(_tuple(Delta, ("Added", self._transform(obj) if self._transform else obj)))
+
+    def update(self, obj: Any) -> None:
+        """Append an Updated delta."""
+        self._populated = True
+        self._items.append(_tuple(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
+
+    def delete(self, obj: Any) -> None:
+        """Append a Deleted delta, known or not; a tombstone is not transformed."""
+        self._populated = True
+        tombstone = isinstance(obj, DeletedFinalStateUnknown)
+        self._items.append(
+            _tuple(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+        )
+
+    def bookmark(self, version: str) -> None:
+        """Append a Bookmark, if these are wanted; does not count as content."""
+        if self.options.bookmarks:
+            self._items.append(Delta("Bookmark", Bookmark(version)))
+
+    def replace(self, objs: Iterable[Any], version: str) -> None:
+        """Take a list: one ReplacedAll (atomic), or deletions of what is missing, then a Replaced for each object."""
+        if self.options.atomic:
+            listed = [self._transform(obj) if self._transform else obj for obj in objs]
+            self._items.append(Delta("ReplacedAll", ReplacedAll(version, listed)))
+        else:
+            self._replace_each(list(objs))
+        if not self._populated:
+            self._populated = True
+            self._initial = len(self._items)
+
+    def resync(self) -> None:
+        """Tell everything once more: one SyncAll (atomic), or a Sync for each known key without a queued delta."""
+        if self.options.atomic:
+            self._items.append(_SYNC_ALL)
+            return
+        assert self._known is not None
+        queued = {self._key(delta.object) for delta in self._items}
+        for key in self._known.list_keys():
+            obj = self._known.get_by_key(key)
+            if key not in queued and obj is not None:
+                self._items.append(Delta("Sync", obj))
+
+    def has_synced(self) -> bool:
+        """Whether the first list (all of it) was processed, or something came before any list."""
+        return self._populated and self._initial == 0
+
+    def is_blocked(self) -> bool:
+        """Whether producers must wait for the step under way (always, or above two full batches when unlocking)."""
+        if not self._processing:
+            return False
+        return not self.options.unlock_while_processing or self.is_crowded()
+
+    def is_crowded(self) -> bool:
+        """Whether two full batches or more are queued."""
+        return len(self._items) >= 2 * self.options.batch_size
+
+    def take(self, limit: int | None = None) -> Batch | None:
+        """Take the head, and what may go with it up to `limit`; None when there is nothing.
+
+        A batch has one delta a key, none past the initial list, and whole lists, resyncs and bookmarks go alone.
+        A delta whose key cannot be computed ends its batch.
+        """
+        items = self._items
+        if not items:
+            return None
+        initial = self._initial > 0
+        size = min(limit or self.options.batch_size, self._initial if initial else len(items), len(items))
+        self._processing = True
+        if size <= 1 or items[0].type not in BATCHABLE:
+            return Batch((items.popleft(),), not self.has_synced())
+        batch: list[Delta] = []
+        keys: set[str] = set()
+        while len(batch) < size and items[0].type in BATCHABLE:
+            try:
+                key = self._key_func(items[0].object)
+            except Exception:  # any key function may fail in any way; whoever processes the delta is told
+                batch.append(items.popleft())
+                break
+            if key in keys:
+                break
+            keys.add(key)
+            batch.append(items.popleft())
+        return Batch(batch, not self.has_synced())
+
+    def finish(self, batch: Batch) -> None:
+        """The batch was processed (or failed: it does not come back)."""
+        self._processing = False
+        if self._initial:
+            self._initial = max(0, self._initial - len(batch.deltas))
+
+    def close(self) -> None:
+        """No more is expected; what is queued can still be taken."""
+        self.closed = True
+
+    def _key(self, obj: Any) -> str:
+        try:
+            return self._key_func(obj)
+        except Exception as error:  # any key function, any failure: told in one way
+            raise KeyFailure(obj, error) from error
+
+    def _replace_each(self, objs: list[Any]) -> None:
+        assert self._known is not None
+        listed = {self._key(obj) for obj in objs}
+        last: dict[str, Delta] = {}
+        for delta in self._items:
+            last[self._key(delta.object)] = delta
+        for key, delta in last.items():
+            if key not in listed and delta.type != "Deleted":
+                self._bury(key, delta.object)
+        for key in self._known.list_keys():
+            if key not in listed and key not in last:
+                self._bury(key, self._known.get_by_key(key))
+        for obj in objs:
+            self._items.append(Delta("Replaced", self._transform(obj) if self._transform else obj))
+
+    def _bury(self, key: str, obj: Any) -> None:
+        self._items.append(Delta("Deleted", DeletedFinalStateUnknown(key, obj)))

@@ -1,0 +1,402 @@
+"""The reflector: keeps a store equal to the server, by listing once and watching on (client-go: reflector.go)."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from controllerlib.backoff import REFLECTOR, DelayWithReset
+from controllerlib.cache.listwatch import (
+    PAGE_SIZE,
+    ListerWatcher,
+    ListOptions,
+    WatchStream,
+    list_all,
+    supports_streaming,
+)
+from controllerlib.cache.relist import Retry, VeryShortWatch, WatchVersion, watch_timeout
+from controllerlib.cache.store import TransformFunc
+from controllerlib.client.errors import (
+    ApiError,
+    from_status,
+    is_connection_refused,
+    is_expired,
+    is_internal,
+    is_too_large_resource_version,
+    is_too_many_requests,
+)
+from controllerlib.client.names import Object, deletion_handling_key, resource_version
+from controllerlib.clock import Alarm, Chance, Clock, SystemChance, SystemClock, sleep
+from controllerlib.observer import SILENT, InformerEvent, Observer
+from controllerlib.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+#: What a server or the way to it can answer; anything else is a bug in the lister-watcher and is not caught.
+ANSWERS = (ApiError, OSError, EOFError)
+#: Marks the bookmark that ends a streamed list.
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_BOOKMARK_WARNING = 10.0
+_SHORT_WATCH = 1.0
+
+
+class ReflectorStore(Protocol):
+    """Where a reflector puts what it learns; `bookmark`, `update_resource_version` are optional."""
+
+    def add(self, obj: Any) -> None:
+        """An object appeared."""
+        ...
+
+    def update(self, obj: Any) -> None:
+        """An object changed."""
+        ...
+
+    def delete(self, obj: Any) -> None:
+        """An object went."""
+        ...
+
+    def replace(self, objs: Any, version: str) -> None:
+        """These are all objects there are."""
+        ...
+
+    def resync(self) -> Awaitable[None] | None:
+        """Tell everything once more; may take its time."""
+        ...
+
+
+class ResyncFailed(Exception):
+    """The store refused a resync: the watch ends, and a new list follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorOptions:
+    """How a reflector works; times in seconds.
+
+    `resync_period` 0: none. `page_size` 0: 500 for the first list, none later. `min_watch_timeout`: the server is asked
+    to end a watch after this to twice this; below 300 it is 300. `internal_error_retry`: how long watches that end
+    with an InternalError are simply begun again (0: never). `streaming` False: LIST and WATCH, as before 1.35.
+    """
+
+    resync_period: float = 0.0
+    page_size: int = 0
+    min_watch_timeout: float = 300.0
+    internal_error_retry: float = 0.0
+    streaming: bool = True
+    backoff_reset: float = 120.0
+
+
+def default_watch_error_handler(error: BaseException) -> None:
+    """Log it: expired versions and ends of streams are nothing to worry about."""
+    if is_expired(error):
+        log.debug("watch closed: too old resource version", extra={"error": str(error)})
+    elif not isinstance(error, EOFError):
+        log.error("failed to watch", extra={"error": str(error)})
+
+
+@dataclass(slots=True)
+class _Watch:
+    stream: WatchStream
+    events: AsyncIterator[Mapping[str, Any]]
+    version: WatchVersion
+    began: float
+
+
+class Reflector:
+    """Lists, watches and starts over, forever; `run` returns only by cancellation (client-go: cache.Reflector).
+
+    A delay (0.8 s doubling to 30 s, each stretched by up to itself, starting over every 2 minutes) follows every
+    attempt, also one that ended without an error.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher,
+        store: ReflectorStore,
+        *,
+        name: str = "",
+        expected: tuple[str, str] | None = None,
+        options: ReflectorOptions | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        delay: DelayWithReset | None = None,
+        transform: TransformFunc | None = None,
+        should_resync: Callable[[], bool] | None = None,
+        on_error: Callable[[BaseException], None] = default_watch_error_handler,
+        observer: Observer = SILENT,
+    ) -> None:
+        """`expected`: (apiVersion, kind) that events must have when they tell; `transform` is the store's own.
+
+        `on_error` is called with errors of lists and of starting watches, not with errors inside a stream.
+        """
+        self._source, self._store, self._name, self._expected = source, store, name, expected
+        self._options = options or ReflectorOptions()
+        self._clock: Clock = clock or SystemClock()
+        self._chance: Chance = chance or SystemChance()
+        self._delay, self._transform = delay, transform
+        self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
+        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
+        self._told: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
+        self._is_crowded: Callable[[], bool] | None = getattr(store, "is_crowded", None)
+        self._page_size = self._options.page_size
+        self._paginated = self._unavailable = False
+        self._lists = self._watches = 0
+        self.resource_version = ""
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                await self.list_and_watch()
+            except ANSWERS as error:
+                self._observer.informer(InformerEvent(self._name, "failed", self.resource_version, error=error))
+                self._on_error(error)
+            await self._back_off()
+
+    async def list_and_watch(self) -> None:
+        """One attempt; returns when a new list is needed. Raises what listing or starting a watch answered."""
+        watch: _Watch | None = None
+        if self._options.streaming and supports_streaming(self._source):
+            try:
+                watch = await self._stream_list()
+            except (*ANSWERS, VeryShortWatch) as error:
+                log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
+        if watch is None:
+            await self._list()
+        try:
+            async with Tasks() as tasks:
+                if self._options.resync_period > 0:
+                    tasks.start(self._resync(), f"resync {self._name}")
+                await self._watch(watch)
+                tasks.cancel()
+        except ResyncFailed as error:
+            log.error("resync failed", extra={"reflector": self._name, "error": str(error.__cause__)})
+
+    async def _back_off(self) -> None:
+        now = self._clock.monotonic()
+        if self._delay is None:
+            self._delay = DelayWithReset(REFLECTOR, self._options.backoff_reset, now)
+        fraction = self._chance.fraction("reflector-backoff", self._name, self._delay.calls)
+        await sleep(self._clock, self._delay.next(now, fraction))
+
+    # --- listing
+
+    async def _list(self) -> None:
+        version = "" if self._unavailable else self.resource_version or "0"
+        try:
+            try:
+                listing = await self._list_pages(version)
+            except ANSWERS as error:
+                if not is_expired(error) and not is_too_large_resource_version(error):
+                    raise
+                self._unavailable = True
+                listing = await self._list_pages("")
+        except ApiError as error:
+            raise replaced(error, f"failed to list {self._name or 'objects'}: {error.message}") from error
+        if listing.kind == "Table":
+            raise ApiError(500, "InternalError", "table lists are not supported", None)
+        if version == "0" and listing.paginated:
+            self._paginated = True
+        self._unavailable = False
+        self._store.replace(listing.items, listing.resource_version)
+        self.resource_version = listing.resource_version
+        self._seen("list", len(listing.items))
+
+    async def _list_pages(self, version: str) -> Any:
+        size = self._page_size
+        if not size and (self._paginated or version in ("", "0")):
+            size = PAGE_SIZE
+        return await list_all(self._source.list, ListOptions(resource_version=version), page_size=size)
+
+    async def _stream_list(self) -> _Watch:
+        """The initial list as a watch; returns that watch, which goes on."""
+        while True:
+            known: dict[str, Object] = {}
+            options = ListOptions(
+                resource_version="" if self._unavailable else self.resource_version,
+                resource_version_match="NotOlderThan",
+                send_initial_events=True,
+                allow_watch_bookmarks=True,
+            )
+            try:
+                watch = await self._start(options)
+                try:
+                    version = await self._read_initial(watch, known)
+                except BaseException:
+                    await watch.stream.aclose()
+                    raise
+            except ANSWERS as error:
+                if is_too_many_requests(error) or is_connection_refused(error):
+                    await self._back_off()
+                elif is_expired(error) or is_too_large_resource_version(error):
+                    self._unavailable = True
+                else:
+                    raise
+                continue
+            if version is None:
+                await watch.stream.aclose()
+                continue
+            objects = [known[key] for key in sorted(known)]
+            self._unavailable = False
+            self._store.replace(objects, version)
+            self.resource_version = version
+            self._seen("stream", len(objects))
+            watch.version = WatchVersion(version)
+            return watch
+
+    async def _read_initial(self, watch: _Watch, known: dict[str, Object]) -> str | None:
+        """Gather into `known` until the closing bookmark; its version, or None when the stream ended before."""
+        count = 0
+        last = watch.began
+
+        def warn() -> None:
+            log.warning("no closing bookmark of a streamed list yet", extra={"reflector": self._name, "since": last})
+            alarm.set(self._clock.monotonic() + _BOOKMARK_WARNING)
+
+        alarm = Alarm(self._clock, warn)
+        alarm.set(watch.began + _BOOKMARK_WARNING)
+        try:
+            async for event in watch.events:
+                kind, obj = event["type"], event["object"]
+                last = self._clock.monotonic()
+                if not self._is_expected(kind, obj):
+                    continue
+                count += 1
+                if kind == "BOOKMARK":
+                    if (obj["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true":
+                        return resource_version(obj)
+                elif kind == "DELETED":
+                    known.pop(deletion_handling_key(obj), None)
+                else:
+                    known[deletion_handling_key(obj)] = self._transform(obj) if self._transform else obj
+                version = watch.version.after(kind, resource_version(obj))
+                if version is not None:
+                    self.resource_version = version
+        finally:
+            alarm.off()
+        self._check_short(watch.began, count)
+        return None
+
+    # --- watching
+
+    async def _watch(self, watch: _Watch | None) -> None:
+        retry = Retry(self._options.internal_error_retry)
+        while True:
+            began = self._clock.monotonic()
+            if watch is None:
+                options = ListOptions(resource_version=self.resource_version, allow_watch_bookmarks=True)
+                try:
+                    watch = await self._start(options)
+                except ANSWERS as error:
+                    if is_too_many_requests(error) or is_connection_refused(error):
+                        await self._back_off()
+                        continue
+                    raise
+                self._seen("watch", 0)
+            watch.began = began
+            try:
+                await self._read(watch)
+            except VeryShortWatch as error:
+                log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
+                return
+            except ANSWERS as error:
+                now = self._clock.monotonic()
+                retry.after(is_internal(error), now)
+                if is_too_many_requests(error):
+                    await self._back_off()
+                elif not (is_internal(error) and retry.should_retry(now)):
+                    log.info("watch ended", extra={"reflector": self._name, "error": str(error)})
+                    return
+            finally:
+                await watch.stream.aclose()
+            watch = None
+
+    async def _start(self, options: ListOptions) -> _Watch:
+        self._watches += 1
+        fraction = self._chance.fraction("watch-timeout", self._name, self._watches)
+        seconds = watch_timeout(self._options.min_watch_timeout, fraction)
+        began = self._clock.monotonic()
+        stream = await self._source.watch(replace(options, timeout_seconds=seconds))
+        return _Watch(stream, stream.__aiter__(), WatchVersion(options.resource_version), began)
+
+    async def _read(self, watch: _Watch) -> None:
+        """Bring events into the store until the stream ends; raises VeryShortWatch, or the error it told."""
+        store, count = self._store, 0
+        changes = {"ADDED": store.add, "MODIFIED": store.update, "DELETED": store.delete}
+        async for event in watch.events:
+            kind, obj = event["type"], event["object"]
+            if not self._is_expected(kind, obj):
+                continue
+            count += 1
+            change = changes.get(kind)
+            version = obj["metadata"].get("resourceVersion") or ""
+            if change is not None:
+                try:
+                    change(obj)
+                except Exception:  # the store's refusal of one object must not end the watch
+                    log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
+            elif kind == "BOOKMARK":
+                if self._bookmark is not None:
+                    self._bookmark(version)
+            else:
+                log.error("unknown watch event", extra={"reflector": self._name, "event": kind})
+            after = watch.version.after(kind, version)
+            if after is not None:
+                self.resource_version = after
+                if self._told is not None:
+                    self._told(after)
+            if self._is_crowded is not None and self._is_crowded():
+                await store.room()  # type: ignore[attr-defined]
+        self._check_short(watch.began, count)
+
+    def _is_expected(self, kind: str, obj: Any) -> bool:
+        """Whether the event counts; raises what an ERROR event stands for."""
+        if kind == "ERROR":
+            raise from_status(obj)
+        if not _has_metadata(obj):
+            log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
+            return False
+        if self._expected is not None:
+            api_version, own = obj.get("apiVersion"), obj.get("kind")
+            if (own is not None and own != self._expected[1]) or (api_version or self._expected[0]) != self._expected[
+                0
+            ]:
+                log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
+                return False
+        return bool(obj.get("kind") != "Table")
+
+    def _check_short(self, began: float, count: int) -> None:
+        if count == 0 and self._clock.monotonic() - began < _SHORT_WATCH:
+            raise VeryShortWatch(self._name)
+
+    # --- resync
+
+    async def _resync(self) -> None:
+        while True:
+            await sleep(self._clock, self._options.resync_period)
+            if self._should_resync is None or self._should_resync():
+                try:
+                    answer = self._store.resync()
+                    if answer is not None:
+                        await answer
+                except Exception as error:
+                    raise ResyncFailed from error
+                self._observer.informer(InformerEvent(self._name, "resync", self.resource_version))
+
+    def _seen(self, kind: Any, objects: int) -> None:
+        again = False
+        if kind != "watch":
+            self._lists += 1
+            again = self._lists > 1
+        self._observer.informer(InformerEvent(self._name, kind, self.resource_version, objects, again))
+
+
+def _has_metadata(obj: Any) -> bool:
+    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
+        return False
+    meta: Any = obj.get("metadata")
+    return type(meta) is dict or isinstance(meta, Mapping)
+
+
+def replaced(error: ApiError, message: str) -> ApiError:
+    """The same refusal with a message that says where it happened."""
+    return ApiError(error.code, error.reason, message, error.status)

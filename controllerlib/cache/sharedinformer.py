@@ -1,0 +1,249 @@
+"""One list and watch for many handlers (client-go: tools/cache/shared_informer.go)."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from controllerlib.cache.identity import InformerMetrics
+from controllerlib.cache.informer import Config, InformerController, InformerOptions, delta_queue, processor
+from controllerlib.cache.listwatch import ListerWatcher
+from controllerlib.cache.process import Notification
+from controllerlib.cache.processorlistener import Listener, Registration
+from controllerlib.cache.reflector import default_watch_error_handler
+from controllerlib.cache.resourceeventhandler import Handler
+from controllerlib.cache.resync import MINIMUM_RESYNC, effective_period, period_for_new_handler
+from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
+from controllerlib.clock import Chance, Clock, SystemClock
+from controllerlib.observer import SILENT, Observer, overrides
+from controllerlib.tasks import Event, Tasks
+
+log = logging.getLogger(__name__)
+
+
+class SharedInformer:
+    """A store that follows the server, and handlers that are told of every change of it.
+
+    Handlers are independent: each has its own backlog and may have its own resync period. Unchanged objects (same
+    resourceVersion, from a resync or a new list) are told only to handlers whose resync is due.
+
+    Source: client-go, cache.SharedIndexInformer.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher,
+        *,
+        name: str = "",
+        expected: tuple[str, str] | None = None,
+        resync_period: float = 0.0,
+        indexers: Mapping[str, IndexFunc] | None = None,
+        options: InformerOptions | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        observer: Observer = SILENT,
+        skip_handler_failures: bool = False,
+        metrics: InformerMetrics | None = None,
+    ) -> None:
+        """`resync_period` (seconds, 0: never, for nobody) is how often handlers' periods are looked at, and the default
+        of handlers. With `skip_handler_failures` a handler that raises loses that notification and rests a second;
+        without it `run` fails.
+        """
+        self._source, self.name, self._expected = source, name, expected
+        self.indexer = Indexer(indexers=indexers)
+        self._options = options or InformerOptions()
+        self._clock: Clock = clock or SystemClock()
+        self._chance, self._observer = chance, observer
+        self._skip_failures, self._metrics = skip_handler_failures, metrics
+        self._check_period = self._default_period = resync_period
+        self._listeners: dict[Listener, None] = {}
+        self._ids = itertools.count(1)
+        self._controller: InformerController | None = None
+        self._tasks: Tasks | None = None
+        self._transform: TransformFunc | None = None
+        self._on_error: Callable[[BaseException], None] = default_watch_error_handler
+        self._started = self._stopped = False
+        self._synced = Event()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopped else "running" if self._started else "new"
+        return (
+            f"<SharedInformer {self.name or '-'} {state} objects={len(self.indexer)} handlers={len(self._listeners)}>"
+        )
+
+    @property
+    def synced(self) -> Event:
+        """Set when the first list is in the store (handlers may lag)."""
+        return self._synced
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it was ever run."""
+        return self._started
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has run and ended; it cannot run again."""
+        return self._stopped
+
+    @property
+    def resource_version(self) -> str:
+        """The version the reflector has come to; "" before anything."""
+        return self._controller.resource_version if self._controller else ""
+
+    @property
+    def check_period(self) -> float:
+        """How often it looks whose resync is due (seconds)."""
+        return self._check_period
+
+    def has_synced(self) -> bool:
+        """Whether the first list is in the store."""
+        return self._synced.is_set()
+
+    def set_transform(self, transform: TransformFunc) -> None:
+        """Store what `transform` gives instead of the objects; RuntimeError once started."""
+        self._refuse_started()
+        self._transform = transform
+
+    def set_watch_error_handler(self, handler: Callable[[BaseException], None]) -> None:
+        """Tell `handler` of failed lists and watches; RuntimeError once started."""
+        self._refuse_started()
+        self._on_error = handler
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """Add indices, at any time until stopped (RuntimeError); ValueError when a name is taken."""
+        if self._stopped:
+            raise RuntimeError("indexer was not added because it has stopped already")
+        self.indexer.add_indexers(indexers)
+
+    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> Registration:
+        """Tell `handler` every change from now on, after an add for each object that is there already.
+
+        `resync_period` (seconds, default the informer's) is rounded up to what the informer looks at; 0: no resync.
+        RuntimeError when the informer has stopped.
+        """
+        if self._stopped:
+            raise RuntimeError(f"handler {handler!r} was not added to shared informer because it has stopped already")
+        requested = self._default_period if resync_period is None else resync_period
+        now = self._clock.monotonic()
+        requested, check = period_for_new_handler(requested, self._check_period, started=self._started)
+        if check != self._check_period:
+            self._check_period = check
+            for other in self._listeners:
+                other.set_period(effective_period(other.requested, check), now)
+        there = self.indexer.list() if self._started else ()
+        replay = [Notification("added", obj, None, True, "list", False) for obj in there]
+        listener = Listener(
+            handler,
+            self._synced,
+            name=name or f"{self.name}#{next(self._ids)}",
+            requested=requested,
+            period=effective_period(requested, check),
+            now=now,
+            clock=self._clock,
+            skip_failures=self._skip_failures,
+            observe=self._observe if overrides(self._observer, "handled") else None,
+            replay=replay,
+        )
+        self._listeners[listener] = None
+        if self._started:
+            self._start(listener)
+        return Registration(listener, self)
+
+    def remove_handler(self, registration: Registration) -> None:
+        """Tell it nothing more: a call under way ends, its backlog is dropped. Unknown ones are ignored."""
+        if not isinstance(registration, Registration):
+            raise TypeError(f"not a registration: {registration!r}")
+        if registration.owner is self and registration.listener in self._listeners:
+            del self._listeners[registration.listener]
+            registration.listener.stop()
+
+    async def shut_down_handler(self, registration: Registration) -> None:
+        """Remove it and wait until its last call ended; never from that handler itself."""
+        self.remove_handler(registration)
+        if registration.owner is self and self._started:
+            await registration.listener.ended.wait()
+
+    async def run(self) -> None:
+        """List, watch and tell until cancelled; a second call returns at once. Raises what a handler raises."""
+        if self._started:
+            log.warning("the shared informer has started, run more than once is not allowed")
+            return
+        self._started = True
+        reflector = replace(self._options.reflector, resync_period=self._check_period)
+        options = replace(self._options, reflector=reflector)
+        queue = delta_queue(options, self.indexer, self._transform, metrics=self._metrics, clock=self._clock)
+        config = Config(
+            queue,
+            self._source,
+            processor(self.indexer, self._distribute, self.name, self._observer),
+            name=self.name,
+            expected=self._expected,
+            options=options,
+            transform=self._transform,
+            should_resync=self._should_resync,
+            on_error=self._on_error,
+            clock=self._clock,
+            chance=self._chance,
+            observer=self._observer,
+        )
+        self._controller = InformerController(config)
+        queue.synced.add_callback(self._synced.set)
+        try:
+            await self._run(self._controller)
+        finally:
+            self._stopped = True
+
+    async def _run(self, controller: InformerController) -> None:
+        cancelled: asyncio.CancelledError | None = None
+        async with Tasks() as tasks:
+            self._tasks = tasks
+            for listener in self._listeners:
+                self._start(listener)
+            try:
+                await controller.run()
+            except asyncio.CancelledError as error:
+                cancelled = error  # handlers may end the call they are in
+            finally:
+                self._stopped = True
+                for listener in self._listeners:
+                    listener.stop()
+        if cancelled is not None:
+            try:
+                raise cancelled
+            finally:
+                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+
+    def _start(self, listener: Listener) -> None:
+        assert self._tasks is not None
+        self._tasks.start(listener.run(), f"handler {listener.name}")
+
+    def _distribute(self, told: Sequence[Notification]) -> None:
+        initial = sync = 0
+        for notification in told:
+            if notification.sync:
+                sync += 1
+            elif notification.initial and notification.kind == "added":
+                initial += 1
+        for listener in self._listeners:
+            if not sync or listener.syncing:
+                listener.add(told, initial)
+            elif sync < len(told):
+                listener.add([notification for notification in told if not notification.sync], initial)
+
+    def _should_resync(self) -> bool:
+        now = self._clock.monotonic()
+        for listener in self._listeners:
+            listener.syncing = listener.is_due(now)
+        return any(listener.syncing for listener in self._listeners)
+
+    def _observe(self, handler: str, notification: Notification) -> None:
+        self._observer.handled(self.name, handler, notification)
+
+    def _refuse_started(self) -> None:
+        if self._started:
+            raise RuntimeError("informer has already started")
+
+
+__all__ = ["MINIMUM_RESYNC", "SharedInformer"]

@@ -1,0 +1,267 @@
+"""Stores and indices: what an informer knows (client-go: tools/cache/store.go, thread_safe_store.go).
+
+One loop owns a store, so nothing locks; a look-up from a thread sees a state between two changes. Objects are shared,
+never copied: whoever reads must not change them. Unlike Go's maps, everything is listed in the order of its key, and an
+index remembers the values under which an object was filed, so that a changed object cannot be lost in it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from controllerlib.client.names import KeyFailure, deletion_handling_key, resource_version
+
+IndexFunc = Callable[[Any], Sequence[str]]
+KeyFunc = Callable[[Any], str]
+#: What is stored instead of the object; may raise. Must be idempotent: initial objects can pass twice.
+TransformFunc = Callable[[Any], Any]
+
+#: The index of namespaced listing (client-go: cache.NamespaceIndex).
+NAMESPACE_INDEX = "namespace"
+
+
+def meta_namespace_index(obj: Any) -> Sequence[str]:
+    """The object's namespace ("" for cluster-scoped ones)."""
+    return (obj["metadata"].get("namespace") or "",)
+
+
+class UnknownIndex(LookupError):
+    """An index of that name does not exist."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Index with name {name} does not exist")
+
+
+@dataclass(slots=True)
+class _Index:
+    values_of: IndexFunc
+    #: the values under which each key is filed
+    filed: dict[str, Sequence[str]] = field(default_factory=dict)
+    keys: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def file(self, key: str, values: Sequence[str]) -> None:
+        before = self.filed.get(key, ())
+        if before == values:
+            return
+        self.drop(key)
+        self.filed[key] = values
+        for value in values:
+            self.keys.setdefault(value, {})[key] = None
+
+    def drop(self, key: str) -> None:
+        for value in self.filed.pop(key, ()):
+            keys = self.keys.get(value)
+            if keys is not None:
+                keys.pop(key, None)
+                if not keys:
+                    del self.keys[value]
+
+
+class StoreOp(NamedTuple):
+    """One step of a transaction."""
+
+    verb: Literal["add", "update", "delete"]
+    obj: Any
+
+
+class TransactionError(Exception):
+    """Some steps of a transaction had no key; the others were applied."""
+
+    def __init__(self, successful: Sequence[int], total: int, errors: Sequence[Exception]) -> None:
+        failed = total - len(successful)
+        super().__init__(f"failed to execute ({failed}/{total}) transactions: {'; '.join(map(str, errors))}")
+        self.successful, self.total, self.errors = successful, total, errors
+
+
+class ThreadSafeStore:
+    """Objects by key, with indices by name and the resourceVersion up to which it is known.
+
+    Source: client-go, cache.ThreadSafeStore.
+    """
+
+    def __init__(self, indexers: Mapping[str, IndexFunc] | None = None) -> None:
+        self._items: dict[str, Any] = {}
+        self._sorted: Sequence[str] | None = ()
+        self._indices: dict[str, _Index] = {name: _Index(f) for name, f in (indexers or {}).items()}
+        self.resource_version = ""
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._items
+
+    def put(self, key: str, obj: Any) -> None:
+        """Add or update; an index function that raises does so before anything changed."""
+        if self._indices:
+            filed = [(index, index.values_of(obj)) for index in self._indices.values()]
+            for index, values in filed:
+                index.file(key, values)
+        if key not in self._items:
+            self._sorted = None
+        self._items[key] = obj
+        if version := resource_version(obj):
+            self.resource_version = version
+
+    def delete(self, key: str, obj: Any = None) -> None:
+        """Remove `key`; the object that goes, when given, moves the resourceVersion."""
+        if self._items.pop(key, None) is not None:
+            self._sorted = None
+        for index in self._indices.values():
+            index.drop(key)
+        if version := resource_version(obj):
+            self.resource_version = version
+
+    def replace(self, items: Mapping[str, Any], version: str) -> None:
+        """Hold exactly `items`; all indices are built anew, `version` is taken as it is (even "")."""
+        fresh = {name: _Index(index.values_of) for name, index in self._indices.items()}
+        for index in fresh.values():
+            for key, obj in items.items():
+                index.file(key, index.values_of(obj))
+        self._items, self._indices, self._sorted = dict(items), fresh, None
+        self.resource_version = version
+
+    def bookmark(self, version: str) -> None:
+        """Note that everything up to `version` is known."""
+        self.resource_version = version
+
+    def get(self, key: str) -> Any:
+        """The object, or None."""
+        return self._items.get(key)
+
+    def list(self) -> Sequence[Any]:
+        """All objects in the order of their keys."""
+        items = self._items
+        return [items[key] for key in self.list_keys()]
+
+    def list_keys(self) -> Sequence[str]:
+        """All keys, sorted."""
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self._items))
+        return self._sorted
+
+    def index(self, name: str, obj: Any) -> Sequence[Any]:
+        """Objects that share a value of the index with `obj`, each once; raises UnknownIndex."""
+        index = self._index(name)
+        keys: dict[str, None] = {}
+        for value in index.values_of(obj):
+            keys.update(index.keys.get(value, {}))
+        return [self._items[key] for key in sorted(keys)]
+
+    def by_index(self, name: str, value: str) -> Sequence[Any]:
+        """Objects filed under `value`; raises UnknownIndex."""
+        return [self._items[key] for key in self.index_keys(name, value)]
+
+    def index_keys(self, name: str, value: str) -> Sequence[str]:
+        """Keys filed under `value`, sorted; raises UnknownIndex."""
+        return sorted(self._index(name).keys.get(value, ()))
+
+    def list_index_values(self, name: str) -> Sequence[str]:
+        """Values of the index that have objects now; an unknown index has none."""
+        index = self._indices.get(name)
+        return sorted(index.keys) if index else []
+
+    def indexers(self) -> Mapping[str, IndexFunc]:
+        """The index functions by name."""
+        return {name: index.values_of for name, index in self._indices.items()}
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """Add indices and file what is there; ValueError (and nothing added) when a name is taken."""
+        if taken := sorted(set(indexers) & set(self._indices)):
+            raise ValueError(f"indexer conflict: {', '.join(taken)}")
+        fresh = {name: _Index(values_of) for name, values_of in indexers.items()}
+        for index in fresh.values():
+            for key, obj in self._items.items():
+                index.file(key, index.values_of(obj))
+        self._indices.update(fresh)
+
+    def _index(self, name: str) -> _Index:
+        try:
+            return self._indices[name]
+        except KeyError:
+            raise UnknownIndex(name) from None
+
+
+class Indexer:
+    """A ThreadSafeStore that computes keys itself; a tombstone names its key (client-go: cache.Indexer).
+
+    A key that cannot be computed raises KeyFailure. `transform` applies to what is added, updated and replaced, after
+    its key was computed.
+    """
+
+    def __init__(
+        self,
+        key_func: KeyFunc = deletion_handling_key,
+        indexers: Mapping[str, IndexFunc] | None = None,
+        *,
+        transform: TransformFunc | None = None,
+    ) -> None:
+        self.key_func, self._transform = key_func, transform
+        store = self.store = ThreadSafeStore(indexers)
+        self.get_by_key = store.get
+        self.list, self.list_keys = store.list, store.list_keys
+        self.index, self.by_index, self.index_keys = store.index, store.by_index, store.index_keys
+        self.list_index_values, self.indexers = store.list_index_values, store.indexers
+        self.add_indexers, self.bookmark = store.add_indexers, store.bookmark
+
+    def __repr__(self) -> str:
+        return f"<Indexer objects={len(self.store)} rv={self.store.resource_version or '-'}>"
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def resource_version(self) -> str:
+        """The resourceVersion up to which the store is known; "" before anything."""
+        return self.store.resource_version
+
+    def key(self, obj: Any) -> str:
+        """The key of `obj`; raises KeyFailure."""
+        try:
+            return self.key_func(obj)
+        except Exception as error:  # any key function, any failure: told in one way
+            raise KeyFailure(obj, error) from error
+
+    def add(self, obj: Any) -> None:
+        """Store `obj`."""
+        self.put(self.key(obj), obj)
+
+    def put(self, key: str, obj: Any) -> None:
+        """Store `obj` under `key`, which is its."""
+        self.store.put(key, self._transform(obj) if self._transform else obj)
+
+    def update(self, obj: Any) -> None:
+        """Store `obj`; the same as `add`."""
+        self.add(obj)
+
+    def delete(self, obj: Any) -> None:
+        """Remove `obj`, or what a tombstone stands for."""
+        self.store.delete(self.key(obj), obj)
+
+    def get(self, obj: Any) -> Any:
+        """What is stored under the key of `obj`, or None."""
+        return self.store.get(self.key(obj))
+
+    def replace(self, objs: Iterable[Any], version: str) -> None:
+        """Hold exactly `objs`; of two with one key the last wins."""
+        transform = self._transform
+        self.store.replace({self.key(obj): transform(obj) if transform else obj for obj in objs}, version)
+
+    def resync(self) -> None:
+        """Nothing: a plain store has nobody to tell."""
+
+    def transaction(self, ops: Sequence[StoreOp]) -> None:
+        """Apply all; steps without a key are left out and reported by TransactionError at the end."""
+        errors: list[Exception] = []
+        successful: list[int] = []
+        for number, op in enumerate(ops):
+            try:
+                if op.verb == "delete":
+                    self.delete(op.obj)
+                else:
+                    self.add(op.obj)
+                successful.append(number)
+            except KeyFailure as error:
+                errors.append(error)
+        if errors:
+            raise TransactionError(successful, len(ops), errors)

@@ -1,0 +1,1 @@
+"""Clients for API servers: reading, writing, credentials, discovery (controller-runtime: pkg/client)."""

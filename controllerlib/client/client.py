@@ -1,0 +1,409 @@
+"""Reading and writing objects of any kind at an API server (controller-runtime: pkg/client)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+from controllerlib.cache.listwatch import ListOptions, WatchStream
+from controllerlib.client.errors import from_status
+from controllerlib.client.models import Writable, as_object
+from controllerlib.client.names import Object
+from controllerlib.client.resource import Resource
+from controllerlib.client.restmapper import RESTMapper
+from controllerlib.client.transport import Transport
+from controllerlib.controller.reconcile import current_run
+from controllerlib.observer import SILENT, Call, Observer, overrides
+
+PatchType = Literal[
+    "merge",
+    "json",
+    "strategic",
+    "apply",
+    "application/merge-patch+json",
+    "application/json-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+]
+
+_PATCHES: Mapping[str, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+#: How a list or watch of metadata only is asked for.
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+
+class Reader(Protocol):
+    """Something to read objects from: the server, or a cache. Raises ApiError (controller-runtime: client.Reader)."""
+
+    async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
+        """The object; NotFound when it does not exist."""
+        ...
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+    ) -> Sequence[Object]:
+        """The objects of a namespace, or of all."""
+        ...
+
+
+class Client:
+    """Talks to the server directly. Objects are dicts; everything raises ApiError, or OSError without a connection.
+
+    What is written may also be a model of the official client; what comes back is always a dict.
+
+    Source: controller-runtime, client.Client.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        user_agent: str = "controllerlib",
+        observer: Observer = SILENT,
+        mapper: RESTMapper | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        """`reader`: where `get` and `list` read, usually a manager's cache; None: at the server."""
+        self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
+        self._observes_before = overrides(observer, "before_call")
+        self._observed = self._observes_before or overrides(observer, "after_call")
+        self.mapper = mapper or RESTMapper(self.raw_get)
+
+    def __repr__(self) -> str:
+        return f"<Client {self._transport!r} as {self.user_agent!r}>"
+
+    @property
+    def transport(self) -> Transport:
+        """What carries the requests."""
+        return self._transport
+
+    def having(
+        self, *, user_agent: str | None = None, observer: Observer | None = None, reader: Reader | None = None
+    ) -> "Client":
+        """The same client with another name, observer or reader."""
+        return Client(
+            self._transport,
+            user_agent=self.user_agent if user_agent is None else user_agent,
+            observer=self._observer if observer is None else observer,
+            mapper=self.mapper,
+            reader=self._reader if reader is None else reader,
+        )
+
+    # --- reading
+
+    async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
+        """The object; NotFound when it does not exist."""
+        if self._reader is not None:
+            return await self._reader.get(api_version, kind, name, namespace)
+        resource = await self.mapper.resource(api_version, kind)
+        return await self._send("get", "GET", resource.path(namespace, name))
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+    ) -> Sequence[Object]:
+        """The objects of a namespace (or of all), at most `limit` of them (0: no limit)."""
+        if self._reader is not None:
+            return await self._reader.list(
+                api_version,
+                kind,
+                namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=limit,
+            )
+        options = ListOptions(label_selector=label_selector, field_selector=field_selector, limit=limit)
+        page = await self.list_page(api_version, kind, namespace, options)
+        items: Sequence[Object] = page["items"]
+        return items
+
+    async def list_page(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        options: ListOptions | None = None,
+        *,
+        accept: str = "",
+    ) -> Object:
+        """The List object as it came, each item with its apiVersion and kind."""
+        resource = await self.mapper.resource(api_version, kind)
+        headers = {"Accept": accept} if accept else {}
+        query = (options or ListOptions()).query()
+        page = await self._send("list", "GET", resource.path(namespace), query=query, headers=headers)
+        page["items"] = [
+            item if "kind" in item else {"apiVersion": api_version, "kind": kind, **item}
+            for item in page.get("items") or ()
+        ]
+        return page
+
+    async def watch(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        options: ListOptions | None = None,
+        *,
+        accept: str = "",
+    ) -> WatchStream:
+        """Events from the options' resourceVersion on; close the stream when done with it."""
+        resource = await self.mapper.resource(api_version, kind)
+        query = (("watch", "true"), *(options or ListOptions()).query())
+        headers = {"User-Agent": self.user_agent, "Accept": accept or "application/json"}
+        path = resource.path(namespace)
+        call = await self._before("watch", "GET", path, query, None) if self._observed else None
+        code, _, answer = await self._transport.open_watch(path, query=query, headers=headers)
+        if call is not None:
+            await self._observer.after_call(call, code, None)
+        if code != 200:
+            raise from_status(answer, code)
+        stream: WatchStream = answer
+        return stream
+
+    async def raw_get(self, path: str) -> Object:
+        """The JSON document at a path (discovery, /version, ...)."""
+        return await self._send("get", "GET", path)
+
+    # --- writing
+
+    async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
+        """Create `obj` and return it as stored; AlreadyExists when the name is taken."""
+        body = as_object(obj)
+        resource, namespace, _ = await self._locate(body)
+        query = _write_query(field_manager, dry_run)
+        return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
+
+    async def update(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
+        """Replace the stored object; Conflict when its resourceVersion is not the current one."""
+        return await self._update(obj, "", field_manager, dry_run)
+
+    async def update_status(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
+        """Replace the status only."""
+        return await self._update(obj, "status", field_manager, dry_run)
+
+    async def patch(
+        self,
+        target: Writable,
+        patch: Any,
+        *,
+        type: PatchType = "merge",
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count).
+
+        `type` may be a media type, too; ValueError for an unknown one.
+        """
+        media_type = _media_type(type)
+        resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
+        query = [*_write_query(field_manager, dry_run), *([("force", "true")] if force else [])]
+        return await self._send(
+            "patch",
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            query=query,
+            headers={"Content-Type": media_type},
+            body=patch,
+        )
+
+    async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
+        """Change the status only; `patch` is `{"status": ...}`, ValueError for one that is nothing of the kind."""
+        _check_status_patch(patch)
+        return await self.patch(target, patch, type=type, subresource="status")
+
+    async def apply(
+        self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
+    ) -> Object:
+        """Server-side apply; Conflict when another manager owns a field, unless `force`."""
+        body = as_object(obj)
+        return await self.patch(
+            body, body, type="apply", field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
+        )
+
+    async def delete(
+        self,
+        target: Writable | str,
+        kind: str | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "",
+        grace_period: int | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Delete an object, or what (apiVersion, kind, name, namespace) name; returns it, or the server's Status.
+
+        `uid` and `resource_version` are preconditions (Conflict); `propagation` is Background, Foreground or Orphan.
+        """
+        if isinstance(target, str) and kind is not None:
+            resource, found = await self.mapper.resource(target, kind), name or ""
+        else:
+            resource, namespace, found = await self._locate(as_object(target))
+        body = _delete_options(uid, resource_version, propagation, grace_period, dry_run)
+        return await self._send("delete", "DELETE", resource.path(namespace, found), body=body)
+
+    async def delete_collection(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: str = "",
+    ) -> Object:
+        """Delete all that is selected."""
+        resource = await self.mapper.resource(api_version, kind)
+        query = ListOptions(label_selector=label_selector, field_selector=field_selector).query()
+        body = _delete_options("", "", propagation, None, False)
+        return await self._send("deletecollection", "DELETE", resource.path(namespace), query=query, body=body)
+
+    async def aclose(self) -> None:
+        """Give up the connections of the transport."""
+        await self._transport.aclose()
+
+    # --- sending
+
+    async def _update(self, obj: Writable, subresource: str, field_manager: str, dry_run: bool) -> Object:
+        body = as_object(obj)
+        resource, namespace, name = await self._locate(body)
+        path = resource.path(namespace, name, subresource)
+        return await self._send("update", "PUT", path, query=_write_query(field_manager, dry_run), body=body)
+
+    async def _locate(self, obj: Mapping[str, Any]) -> tuple[Resource, str | None, str]:
+        meta = obj.get("metadata") or {}
+        resource = await self.mapper.resource(obj.get("apiVersion") or "", obj.get("kind") or "")
+        return resource, meta.get("namespace"), meta.get("name") or ""
+
+    async def _send(
+        self,
+        verb: str,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = {},
+        body: Any = None,
+    ) -> Object:
+        sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}
+        call = await self._before(verb, method, path, query, body) if self._observed else None
+        try:
+            code, _, answer = await self._transport.request(method, path, query=query, headers=sent, body=body)
+        except OSError as error:
+            if call is not None:
+                await self._observer.after_call(call, 0, error)
+            raise
+        if call is not None:
+            await self._observer.after_call(call, code, answer)
+        if code >= 400:
+            raise from_status(answer, code)
+        found: Object = answer if isinstance(answer, dict) else {}
+        return found
+
+    async def _before(self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any) -> Call:
+        call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
+        if self._observes_before:
+            await self._observer.before_call(call)
+        return call
+
+
+def _check_status_patch(patch: Any) -> None:
+    is_map = type(patch) is dict or isinstance(patch, Mapping)  # a dict nearly always, and quicker to see
+    if is_map and patch and "status" not in patch and "metadata" not in patch:
+        raise ValueError(
+            f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
+        )
+
+
+def _media_type(type: str) -> str:
+    if type in _PATCHES.values():
+        return type
+    if type not in _PATCHES:
+        raise ValueError(f"unknown type of patch {type!r}: it is one of {', '.join([*_PATCHES, *_PATCHES.values()])}")
+    return _PATCHES[type]
+
+
+def _write_query(field_manager: str, dry_run: bool) -> Sequence[tuple[str, str]]:
+    pairs = (("fieldManager", field_manager), ("dryRun", "All" if dry_run else ""))
+    return [(name, value) for name, value in pairs if value]
+
+
+def _delete_options(uid: str, version: str, propagation: str, grace_period: int | None, dry_run: bool) -> Object | None:
+    preconditions = {k: v for k, v in (("uid", uid), ("resourceVersion", version)) if v}
+    options: Object = {
+        **({"preconditions": preconditions} if preconditions else {}),
+        **({"propagationPolicy": propagation} if propagation else {}),
+        **({"gracePeriodSeconds": grace_period} if grace_period is not None else {}),
+        **({"dryRun": ["All"]} if dry_run else {}),
+    }
+    return {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
+
+
+class ClientListWatch:
+    """Lists and watches one kind through a client, always with the same namespace and selectors.
+
+    Source: client-go, cache.NewListWatchFromClient.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        bookmarks: bool = True,
+    ) -> None:
+        """`metadata_only`: ask for PartialObjectMetadata; `bookmarks` False: ask for none."""
+        self._client, self._api_version, self._kind, self._namespace = client, api_version, kind, namespace
+        self._labels, self._fields, self._bookmarks = label_selector, field_selector, bookmarks
+        self._accept = METADATA_LIST if metadata_only else ""
+        self._accept_watch = METADATA if metadata_only else ""
+        #: without bookmarks a streamed list would have no end
+        self.watch_list_unsupported = not bookmarks
+
+    async def list(self, options: ListOptions) -> Object:
+        """A page, as the client gives it."""
+        return await self._client.list_page(
+            self._api_version, self._kind, self._namespace, self._select(options), accept=self._accept
+        )
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """A stream, as the client gives it."""
+        options = self._select(options)
+        if not self._bookmarks:
+            options = replace(options, allow_watch_bookmarks=False)
+        return await self._client.watch(
+            self._api_version, self._kind, self._namespace, options, accept=self._accept_watch
+        )
+
+    def _select(self, options: ListOptions) -> ListOptions:
+        return replace(
+            options,
+            label_selector=options.label_selector or self._labels,
+            field_selector=options.field_selector or self._fields,
+        )

@@ -1,0 +1,102 @@
+"""Making an object as it should be, whether it exists or not (controller-runtime: pkg/controller/controllerutil)."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol
+
+from controllerlib.client.difference import is_equal, merge_patch
+from controllerlib.client.errors import is_not_found
+from controllerlib.client.names import Object, copy_json, object_name
+
+OperationResult = Literal["unchanged", "created", "updated", "updatedStatus", "updatedStatusOnly"]
+"""Completes the sentence "Deployment default/foo has been ..."."""
+
+Mutate = Callable[[Object], Awaitable[Object | None] | Object | None]
+"""Makes an object as it should be: returns another one, or None when it changed the one it was given."""
+
+
+class Writer(Protocol):
+    """What is needed of a client; see Client."""
+
+    async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object: ...
+    async def create(self, obj: Any) -> Object: ...
+    async def update(self, obj: Any) -> Object: ...
+    async def patch(self, target: Any, patch: Any) -> Object: ...
+    async def patch_status(self, target: Any, patch: Any) -> Object: ...
+
+
+async def create_or_update(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
+    """Create `obj`, or update it if `mutate` makes a difference: "created", "updated" or "unchanged".
+
+    `obj` names the object; it is overwritten with what the server has, given to `mutate`, and overwritten with what was
+    stored. A status that `mutate` sets is not written where the kind has a status subresource. Raises ApiError
+    (Conflict too: nothing is tried again), what `mutate` raises, and ValueError when that changes name or namespace;
+    then nothing was written.
+    """
+    if not await _read(client, obj):
+        await _mutate(mutate, obj)
+        _overwrite(obj, await client.create(obj))
+        return "created"
+    before = copy_json(obj)
+    await _mutate(mutate, obj)
+    if is_equal(before, obj):
+        return "unchanged"
+    _overwrite(obj, await client.update(obj))
+    return "updated"
+
+
+async def create_or_patch(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
+    """The same with merge patches, one for the object and one for its status.
+
+    "created" (without the status, which cannot be created), "updated", "updatedStatus" when both were,
+    "updatedStatusOnly", "unchanged".
+    """
+    if not await _read(client, obj):
+        await _mutate(mutate, obj)
+        _overwrite(obj, await client.create(obj))
+        return "created"
+    before = copy_json(obj)
+    await _mutate(mutate, obj)
+    after = copy_json(obj)
+    result: OperationResult = "unchanged"
+    if patch := merge_patch(_without_status(before), _without_status(after)):
+        _overwrite(obj, await client.patch(before, patch))
+        result = "updated"
+    if patch := merge_patch({"status": before.get("status")}, {"status": after.get("status")}):
+        _overwrite(obj, await client.patch_status(before, patch))
+        result = "updatedStatus" if result == "updated" else "updatedStatusOnly"
+    return result
+
+
+async def _read(client: Writer, obj: Object) -> bool:
+    """Overwrite `obj` with what exists; False when nothing does."""
+    where = object_name(obj)
+    try:
+        found = await client.get(obj["apiVersion"], obj["kind"], where.name, where.namespace or None)
+    except Exception as error:
+        if not is_not_found(error):
+            raise
+        return False
+    _overwrite(obj, found)
+    return True
+
+
+async def _mutate(mutate: Mutate, obj: Object) -> None:
+    name = object_name(obj)
+    answer = mutate(obj)
+    changed = await answer if inspect.isawaitable(answer) else answer
+    if changed is not None and changed is not obj:
+        _overwrite(obj, changed)
+    if object_name(obj) != name:
+        raise ValueError("MutateFn cannot mutate object name and/or object namespace")
+
+
+def _overwrite(obj: Object, other: Mapping[str, Any]) -> None:
+    """The caller's own object follows the server's, as in Go; nobody else holds it."""
+    other = dict(other)
+    obj.clear()
+    obj.update(other)
+
+
+def _without_status(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in obj.items() if key != "status"}

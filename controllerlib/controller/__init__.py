@@ -1,0 +1,1 @@
+"""Controllers: sources, handlers, predicates, reconcilers (controller-runtime: pkg/controller)."""

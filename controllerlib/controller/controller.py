@@ -1,0 +1,394 @@
+"""The controller: sources fill its queue, workers reconcile (controller-runtime: pkg/internal/controller)."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from controllerlib.client.client import Client
+from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.controller.handler import RequestQueue
+from controllerlib.controller.invocation import PANICS, Caller, Reconciler, RecoveredPanic, Strayed
+from controllerlib.controller.outcome import Decision, decide
+from controllerlib.controller.reconcile import Failed, Outcome, Result, Run, is_terminal, set_current
+from controllerlib.controller.source import Source
+from controllerlib.metrics.registry import ControllerMetrics, Registry, WorkQueueMetrics
+from controllerlib.observer import SILENT, Observer
+from controllerlib.tasks import Event, Tasks
+from controllerlib.workqueue.cause import Cause
+from controllerlib.workqueue.item import HandOut
+from controllerlib.workqueue.queue import Gate, WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.ratelimiters import (
+    ItemExponentialFailureRateLimiter,
+    RateLimiter,
+    default_controller_rate_limiter,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """How a controller works; None: as the manager says, and else the default in brackets. Times in seconds.
+
+    `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120] until every source must have synced · `recover_panic`
+    [True] retry bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup`
+    [False] fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter` makes the queue's
+    limiter [5 ms..1000 s per item; with the plain queue also 10 per second over all] · `skip_name_validation` [False]
+
+    Source: controller-runtime, controller.Options.
+    """
+
+    max_concurrent_reconciles: int | None = None
+    cache_sync_timeout: float | None = None
+    recover_panic: bool | None = None
+    need_leader_election: bool | None = None
+    use_priority_queue: bool | None = None
+    enable_warmup: bool | None = None
+    reconciliation_timeout: float | None = None
+    rate_limiter: Callable[[], RateLimiter[Any]] | None = None
+    skip_name_validation: bool | None = None
+
+    def over(self, wider: "ControllerOptions") -> "ControllerOptions":
+        """These options, and where they are None those of `wider`."""
+        mine = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        if (mine.get("max_concurrent_reconciles") or 1) <= 0:
+            del mine["max_concurrent_reconciles"]
+        return replace(wider, **mine)
+
+
+#: controller-runtime's built-in defaults.
+DEFAULTS = ControllerOptions(
+    max_concurrent_reconciles=1,
+    cache_sync_timeout=120.0,
+    recover_panic=True,
+    need_leader_election=True,
+    use_priority_queue=True,
+    enable_warmup=False,
+    skip_name_validation=False,
+)
+
+
+class Controller:
+    """Reconciles requests: each at most once at a time, `max_concurrent_reconciles` of them side by side.
+
+    Source: controller-runtime, controller.Controller.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconciler,
+        *,
+        client: Client | None = None,
+        options: ControllerOptions | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        gate: Gate | None = None,
+        observer: Observer = SILENT,
+        registry: Registry | None = None,
+        taken: set[str] | None = None,
+    ) -> None:
+        """`client` is what the reconciler is given; `taken` holds the names in use (a manager's: Go has one a process).
+
+        ValueError without a name or with a taken one, TypeError without a reconciler.
+        """
+        if not name:
+            raise ValueError("must specify Name for Controller")
+        self.name = name
+        self.options = (options or ControllerOptions()).over(DEFAULTS)
+        self._workers = self.options.max_concurrent_reconciles or 1
+        self._caller = Caller(reconcile, client, self._workers)
+        if taken is not None and not self.options.skip_name_validation:
+            if name in taken:
+                raise ValueError(
+                    f"controller with name {name} already exists. Controller names must be unique to avoid multiple "
+                    "controllers reporting the same metric. This validation can be disabled via the "
+                    "SkipNameValidation option"
+                )
+            taken.add(name)
+        self.registry = registry or Registry()
+        self._clock: Clock = clock or SystemClock()
+        self._chance: Chance = chance or SystemChance()
+        self._gate, self._observer = gate, observer
+        self._metrics = ControllerMetrics(self.registry, name)
+        self._queue_metrics = WorkQueueMetrics(self.registry, name, priorities=bool(self.options.use_priority_queue))
+        self.registry.collectors.append(self._collect)
+        self._sources: list[Source] = []
+        self._runs = itertools.count(1)
+        drawn = int(self._chance.fraction("reconcile-id", name, 0) * _DRAWS)
+        #: what the ids of its runs begin with, in the form of a random UUID (version 4)
+        self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
+        self._queue: WorkQueue[Any] | None = None
+        self._own_requests: RequestQueue | None = None
+        self._tasks: Tasks | None = None
+        self._main: asyncio.Task[Any] | None = None
+        self._was_started = self._sources_begun = False
+        self._synced = Event()
+        #: set when the workers run
+        self.started = Event()
+        self._stopping = Event()
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.name} {self._queue!r}>"
+
+    @property
+    def need_leader_election(self) -> bool:
+        """Whether it may run on the leader only."""
+        return self.options.need_leader_election is not False
+
+    @property
+    def warmup_enabled(self) -> bool:
+        """Whether `warmup` does anything."""
+        return self.options.enable_warmup is True
+
+    @property
+    def under_way(self) -> Sequence[str]:
+        """What is being reconciled."""
+        return [] if self._queue is None else [str(request) for request in self._queue.processing()]
+
+    @property
+    def unsynced_sources(self) -> Sequence[Source]:
+        """The sources that were added, until all of them have synced."""
+        return tuple(self._sources)
+
+    @property
+    def queue(self) -> WorkQueue[Any]:
+        """The queue, to look into; RuntimeError before the start."""
+        if self._queue is None:
+            raise RuntimeError(f"controller {self.name} has no queue before it is started")
+        return self._queue
+
+    async def watch(self, source: Source) -> None:
+        """Take requests from `source`: from the start on, or at once when started (and nobody then waits for it)."""
+        if self._tasks is None:
+            self._sources.append(source)
+        else:
+            await source.start(self._requests(), self._tasks)
+
+    def add_source(self, source: Source) -> None:
+        """`watch` before the start."""
+        self._sources.append(source)
+
+    async def warmup(self) -> None:
+        """Start the sources without the workers, and keep them until cancelled; nothing unless enabled."""
+        if self.warmup_enabled and not self._sources_begun:
+            await self._host_sources()
+
+    async def start(self) -> None:
+        """Start the sources, wait until they have synced, and reconcile until cancelled.
+
+        Cancelled, it takes no more requests and waits for the runs under way; cancelled again, it cancels those too.
+        Raises RuntimeError when started twice, TimeoutError when a source does not sync, and what a source raises.
+        """
+        if self._was_started:
+            raise RuntimeError(
+                "controller was started more than once. This is likely to be caused by being added to a manager "
+                "multiple times"
+            )
+        self._was_started = True
+        self._main = asyncio.current_task()
+        self._metrics.begin(self._workers)
+        cancelled: asyncio.CancelledError | None = None
+        try:
+            async with Tasks() as workers:
+                try:
+                    async with Tasks() as others:
+                        if not self._sources_begun:
+                            others.start(self._host_sources(), f"sources {self.name}")
+                        await self._synced.wait()
+                        for number in range(self._workers):
+                            workers.start(self._work(number), f"worker {self.name}/{number}")
+                        self.started.set()
+                        await asyncio.get_running_loop().create_future()  # until cancelled
+                except asyncio.CancelledError as error:
+                    cancelled = error  # the workers may end the runs they are in
+                finally:
+                    self._stopping.set()
+                    if self._queue is not None:
+                        self._queue.shut_down()
+        finally:
+            self._caller.close()
+        if cancelled is not None:
+            try:
+                raise cancelled
+            finally:
+                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+
+    # --- sources
+
+    async def _host_sources(self) -> None:
+        self._sources_begun = True
+        self._make_queue()
+        async with Tasks() as tasks:
+            self._tasks = tasks
+            async with Tasks() as starting:
+                for source in self._sources:
+                    starting.start(self._start_source(source, tasks), f"start {source!r}")
+            self._sources.clear()
+            self._synced.set()
+            await asyncio.get_running_loop().create_future()  # until cancelled
+
+    async def _start_source(self, source: Source, tasks: Tasks) -> None:
+        limit = self.options.cache_sync_timeout
+        deadline = None if limit is None else self._clock.monotonic() + limit
+        begun = False
+        try:
+            async with Deadline(self._clock, deadline):
+                await source.start(self._requests(), tasks)
+                begun = True
+                await source.wait_synced()
+        except TimeoutError:
+            if begun:
+                raise TimeoutError(
+                    f"failed to wait for {self.name} caches to sync {source!r}: "
+                    f"timed out waiting for cache to be synced for {source!r}"
+                ) from None
+            raise TimeoutError(
+                f"timed out waiting for source {source!r} to Start. Please ensure that its Start() method is "
+                "non-blocking"
+            ) from None
+
+    def _make_queue(self) -> None:
+        limiter = self.options.rate_limiter() if self.options.rate_limiter else None
+        if self.options.use_priority_queue:
+            self._queue = priority_queue(
+                limiter or ItemExponentialFailureRateLimiter(),
+                clock=self._clock,
+                gate=self._gate,
+                name=self.name,
+                metrics=self._queue_metrics,
+            )
+        else:
+            self._queue = work_queue(
+                limiter or default_controller_rate_limiter(),
+                clock=self._clock,
+                gate=self._gate,
+                name=self.name,
+                metrics=self._queue_metrics,
+            )
+
+    def _requests(self) -> RequestQueue:
+        if self._own_requests is None:
+            self._own_requests = RequestQueue(self.queue, self.name, self._observer)
+        return self._own_requests
+
+    def _collect(self) -> None:
+        if self._queue is not None and not self._queue.is_shut_down:
+            self._queue_metrics.refresh(self._queue.processing(), self._clock.monotonic())
+
+    # --- work
+
+    async def _work(self, worker: int) -> None:
+        queue = self.queue
+        try:
+            while (handout := await queue.take()) is not None:
+                try:
+                    await self._process(worker, handout)
+                finally:
+                    queue.done(handout.item)
+        except asyncio.CancelledError as error:
+            if self._stopping.is_set() or (self._main is not None and self._main.cancelling()):
+                raise
+            raise RuntimeError(
+                f"worker {worker} of controller {self.name} was cancelled, not the controller"
+            ) from error
+
+    async def _process(self, worker: int, handout: HandOut) -> None:
+        run = self._run(worker, handout)
+        set_current(run)
+        self._observer.reconcile_started(run)
+        self._metrics.started()
+        result, timed_out = _NOTHING, False
+        error: Exception | None = None
+        try:
+            limit = self.options.reconciliation_timeout
+            due = None if limit is None else run.started + limit
+            # a thread cannot be stopped
+            deadline = Deadline(self._clock, due) if due is not None and self._caller.is_async else None
+            try:
+                if deadline is None:
+                    result = await self._caller.call(handout.item)
+                else:
+                    async with deadline:
+                        result = await self._caller.call(handout.item)
+            finally:
+                if due is not None:
+                    timed_out = self._clock.monotonic() >= due if deadline is None else deadline.expired
+        except asyncio.CancelledError as stray:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            error = Strayed("the reconciler let a CancelledError out, but was not cancelled itself")
+            error.__cause__ = stray
+        except Exception as failure:
+            error = self._recovered(failure)
+        finally:
+            set_current(None)
+        self._finish(run, handout, result, error, timed_out)
+        del error  # no circle with the frame
+
+    def _recovered(self, failure: Exception) -> Exception:
+        if not isinstance(failure, PANICS):
+            return failure
+        if self.options.recover_panic is False:
+            self._metrics.panics.add(self.name)
+            raise failure
+        return RecoveredPanic(failure)
+
+    def _finish(self, run: Run, handout: HandOut, result: Result, error: Exception | None, timed_out: bool) -> None:
+        terminal = error is not None and is_terminal(error)
+        decision = decide(
+            failed=error is not None, terminal=terminal, requeue=result.requeue, requeue_after=result.requeue_after
+        )
+        finished = self._clock.monotonic()
+        if error is not None:
+            log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(handout.item)})
+        self._metrics.finished(
+            decision.label,
+            finished - run.started,
+            terminal=terminal,
+            panicked=isinstance(error, RecoveredPanic),
+            timed_out=timed_out,
+        )
+        priority = error.priority if isinstance(error, Failed) else result.priority
+        after = self._requeue(handout, decision, handout.priority if priority is None else priority)
+        self._observer.reconcile_finished(run, Outcome(decision.label, result, error, after, finished))
+
+    def _requeue(self, handout: HandOut, decision: Decision, priority: int) -> float | None:
+        """Ask again for what was handed out, if decided so; returns after how many seconds it is due."""
+        queue, item = self.queue, handout.item
+        if decision.forget:
+            queue.forget(item)
+        if decision.rate_limited:
+            cause = _RETRY if decision.label == "error" else _REQUEUE
+            self._requests().having(cause=cause, priority=priority).add(item, rate_limited=True)
+        elif decision.after is not None:
+            self._requests().having(cause=_REQUEUE_AFTER, priority=priority).add(item, after=decision.after)
+        else:
+            return None
+        due = queue.due(item)
+        return 0.0 if due is None else due - self._clock.monotonic()
+
+    def _run(self, worker: int, handout: HandOut) -> Run:
+        return Run(
+            controller=self.name,
+            request=handout.item,
+            id=f"{self._id_head}{next(self._runs):012x}",
+            worker=worker,
+            failures=self.queue.num_requeues(handout.item),
+            priority=handout.priority,
+            causes=handout.causes,
+            queued_since=handout.since,
+            started=self._clock.monotonic(),
+            stopping=self._stopping,
+        )
+
+
+#: 13 hexadecimal digits, as much as a fraction holds.
+_DRAWS = 1 << 52
+
+_NOTHING = Result()
+
+_RETRY, _REQUEUE, _REQUEUE_AFTER = Cause("retry"), Cause("requeue"), Cause("requeue_after")

@@ -1,0 +1,144 @@
+"""Calling a reconciler, whatever its shape: sync or async, with or without the client, a function or an object."""
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, Protocol
+
+from controllerlib.client.blocking import BlockingClient
+from controllerlib.client.client import Client
+from controllerlib.controller.reconcile import Result
+
+Answer = Result | None
+#: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks. A second
+#: parameter with a default gets the client only if it is called `client`.
+ReconcileFunc = (
+    Callable[[Any], Awaitable[Answer]]
+    | Callable[[Any, Client], Awaitable[Answer]]
+    | Callable[[Any], Answer]
+    | Callable[[Any, BlockingClient], Answer]
+)
+
+
+class ReconcilerObject(Protocol):
+    """An object with a method `reconcile` (controller-runtime: reconcile.Reconciler)."""
+
+    @property
+    def reconcile(self) -> ReconcileFunc:
+        """The method."""
+        ...
+
+
+Reconciler = ReconcileFunc | ReconcilerObject
+
+
+class RecoveredPanic(Exception):
+    """A bug in a reconciler, turned into an error that is retried (controller-runtime: "panic: ... [recovered]").
+
+    The bug is its `__cause__`.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"panic: {cause!r} [recovered]")
+        self.__cause__ = cause
+
+
+class Strayed(Exception):
+    """A CancelledError of something that a reconciler waited for: a failure like others, with it as the `__cause__`."""
+
+
+#: What only a bug raises: counted as a panic, as Go's runtime errors are.
+PANICS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    IndexError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+)
+
+
+class Caller:
+    """Calls a reconciler on the loop, or in a thread when it is a plain function."""
+
+    def __init__(self, reconcile: Any, client: Client | None, threads: int) -> None:
+        """`threads`: how many plain calls may run at a time. TypeError when it cannot be called with a request."""
+        func = getattr(reconcile, "reconcile", reconcile)
+        if isinstance(reconcile, type) and func is not reconcile:
+            raise TypeError(f"a reconciler is an object of the class {reconcile.__name__}, not the class itself")
+        if not callable(func):
+            raise TypeError(
+                f"must provide a non-nil Reconciler: {reconcile!r} is not callable and has no method reconcile"
+            )
+        self._func, self._client, self._threads = func, client, threads
+        self._takes = _how_called(func)
+        self.is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
+            getattr(func, "__call__", None)  # noqa: B004  an object with an async __call__
+        )
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def call(self, request: Any) -> Result:
+        """One reconcile; raises what it raises, TypeError when it returns neither None nor a Result."""
+        if self.is_async:
+            args, named = self._arguments(request, self._client)
+            answer = await self._func(*args, **named)
+        else:
+            answer = await self._call_in_thread(request)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        if answer is None:
+            return Result()
+        if not isinstance(answer, Result):
+            raise TypeError(f"a reconciler returns None or a Result, not {answer!r}")
+        return answer
+
+    def close(self) -> None:
+        """Give up the threads, without waiting for them."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+
+    def _call_in_thread(self, request: Any) -> Awaitable[Any]:
+        loop = asyncio.get_running_loop()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="reconcile")
+        client = BlockingClient(self._client, loop) if self._client is not None else None
+        args, named = self._arguments(request, client)
+        context = contextvars.copy_context()
+        return loop.run_in_executor(self._pool, lambda: context.run(self._func, *args, **named))
+
+    def _arguments(self, request: Any, client: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self._takes == "second":
+            return (request, client), {}
+        return (request,), {"client": client} if self._takes == "keyword" else {}
+
+
+def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:
+    """How it wants the client: not, as the second argument, or by its name; TypeError when it cannot be called."""
+    try:
+        signature = inspect.signature(func)
+    except (TypeError, ValueError):
+        return ""
+    parameters = list(signature.parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = any(p.name == "client" and p.kind is not p.POSITIONAL_ONLY for p in parameters[1:])
+    how: Literal["", "second", "keyword"] = ""
+    if len(positional) > 1:
+        if positional[1].default is inspect.Parameter.empty or positional[1].name == "client":
+            how = "second"
+    elif any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        how = "second"
+    if not how and named:
+        how = "keyword"
+    try:
+        signature.bind(*(None,) * (2 if how == "second" else 1), **({"client": None} if how == "keyword" else {}))
+    except TypeError as error:
+        name = getattr(func, "__qualname__", None) or repr(func)
+        raise TypeError(
+            f"reconciler {name}{signature} cannot be called with (request) or (request, client): {error}"
+        ) from None
+    return how

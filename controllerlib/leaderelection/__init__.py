@@ -1,0 +1,1 @@
+"""Leader election on Leases (client-go: tools/leaderelection)."""

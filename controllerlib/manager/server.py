@@ -1,0 +1,123 @@
+"""A manager's small HTTP servers: /metrics, /healthz and /readyz; the one server that knows aiohttp here."""
+
+import asyncio
+import inspect
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from aiohttp import web
+
+from controllerlib.manager.healthz import NOT_FOUND, Reply, aggregated, single
+from controllerlib.tasks import Event
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], Awaitable[None] | None]
+
+
+class Endpoint(Protocol):
+    """Answers some paths."""
+
+    async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
+        """The answer; None when the path is somebody else's."""
+        ...
+
+
+class Health:
+    """The endpoint of some checks: all of them, or below it each by its name (controller-runtime: healthz.Handler).
+
+    `?verbose` shows each, `?exclude=NAME` leaves one out.
+    """
+
+    def __init__(self, path: str, checks: Mapping[str, Check]) -> None:
+        """`checks` raise when something is wrong. Without any, the path is not served."""
+        self._path, self._checks = path.rstrip("/"), checks
+
+    async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
+        """See Endpoint."""
+        rest = path.removeprefix(self._path)
+        if not self._checks or not path.startswith(self._path) or rest[:1] not in ("", "/"):
+            return None
+        name = rest.strip("/")
+        if name:
+            return single(await _failure(name, self._checks[name])) if name in self._checks else NOT_FOUND
+        excluded = query.get("exclude", [])
+        healthy = {
+            name: name in excluded or await _failure(name, check) is None for name, check in self._checks.items()
+        }
+        return aggregated(healthy, excluded, verbose="verbose" in query)
+
+
+async def _failure(name: str, check: Check) -> str | None:
+    """Make a check; returns what went wrong."""
+    try:
+        answer = check()
+        if inspect.isawaitable(answer):
+            await answer
+    except Exception as error:  # however a check fails, it has failed
+        log.info("health check failed", extra={"check": name, "error": str(error)})
+        return str(error)
+    return None
+
+
+def ping() -> None:
+    """The check that never fails (controller-runtime: healthz.Ping)."""
+
+
+def parse_address(text: str) -> tuple[str | None, int]:
+    """(host, port) of a bind address as Go writes it: ":8080" is every interface. ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"not an address to listen at: {text!r}")
+    return host.strip("[]") or None, int(port)
+
+
+class HttpServer:
+    """Serves endpoints until cancelled; whether we lead or not. To be added to a manager."""
+
+    runnable_group = "http"
+    need_leader_election = False
+
+    def __init__(self, name: str, address: str, endpoints: Sequence[Endpoint], *, tls: ssl.SSLContext | None = None):
+        """`address`: see parse_address; port 0: any that is free."""
+        self.name, self._endpoints, self._tls = name, endpoints, tls
+        self._host, self._port = parse_address(address)
+        self._listening = Event()
+        #: where it listens, once it does
+        self.url = ""
+
+    def __repr__(self) -> str:
+        return f"<HttpServer {self.name} {self.url or 'not listening'}>"
+
+    async def start(self) -> None:
+        """Serve until cancelled; OSError when the address cannot be had."""
+        runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=1.0, keepalive_timeout=90.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, self._host, self._port, ssl_context=self._tls).start()
+            port = runner.addresses[0][1]
+            self.url = f"{'https' if self._tls else 'http'}://{self._host or '127.0.0.1'}:{port}"
+            log.info("serving", extra={"server": self.name, "url": self.url})
+            self._listening.set()
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await runner.cleanup()
+
+    async def wait_ready(self) -> None:
+        """Wait until it listens."""
+        await self._listening.wait()
+
+    async def _handle(self, request: web.BaseRequest) -> web.Response:
+        query: dict[str, list[str]] = {}
+        for name, value in request.query.items():
+            query.setdefault(name, []).append(value)
+        found = NOT_FOUND
+        for endpoint in self._endpoints:
+            reply = await endpoint.reply(request.path, query, request.headers)
+            if reply is not None:
+                found = reply
+                break
+        headers = {"Content-Type": found.content_type, "X-Content-Type-Options": "nosniff"}
+        return web.Response(status=found.code, body=found.body, headers=headers)

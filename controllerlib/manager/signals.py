@@ -1,0 +1,77 @@
+"""An operator as a process: credentials, a manager, and a stop on SIGTERM (controller-runtime: manager/signals)."""
+
+import asyncio
+import inspect
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from controllerlib.client.transport import Transport
+from controllerlib.manager.manager import Manager
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def until_signal(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work`; the first SIGTERM or SIGINT cancels it, the second ends the process with status 1.
+
+    Returns when the work does, also when it was cancelled by a signal; raises what it raises. To be called in the main
+    thread (ValueError elsewhere). SetupSignalHandler in controller-runtime.
+    """
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work, name="operator")
+    signalled = False
+
+    def handle() -> None:
+        nonlocal signalled
+        if signalled:
+            os._exit(1)
+        signalled = True
+        task.cancel()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, handle)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not signalled:
+            raise
+    finally:
+        task.cancel()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def run(
+    build: Callable[[Manager], Awaitable[None] | None],
+    *,
+    transport: Transport | None = None,
+    metrics_bind_address: str = ":8080",
+    **options: Any,
+) -> None:
+    """Run an operator in this process until SIGTERM or SIGINT, then stop it in order and release its lease.
+
+    `build` adds controllers to the manager; it may be a coroutine function. `transport`: None: to the cluster of
+    KUBECONFIG, the one this pod runs in, or that of ~/.kube/config. `options`: Manager's; metrics are served unless
+    told otherwise ("0"). Raises what `Manager.start` raises: LeaderElectionLost among it, after which the process must
+    end.
+    """
+    asyncio.run(_run(build, transport, {**options, "metrics_bind_address": metrics_bind_address}))
+
+
+async def _run(
+    build: Callable[[Manager], Awaitable[None] | None], transport: Transport | None, options: dict[str, Any]
+) -> None:
+    if transport is None:
+        from controllerlib.client.http import HttpTransport
+
+        transport = HttpTransport.found()
+    manager = Manager(transport, **options)
+    answer = build(manager)
+    if inspect.isawaitable(answer):
+        await answer
+    try:
+        await until_signal(manager.start())
+    finally:
+        await transport.aclose()

@@ -1,0 +1,1 @@
+"""Metrics under the names that client-go and controller-runtime give them."""

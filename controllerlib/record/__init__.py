@@ -1,0 +1,1 @@
+"""Recording Events of both APIs (client-go: tools/record, tools/events)."""

@@ -1,0 +1,199 @@
+"""Hands what is recorded to everybody who listens, without ever waiting for them (apimachinery: watch.Broadcaster)."""
+
+import asyncio
+import inspect
+import logging
+import socket
+import uuid
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from controllerlib.client.names import Object
+from controllerlib.clock import Chance, Clock, Deadline
+from controllerlib.record.eventobject import EVENT_TYPES, event_name, reference, unix_nanos
+from controllerlib.tasks import Event as Signal
+from controllerlib.tasks import ended
+
+log = logging.getLogger(__name__)
+
+#: How many events wait for a listener; more are dropped.
+QUEUED = 1000
+
+Handler = Callable[[Object], Awaitable[None] | None]
+
+
+class Stamps:
+    """Moments in nanoseconds since 1970, no two alike: names are made of them, and a clock under test stands still."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._last = clock, 0
+
+    def next(self) -> int:
+        """Now, or the nanosecond after the last one."""
+        self._last = max(unix_nanos(self._clock.now()), self._last + 1)
+        return self._last
+
+
+class Broadcaster:
+    """Each listener has a queue of its own and hears of one event at a time; a full queue misses events.
+
+    `send` may be called from any thread. Listening begins on a running loop; `shutdown` must be called in the end.
+    """
+
+    def __init__(self, clock: Clock, *, capacity: int = QUEUED) -> None:
+        self.clock, self._capacity = clock, capacity
+        #: set when no more events are taken: nobody should wait for better times from then on
+        self.closing = Signal()
+        self._listeners: dict[int, _Listener] = {}
+        self._next = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __repr__(self) -> str:
+        return f"<Broadcaster listeners={len(self._listeners)}{' closed' if self.closing.is_set() else ''}>"
+
+    def send(self, event: Object) -> None:
+        """Tell everybody, now or as soon as the loop turns; never waits."""
+        loop = self._loop
+        if loop is None or asyncio._get_running_loop() is loop:
+            self._distribute(event)
+        else:
+            try:
+                loop.call_soon_threadsafe(self._distribute, event)
+            except RuntimeError as error:  # the loop is closed: a thread outlived it
+                log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
+
+    def listen(self, handler: Handler, name: str) -> Callable[[], None]:
+        """Call `handler` with each event from now on; returns what ends that."""
+        if self.closing.is_set():
+            log.error("unable to start event watcher (will not retry!)")
+            return lambda: None
+        self._loop = asyncio.get_running_loop()
+        self._next += 1
+        token = self._next
+        self._listeners[token] = _Listener(handler, self._capacity, name)
+
+        def stop() -> None:
+            listener = self._listeners.pop(token, None)
+            if listener is not None:
+                listener.task.cancel()
+
+        return stop
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait; False when it was cut short by the shutdown."""
+        try:
+            async with Deadline(self.clock, self.clock.monotonic() + seconds):
+                await self.closing.wait()
+        except TimeoutError:
+            return True
+        return False
+
+    async def shutdown(self) -> None:
+        """Take no more events, and wait until everybody has heard those there are; cancelled, forget these."""
+        self.closing.set()
+        listeners, self._listeners = list(self._listeners.values()), {}
+        try:
+            for listener in listeners:
+                listener.close()
+                await ended(listener.task)
+        finally:
+            for listener in listeners:
+                listener.task.cancel()
+
+    def _distribute(self, event: Object) -> None:
+        if self.closing.is_set():
+            log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
+            return
+        for listener in self._listeners.values():
+            if not listener.offer(event):
+                log.error("too many queued events, dropped event", extra={"event": event})
+
+
+class _Listener:
+    """A queue, and the task that empties it."""
+
+    def __init__(self, handler: Handler, capacity: int, name: str) -> None:
+        self._handler, self._capacity = handler, capacity
+        self._waiting: deque[Object] = deque()
+        self._closed = False
+        self._news: asyncio.Future[None] | None = None
+        self.task = asyncio.get_running_loop().create_task(self._run(), name=name)
+
+    def offer(self, event: Object) -> bool:
+        if len(self._waiting) >= self._capacity:
+            return False
+        self._waiting.append(event)
+        self._wake()
+        return True
+
+    def close(self) -> None:
+        """End when the queue is empty."""
+        self._closed = True
+        self._wake()
+
+    async def _run(self) -> None:
+        while True:
+            while self._waiting:
+                await self._handle(self._waiting.popleft())
+            if self._closed:
+                return
+            self._news = asyncio.get_running_loop().create_future()
+            await self._news
+
+    async def _handle(self, event: Object) -> None:
+        try:
+            answer = self._handler(event)
+            if inspect.isawaitable(answer):
+                await answer
+        except Exception:  # one listener's bug must not silence it, let alone the operator
+            log.exception("event handler failed", extra={"event": event})
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+
+class Scribe:
+    """What recorders of both APIs have in common: references, names, and saying no without raising."""
+
+    def __init__(self, broadcaster: Broadcaster, stamps: Stamps, chance: Chance) -> None:
+        self._broadcaster, self._stamps, self._chance = broadcaster, stamps, chance
+
+    def refer(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
+        """The reference to an object; None, and a line in the log, when no event can be about it."""
+        facts = {"object": obj, "event_type": event_type, "reason": reason, "event_message": message}
+        try:
+            about = reference(obj)
+        except (ValueError, TypeError) as error:
+            log.error("could not construct reference, will not report event: %s", error, extra=facts)
+            return None
+        if event_type not in EVENT_TYPES:
+            log.error("unsupported event type", extra=facts)
+            return None
+        return about
+
+    def stamp(self, about: Object) -> tuple[str, int]:
+        """A new event's name and moment."""
+        nanos = self._stamps.next()
+        name = about.get("name") or ""
+        return event_name(name, nanos, lambda: self._uuid(name, nanos)), nanos
+
+    def send(self, event: Object) -> None:
+        """Tell the broadcaster."""
+        self._broadcaster.send(event)
+
+    def _uuid(self, name: str, nanos: int) -> str:
+        halves = (int(self._chance.fraction(f"event-name-{half}", name, nanos) * 2**53) for half in (0, 1))
+        high, low = halves
+        return str(uuid.UUID(int=(high << 75) | (low << 22), version=4))
+
+
+def host_name() -> str:
+    """This machine's name."""
+    return socket.gethostname()
+
+
+def formatted(message: str, args: tuple[Any, ...]) -> str:
+    """`message % args`, as logging does it: without args nothing is replaced. TypeError when they do not fit."""
+    return message % args if args else message

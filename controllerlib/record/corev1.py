@@ -1,0 +1,187 @@
+"""Recording core/v1 Events: counted, combined and thinned out before they are written (client-go: tools/record).
+
+Newer code records events.k8s.io/v1 Events (controllerlib.events); leader election still writes these.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from controllerlib.client.names import Object
+from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted
+from controllerlib.record.correlator import Correlator, CorrelatorOptions
+from controllerlib.record.eventobject import core_event
+from controllerlib.record.fake import Lines, annotations_text, kind_text
+from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+
+log = logging.getLogger(__name__)
+
+
+class EventRecorder(Protocol):
+    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+
+    `obj`: an object with apiVersion and kind, a model of the official client, or an ObjectReference. `event_type`:
+    "Normal" or "Warning". `reason`: UpperCamelCase, for programs; `message`: for people. May be called in any thread.
+
+    Source: client-go, record.EventRecorder.
+    """
+
+    def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
+        """Record `message` as it is."""
+        ...
+
+    def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
+        """Record `message % args`; TypeError when these do not fit."""
+        ...
+
+    def annotated_eventf(
+        self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
+    ) -> None:
+        """The same, with annotations on the Event."""
+        ...
+
+
+class EventBroadcaster:
+    """Takes events from recorders to sinks, listeners and logs (client-go: record.EventBroadcaster).
+
+    `pause`: seconds between the (at most 12) tries of an event that could not be written, the first cut short at
+    random. Each sink has a correlator of its own. What is queued at the shutdown is tried once.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: CorrelatorOptions | None = None,
+        pause: float = PAUSE,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        stamps: Stamps | None = None,
+        capacity: int = QUEUED,
+    ) -> None:
+        """`stamps`: shared by broadcasters that write to one server; `capacity`: events that wait for one listener."""
+        self._clock: Clock = clock or SystemClock()
+        self._chance: Chance = chance or SystemChance()
+        self._options, self._pause = options, pause
+        self._stamps = stamps or Stamps(self._clock)
+        self._broadcaster = Broadcaster(self._clock, capacity=capacity)
+
+    def __repr__(self) -> str:
+        return f"<EventBroadcaster core/v1 {self._broadcaster!r}>"
+
+    def new_recorder(self, component: str, host: str = "") -> EventRecorder:
+        """A recorder whose events come from `component` (on `host`)."""
+        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), component, host)
+
+    def start_recording_to_sink(self, sink: EventSink) -> Callable[[], None]:
+        """Write events to `sink`, one at a time; returns what ends that."""
+        correlator = Correlator(self._options)
+        return self.start_event_watcher(lambda event: self._write(sink, correlator, event), name="event sink")
+
+    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
+        """Call `handler` with each event; returns what ends that."""
+        return self._broadcaster.listen(handler, name)
+
+    def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
+        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        return self.start_event_watcher(
+            lambda event: logf(
+                "Event(%r): type: '%s' reason: '%s' %s",
+                event["involvedObject"],
+                event["type"],
+                event["reason"],
+                event["message"],
+            ),
+            name="event log",
+        )
+
+    async def shutdown(self) -> None:
+        """Take no more events; wait until those there are were tried once."""
+        await self._broadcaster.shutdown()
+
+    async def _write(self, sink: EventSink, correlator: Correlator, event: Object) -> None:
+        found = correlator.correlate(event, self._clock.monotonic(), self._stamps.next())
+        if found is None:
+            return
+        name = found.event["metadata"]["name"]
+        for attempt in range(1, TRIES + 1):
+            try:
+                stored = await record(sink, found.event, found.patch)
+            except Again:
+                if attempt == TRIES:
+                    log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+                    return
+            else:
+                if stored is not None:
+                    correlator.update(stored)
+                return
+            part = self._chance.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
+            if not await self._broadcaster.pause(self._pause * part):
+                log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
+                return
+
+
+class _Recorder:
+    """An EventRecorder."""
+
+    def __init__(self, scribe: Scribe, component: str, host: str) -> None:
+        self._scribe, self._component, self._host = scribe, component, host
+
+    def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
+        self._record(obj, None, event_type, reason, message)
+
+    def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
+        self._record(obj, None, event_type, reason, formatted(message, args))
+
+    def annotated_eventf(
+        self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
+    ) -> None:
+        self._record(obj, annotations, event_type, reason, formatted(message, args))
+
+    def _record(
+        self, obj: Any, annotations: Mapping[str, str] | None, event_type: str, reason: str, message: str
+    ) -> None:
+        about = self._scribe.refer(obj, event_type, reason, message)
+        if about is None:
+            return
+        name, nanos = self._scribe.stamp(about)
+        self._scribe.send(
+            core_event(
+                about,
+                event_type,
+                reason,
+                message,
+                name=name,
+                nanos=nanos,
+                component=self._component,
+                host=self._host,
+                annotations=annotations,
+            )
+        )
+
+
+class FakeRecorder:
+    """An EventRecorder for tests: `events` gets "<type> <reason> <message>" lines (client-go: record.FakeRecorder)."""
+
+    def __init__(self, size: int = 100, *, include_object: bool = False) -> None:
+        """`size`: how many lines may wait, see Lines. `include_object`: say the object's kind and apiVersion, too."""
+        self.events = Lines(size)
+        self._include_object = include_object
+
+    def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
+        """See EventRecorder."""
+        self._note(obj, {}, event_type, reason, message)
+
+    def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
+        """See EventRecorder."""
+        self._note(obj, {}, event_type, reason, formatted(message, args))
+
+    def annotated_eventf(
+        self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
+    ) -> None:
+        """See EventRecorder."""
+        self._note(obj, annotations, event_type, reason, formatted(message, args))
+
+    def _note(self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str) -> None:
+        about = f" involvedObject{kind_text(obj)}" if self._include_object else ""
+        self.events.put(f"{event_type} {reason} {message}{about}{annotations_text(annotations)}")

@@ -1,0 +1,325 @@
+"""Recording events.k8s.io/v1 Events: what repeats becomes a series (client-go: tools/events)."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from controllerlib.backoff import jitter
+from controllerlib.client.names import Object
+from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.record import corev1 as core_v1
+from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted, host_name
+from controllerlib.record.eventobject import micro_time_text, reference, series_event, unix_nanos
+from controllerlib.record.fake import Lines, annotations_text, kind_text
+from controllerlib.record.series import FINISH, REFRESH, SeriesCache, series_patch
+from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+from controllerlib.tasks import ended
+from controllerlib.wait import until
+
+log = logging.getLogger(__name__)
+
+#: How many events are written at a time.
+WORKERS = 8
+_JITTER = 0.25
+
+
+class EventRecorder(Protocol):
+    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+
+    `regarding`, `related`: objects with apiVersion and kind, models of the official client, or ObjectReferences;
+    `related` may be None. `event_type`: "Normal" or "Warning". `reason` (why) and `action` (what was done) are
+    UpperCamelCase, for programs; `note` is for people, and `note % args` is recorded (TypeError when these do not fit).
+    May be called in any thread.
+
+    Source: client-go, events.EventRecorder.
+    """
+
+    def eventf(
+        self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
+    ) -> None:
+        """Record what happened."""
+        ...
+
+    def annotated_eventf(
+        self,
+        regarding: Any,
+        related: Any,
+        annotations: Mapping[str, str],
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *args: Any,
+    ) -> None:
+        """The same, with annotations on the Event."""
+        ...
+
+
+class EventBroadcaster:
+    """Takes events from recorders to a sink, listeners and logs (client-go: events.EventBroadcaster).
+
+    Of equal events (all but the note) the first is created, the second makes it a series; more are only counted here
+    and written every 30 minutes, and when none came for 6 minutes. Eight are written at a time, each tried at most 12
+    times, `pause` seconds (and up to a quarter) apart. What is queued at the shutdown is tried once.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink,
+        *,
+        pause: float = PAUSE,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        stamps: Stamps | None = None,
+        host: str | None = None,
+        capacity: int = QUEUED,
+    ) -> None:
+        """`stamps`: shared by broadcasters that write to one server. `host`: None: this machine's name.
+
+        `capacity`: how many events wait for a listener, and how many to be written.
+        """
+        self._clock: Clock = clock or SystemClock()
+        self._chance: Chance = chance or SystemChance()
+        self._sink, self._pause, self._host, self._capacity = sink, pause, host, capacity
+        self._stamps = stamps or Stamps(self._clock)
+        self._broadcaster = Broadcaster(self._clock, capacity=capacity)
+        self._cache = SeriesCache()
+        self._queue: deque[Object] = deque()
+        self._busy: dict[asyncio.Task[None], None] = {}
+        self._loops: list[asyncio.Task[None]] = []
+
+    def __repr__(self) -> str:
+        return f"<EventBroadcaster events.k8s.io/v1 cached={len(self._cache)} {self._broadcaster!r}>"
+
+    def new_recorder(self, controller: str) -> EventRecorder:
+        """A recorder that reports as `controller`, and as `controller-<host>` for the instance."""
+        instance = f"{controller}-{host_name() if self._host is None else self._host}"
+        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), controller, instance)
+
+    def start_recording_to_sink(self) -> None:
+        """Write events to the sink; RuntimeError the second time."""
+        if self._loops:
+            raise RuntimeError("broadcaster is already recording to a sink")
+        self.start_event_watcher(self._observe, name="event series")
+        loop = asyncio.get_running_loop()
+        for work, period in ((self._refresh, REFRESH), (self._finish, FINISH)):
+            self._loops.append(
+                loop.create_task(until(work, period, clock=self._clock), name=f"event series every {period:g}s")
+            )
+
+    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
+        """Call `handler` with each event; returns what ends that."""
+        return self._broadcaster.listen(handler, name)
+
+    def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
+        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        return self.start_event_watcher(
+            lambda event: logf(
+                "Event(%r): type: '%s' reason: '%s' action: '%s' %s",
+                event["regarding"],
+                event["type"],
+                event["reason"],
+                event["action"],
+                event["note"],
+            ),
+            name="event log",
+        )
+
+    async def shutdown(self) -> None:
+        """Take no more events; wait until those there are were tried once. Cancelled, forget these."""
+        for task in self._loops:
+            task.cancel()
+        try:
+            await self._broadcaster.shutdown()
+            while self._busy:
+                await ended(next(iter(self._busy)))
+        finally:
+            self._queue.clear()
+            for task in list(self._busy):
+                task.cancel()
+
+    # --- writing
+
+    def _observe(self, event: Object) -> None:
+        time = micro_time_text(unix_nanos(self._clock.now()))
+        found = self._cache.observe(event, self._clock.monotonic(), time)
+        if found is None:
+            return
+        if len(self._queue) >= self._capacity:
+            log.error("unable to record event: too many queued events, dropped event", extra={"event": found})
+            return
+        self._queue.append(found)
+        if len(self._busy) < WORKERS:
+            task = asyncio.get_running_loop().create_task(self._work(), name="event writer")
+            self._busy[task] = None
+            task.add_done_callback(lambda done: self._busy.pop(done, None))
+
+    async def _work(self) -> None:
+        while self._queue:
+            await self._write(self._queue.popleft())
+
+    async def _write(self, event: Object) -> None:
+        name = event["metadata"]["name"]
+        for attempt in range(1, TRIES + 1):
+            try:
+                await self._record(event)
+            except Again:
+                fraction = self._chance.fraction("event-sink", name, attempt)
+                if attempt < TRIES and not await self._broadcaster.pause(jitter(self._pause, _JITTER, fraction)):
+                    return
+            else:
+                return
+        log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+
+    async def _record(self, event: Object) -> Object | None:
+        series = bool(event.get("series"))
+        return await record(self._sink, event, series_patch(event) if series else None, series=series)
+
+    async def _refresh(self) -> None:
+        """Write every series again, so that it does not expire at the server."""
+        for entry in self._cache.series():
+            try:
+                stored = await self._record(entry.event)
+            except Again:
+                continue
+            if stored is not None:
+                self._cache.recorded(entry, stored)
+
+    async def _finish(self) -> None:
+        """Write what has ended a last time, and forget it."""
+        for entry in self._cache.finished(self._clock.monotonic()):
+            if entry.is_series:
+                try:
+                    await self._record(entry.event)
+                except Again:
+                    continue
+            self._cache.forget(entry)
+
+
+class _Recorder:
+    """An EventRecorder."""
+
+    def __init__(self, scribe: Scribe, controller: str, instance: str) -> None:
+        self._scribe, self._controller, self._instance = scribe, controller, instance
+
+    def eventf(
+        self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
+    ) -> None:
+        self._eventf(regarding, related, None, event_type, reason, action, formatted(note, args))
+
+    def annotated_eventf(
+        self,
+        regarding: Any,
+        related: Any,
+        annotations: Mapping[str, str],
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *args: Any,
+    ) -> None:
+        self._eventf(regarding, related, annotations, event_type, reason, action, formatted(note, args))
+
+    def _eventf(
+        self,
+        regarding: Any,
+        related: Any,
+        annotations: Mapping[str, str] | None,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        about = self._scribe.refer(regarding, event_type, reason, note)
+        if about is None:
+            return
+        name, nanos = self._scribe.stamp(about)
+        self._scribe.send(
+            series_event(
+                about,
+                _related(related),
+                event_type,
+                reason,
+                action,
+                note,
+                name=name,
+                nanos=nanos,
+                controller=self._controller,
+                instance=self._instance,
+                annotations=annotations,
+            )
+        )
+
+
+def _related(obj: Any) -> Object | None:
+    """The reference; an object of which none can be made is left out."""
+    if obj is None:
+        return None
+    try:
+        return reference(obj)
+    except (ValueError, TypeError) as error:
+        log.debug("could not construct reference: %s", error, extra={"object": obj})
+        return None
+
+
+class EventRecorderAdapter:
+    """An EventRecorder that writes core/v1 Events: `related` and `action` are lost (record.EventRecorderAdapter)."""
+
+    def __init__(self, recorder: core_v1.EventRecorder) -> None:
+        self._recorder = recorder
+
+    def eventf(
+        self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
+    ) -> None:
+        """See EventRecorder."""
+        self._recorder.eventf(regarding, event_type, reason, note, *args)
+
+    def annotated_eventf(
+        self,
+        regarding: Any,
+        related: Any,
+        annotations: Mapping[str, str],
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *args: Any,
+    ) -> None:
+        """See EventRecorder."""
+        self._recorder.annotated_eventf(regarding, annotations, event_type, reason, note, *args)
+
+
+class FakeRecorder:
+    """An EventRecorder for tests: `events` gets "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
+
+    def __init__(self, size: int = 100, *, verbose: bool = False) -> None:
+        """`size`: how many lines may wait, see Lines. `verbose`: with action, kinds and annotations."""
+        self.events = Lines(size)
+        self._verbose = verbose
+
+    def eventf(
+        self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
+    ) -> None:
+        """See EventRecorder."""
+        self.annotated_eventf(regarding, related, {}, event_type, reason, action, note, *args)
+
+    def annotated_eventf(
+        self,
+        regarding: Any,
+        related: Any,
+        annotations: Mapping[str, str],
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *args: Any,
+    ) -> None:
+        """See EventRecorder."""
+        text = formatted(note, args)
+        if not self._verbose:
+            self.events.put(f"{event_type} {reason} {text}")
+            return
+        kinds = "".join(f" {kind_text(obj)}" for obj in (regarding, related) if obj is not None)
+        self.events.put(f"{event_type} {reason} {action} {text}{kinds}{annotations_text(annotations)}")

@@ -1,0 +1,1 @@
+"""Work queues and rate limiters (client-go: util/workqueue; controller-runtime: pkg/controller/priorityqueue)."""

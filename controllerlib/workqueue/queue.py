@@ -1,0 +1,273 @@
+"""Work queues that wait: a shell around the plain or the priority queue's state."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
+
+from controllerlib.clock import Alarm, Clock, SystemClock, reader
+from controllerlib.tasks import Futures
+from controllerlib.workqueue.cause import Cause
+from controllerlib.workqueue.item import HandOut, QueueMetrics
+from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.ratelimiters import RateLimiter
+from controllerlib.workqueue.state import Storage, WorkQueueState
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Gate(Protocol):
+    """Lets a stepped harness decide when workers may take items; nothing is lost while it is closed."""
+
+    def is_open(self) -> bool:
+        """Whether items may be handed out now."""
+        ...
+
+    def taken(self) -> None:
+        """An item was handed out."""
+        ...
+
+    def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call `callback` whenever the gate opens; it says whether an item will be taken. Returns what removes it."""
+        ...
+
+
+class WorkQueue(Generic[T]):
+    """A queue of keys for workers: a key is never handed out twice at a time, and asking twice is asking once.
+
+    Adding never waits. Entries with a delay become ready at their own moment, with or without anybody waiting.
+
+    Source: client-go, workqueue.TypedRateLimitingInterface.
+    """
+
+    def __init__(
+        self,
+        state: WorkQueueState[T] | PriorityQueueState[T],
+        *,
+        clock: Clock | None = None,
+        gate: Gate | None = None,
+        name: str = "",
+    ) -> None:
+        """`name` appears in `repr`; `gate` None is always open."""
+        self._state = state
+        self._clock: Clock = clock or SystemClock()
+        self._now = reader(self._clock)
+        self._gate, self.name = gate, name
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiting = 0
+        self._futures = Futures()
+        self._alarm = Alarm(self._clock, self._rang)
+        self._idle: list[asyncio.Future[None]] = []
+        self._dropped_gate = gate.add_listener(self._opened) if gate is not None else None
+
+    def __repr__(self) -> str:
+        state = self._state
+        return (
+            f"<WorkQueue {self.name or '-'} ready={len(state.ready())} processing={len(state.processing())} "
+            f"waiting={len(state.waiting())}{' shut down' if state.shutting_down else ''}>"
+        )
+
+    def add(
+        self,
+        item: T,
+        *,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        priority: int | None = None,
+        cause: Cause | None = None,
+    ) -> None:
+        """Ask for `item`: now, after `after` seconds, or when the limiter says; ignored once shut down.
+
+        `priority` (higher first, unset 0) counts in a priority queue only.
+        """
+        self._state.add(item, self._now(), after, rate_limited, priority, cause)
+        if self._waiting:
+            self._wake()
+
+    def add_after(self, item: T, seconds: float, cause: Cause | None = None) -> None:
+        """Ask for `item` in `seconds`; zero or less is now."""
+        self._state.add_after(item, seconds, self._now(), cause)
+        if self._waiting:
+            self._wake()
+
+    def add_rate_limited(self, item: T, cause: Cause | None = None) -> None:
+        """Ask for `item` when the limiter says; counts a failure."""
+        self.add(item, rate_limited=True, cause=cause)
+
+    async def get(self) -> T | None:
+        """Wait for an item and take it; None when the queue is shut down and has nothing more to hand out."""
+        handout = self._try() or await self.take()
+        return handout.item if handout is not None else None
+
+    async def take(self) -> HandOut | None:
+        """As `get`, with priority, causes and the moment at which the item became ready."""
+        while True:
+            handout = self._try()
+            if handout is not None:
+                return handout
+            if self._state.shutting_down:
+                return None
+            await self._wait()
+
+    def _try(self) -> HandOut | None:
+        """Take what can be had at once."""
+        if self._gate is not None and not self._gate.is_open():
+            return None
+        handout = self._state.pop(self._now())
+        if self._gate is not None and handout is not None:
+            self._gate.taken()
+        if self._waiting and handout is not None and self._state.is_ready():
+            self._wake()
+        return handout
+
+    def done(self, item: T) -> None:
+        """End the processing of `item`; if it was asked for meanwhile it is ready again."""
+        self._state.done(item, self._now())
+        if self._waiting and self._state.is_ready():
+            self._wake()
+        if self._idle and not self._state.is_processing():
+            self._release()
+
+    def forget(self, item: T) -> None:
+        """Stop counting the failures of `item`; it is neither done nor cancelled by that."""
+        self._state.limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """The failures of `item` that the limiter counts."""
+        return self._state.limiter.num_requeues(item)
+
+    def shut_down(self) -> None:
+        """Take no more items and end every `get`: after what is in line (plain queue), or at once (priority queue)."""
+        self._state.shut_down()
+        if self._dropped_gate is not None:
+            self._dropped_gate()
+            self._dropped_gate = None
+        self._alarm.off()
+        while self._waiters:
+            self._wake_one()
+        self._release()
+
+    async def shut_down_with_drain(self) -> None:
+        """Shut down, and wait until nothing is being processed or `shut_down` is called (a plain queue's only)."""
+        if self._state.drops_on_shutdown:
+            self.shut_down()
+            return
+        if not self._state.is_processing():
+            self.shut_down()
+            return
+        drained = asyncio.get_running_loop().create_future()
+        self._idle, idle = [], self._idle
+        self.shut_down()
+        self._idle = [*idle, drained]
+        await drained
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether it takes no more items."""
+        return self._state.shutting_down
+
+    def __len__(self) -> int:
+        return self._state.length(self._now())
+
+    def ready(self) -> Mapping[T, int]:
+        """Items that are due, with their priorities, in line order."""
+        self._state.ripen(self._now())
+        return self._state.ready()
+
+    def processing(self) -> Mapping[T, float]:
+        """Items handed out and not done, with the moment of handing out."""
+        return self._state.processing()
+
+    def waiting(self) -> Mapping[T, float]:
+        """Items whose moment is still to come, soonest first, with that moment."""
+        self._state.ripen(self._now())
+        return self._state.waiting()
+
+    def due(self, item: T) -> float | None:
+        """When a waiting item is due; None when it does not wait."""
+        return self._state.due(item)
+
+    def next_deadline(self) -> float | None:
+        """The soonest moment at which a waiting item is due."""
+        self._state.ripen(self._now())
+        return self._state.next_deadline()
+
+    async def _wait(self) -> None:
+        waiter = self._futures.new()
+        self._waiters.append(waiter)
+        self._waiting += 1
+        if self._waiting == 1:
+            self._state.ripen(self._now())
+            self._alarm.set(self._state.next_deadline())
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.cancelled():
+                with suppress(ValueError):  # somebody has found it cancelled already
+                    self._waiters.remove(waiter)
+            else:
+                self._wake()  # it was our turn: let the next one have it
+            raise
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._alarm.off()
+
+    def _opened(self) -> bool:
+        """The gate is open: what became due before stands in line already, the alarm saw to that."""
+        return bool(self._waiters) and self._state.is_ready() and self._wake_one()
+
+    def _rang(self) -> None:
+        self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
+        self._wake()
+
+    def _wake(self) -> None:
+        """If something is ready let the longest-waiting getter have it, and mind the next deadline."""
+        state = self._state
+        if self._waiters and (self._gate is None or self._gate.is_open()) and state.is_ready():
+            self._wake_one()
+        if self._waiting and not state.shutting_down:
+            self._alarm.set(state.next_deadline())
+
+    def _wake_one(self) -> bool:
+        """Wake the longest-waiting getter; those that were cancelled, and have not heard of it yet, do not come."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return True
+        return False
+
+    def _release(self) -> None:
+        idle, self._idle = self._idle, []
+        for future in idle:
+            if not future.done():
+                future.set_result(None)
+
+
+def work_queue(
+    limiter: RateLimiter[T] | None = None,
+    *,
+    clock: Clock | None = None,
+    gate: Gate | None = None,
+    name: str = "",
+    storage: Storage[T] | None = None,
+    metrics: QueueMetrics | None = None,
+    strict: bool = False,
+) -> WorkQueue[T]:
+    """A plain queue with client-go's default limiter (5 ms..1000 s per item, 10 per second over all, burst 100)."""
+    state = WorkQueueState(limiter, storage=storage, metrics=metrics, strict=strict)
+    return WorkQueue(state, clock=clock, gate=gate, name=name)
+
+
+def priority_queue(
+    limiter: RateLimiter[T] | None = None,
+    *,
+    clock: Clock | None = None,
+    gate: Gate | None = None,
+    name: str = "",
+    metrics: QueueMetrics | None = None,
+) -> WorkQueue[T]:
+    """A priority queue (controller-runtime's default) with 5 ms..1000 s per item."""
+    return WorkQueue(PriorityQueueState(limiter, metrics=metrics), clock=clock, gate=gate, name=name)

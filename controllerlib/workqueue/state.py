@@ -1,0 +1,239 @@
+"""The plain work queue and its delaying and rate limiting layers, as one state (client-go: util/workqueue).
+
+Invariant: an item is in storage exactly when it is dirty and not being processed. The waiting set is independent of
+that: `add` does not cancel a waiting entry, and an item may be ready, processed and waiting at once. Entries ripen
+whenever the state is told the time; the moment that counts is the one at which they were due.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Mapping
+from heapq import heapify, heappop, heappush
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from controllerlib.workqueue.cause import Cause
+from controllerlib.workqueue.item import HandOut, NotTaken, QueueMetrics
+from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
+
+T = TypeVar("T", bound=Hashable)
+
+#: Makes a named tuple in half the time.
+_tuple = tuple.__new__
+
+
+class Storage(Protocol[T]):
+    """Where ready items stand in line; the default is first in, first out."""
+
+    def touch(self, item: T) -> None:
+        """An item already in line was added again: a place to change its priority."""
+        ...
+
+    def push(self, item: T) -> None:
+        """Put an item in line."""
+        ...
+
+    def pop(self) -> T:
+        """Take the next item; asked only when there is one."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class FifoStorage(Generic[T]):
+    """First in, first out."""
+
+    __slots__ = ("_items", "pop", "push")
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self.push = self._items.append
+        self.pop = self._items.popleft
+
+    def touch(self, item: T) -> None:
+        """Keep its place."""
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class _Mark(NamedTuple):
+    since: float
+    causes: tuple[Cause, ...]
+
+
+class _Waiting(NamedTuple):
+    due: float
+    order: int
+    causes: tuple[tuple[float, Cause], ...]
+
+
+class WorkQueueState(Generic[T]):
+    """Plain, delaying and rate limiting queue. Times are monotonic seconds."""
+
+    drops_on_shutdown = False
+
+    def __init__(
+        self,
+        limiter: RateLimiter[T] | None = None,
+        *,
+        storage: Storage[T] | None = None,
+        metrics: QueueMetrics | None = None,
+        strict: bool = False,
+    ) -> None:
+        """`strict`: `done` of an item that is not being processed raises NotTaken (else it is ignored)."""
+        self.limiter: RateLimiter[T] = limiter or default_controller_rate_limiter()
+        self._storage: Storage[T] = storage if storage is not None else FifoStorage()
+        self._metrics, self._strict = metrics, strict
+        self._dirty: dict[T, _Mark] = {}
+        self._processing: dict[T, float] = {}
+        self._waiting: dict[T, _Waiting] = {}
+        self._heap: list[tuple[float, int, T]] = []
+        self._order = 0
+        self.shutting_down = False
+
+    def add(
+        self,
+        item: T,
+        now: float,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        priority: int | None = None,
+        cause: Cause | None = None,
+    ) -> None:
+        """Ask for `item`: now, after `after` seconds, or when the limiter says (which then counts a failure).
+
+        `priority` is ignored here. The limiter counts even when the queue is shut down.
+        """
+        delayed = rate_limited or after != 0.0
+        if rate_limited:
+            limit = self.limiter.when(item, now)
+            after = min(after, limit) if after > 0 else limit
+        if self.shutting_down:
+            return
+        if self._heap:
+            self.ripen(now)
+        if delayed and self._metrics is not None:
+            self._metrics.retried()
+        if after > 0:
+            self._wait(item, now + after, cause)
+        else:
+            self._push(item, now, (cause,) if cause is not None else ())
+
+    def add_after(self, item: T, seconds: float, now: float, cause: Cause | None = None) -> None:
+        """`add` after a delay, counted as a retry even when the delay is zero or negative (client-go: AddAfter)."""
+        if seconds == 0.0 and not self.shutting_down and self._metrics is not None:
+            self._metrics.retried()
+        self.add(item, now, seconds, cause=cause)
+
+    def pop(self, now: float) -> HandOut | None:
+        """Hand out the next ready item, or None; it counts as processed until `done`."""
+        if self._heap:
+            self.ripen(now)
+        if not len(self._storage):
+            return None
+        item = self._storage.pop()
+        self._processing[item] = now
+        since, causes = self._dirty.pop(item)
+        if self._metrics is not None:
+            self._metrics.got(item, 0, since, now)
+        return _tuple(HandOut, (item, 0, causes, since))
+
+    def done(self, item: T, now: float) -> None:
+        """End the processing of `item`; if it was added meanwhile it goes to the tail, also during shutdown."""
+        if self._heap:
+            self.ripen(now)  # what was due before its end came while it was being processed
+        started = self._processing.pop(item, None)
+        if started is None:
+            if self._strict:
+                raise NotTaken(f"done() of {item!r}, which was not handed out")
+            return
+        if self._metrics is not None:
+            self._metrics.done(item, started, now)
+        if item in self._dirty:
+            self._storage.push(item)
+
+    def ripen(self, now: float) -> None:
+        """Move what is due by `now` into the line, in the order of due times."""
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            due, order, item = heappop(heap)
+            entry = self._waiting.get(item)
+            if entry is None or entry.order != order:
+                continue
+            del self._waiting[item]
+            self._push(item, due, tuple(cause for at, cause in entry.causes if at <= due))
+
+    def next_deadline(self) -> float | None:
+        """When the next waiting entry is due."""
+        heap = self._heap
+        while heap:
+            due, order, item = heap[0]
+            entry = self._waiting.get(item)
+            if entry is not None and entry.order == order:
+                return due
+            heappop(heap)
+        return None
+
+    def due(self, item: T) -> float | None:
+        """When a waiting item is due; None when it does not wait."""
+        entry = self._waiting.get(item)
+        return entry.due if entry is not None else None
+
+    def length(self, now: float) -> int:
+        """Items in line: neither those being processed nor those waiting."""
+        if self._heap:
+            self.ripen(now)
+        return len(self._storage)
+
+    def shut_down(self) -> None:
+        """Take no more items; what is in line is still handed out, what waits vanishes."""
+        self.shutting_down = True
+        self._waiting.clear()
+        self._heap.clear()
+
+    def is_ready(self) -> bool:
+        """Whether `pop` would find something without the clock moving."""
+        return len(self._storage) > 0
+
+    def processing(self) -> Mapping[T, float]:
+        """Items handed out and not done, with the moment of handing out."""
+        return dict(self._processing)
+
+    def is_processing(self) -> bool:
+        """Whether anything is handed out."""
+        return bool(self._processing)
+
+    def ready(self) -> Mapping[T, int]:
+        """Items asked for and due (also those that wait for their own `done`), in order of asking, with priority 0."""
+        return dict.fromkeys(self._dirty, 0)
+
+    def waiting(self) -> Mapping[T, float]:
+        """Waiting items with the moment at which they are due, soonest first."""
+        return {item: e.due for item, e in sorted(self._waiting.items(), key=lambda pair: pair[1][:2])}
+
+    def _push(self, item: T, now: float, causes: tuple[Cause, ...]) -> None:
+        mark = self._dirty.get(item)
+        if mark is not None:
+            if causes:
+                self._dirty[item] = _Mark(mark.since, mark.causes + causes)
+            if item not in self._processing:
+                self._storage.touch(item)
+            return
+        if self._metrics is not None:
+            self._metrics.added(item, 0, now)
+        self._dirty[item] = _tuple(_Mark, (now, causes))
+        if item not in self._processing:
+            self._storage.push(item)
+
+    def _wait(self, item: T, due: float, cause: Cause | None) -> None:
+        asked = ((due, cause),) if cause is not None else ()
+        entry = self._waiting.get(item)
+        if entry is not None and entry.due <= due:
+            if asked:
+                self._waiting[item] = entry._replace(causes=entry.causes + asked)
+            return
+        self._order += 1
+        self._waiting[item] = _Waiting(due, self._order, (entry.causes if entry else ()) + asked)
+        heappush(self._heap, (due, self._order, item))
+        if len(self._heap) > 64 + 4 * len(self._waiting):
+            self._heap = [(e.due, e.order, i) for i, e in self._waiting.items()]
+            heapify(self._heap)

@@ -1,0 +1,148 @@
+"""Which requests a webhook, or a policy, is for: rules, namespaces, objects (`webhook/predicates`, `matching`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver import selectors
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire.status import not_found
+
+Object = dict[str, Any]
+
+CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+#: What decides about admission is not subject to it.
+EXEMPT = frozenset(
+    {
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """A write as admission sees it: the objects before and after it, where there are such, and by what operation.
+
+    `name` is "" where the request names none: the deletion of many, a name that is not drawn yet.
+    """
+
+    call: Call
+    operation: str
+    name: str
+    obj: Object | None
+    old: Object | None
+    options: Object
+    dry_run: bool
+
+    @property
+    def is_namespace(self) -> bool:
+        return self.call.resource.collection == "namespaces"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the request; of a Namespace, its own name."""
+        return self.name if self.is_namespace else self.call.namespace
+
+
+def matches(hook: Mapping[str, Any], attributes: Attributes) -> Resource | None:
+    """The resource, in the version, in which a webhook takes the request; None: it is not for it.
+
+    `hook` has rules, matchPolicy, namespaceSelector and objectSelector. Raises 404 where the namespace is gone.
+    """
+    resource = _of_rules(hook.get("rules") or (), hook.get("matchPolicy"), attributes)
+    if resource is None or not in_namespaces(hook.get("namespaceSelector"), attributes):
+        return None
+    return resource if of_objects(hook.get("objectSelector"), attributes) else None
+
+
+def _of_rules(rules: Any, policy: str | None, attributes: Attributes) -> Resource | None:
+    resource = attributes.call.resource
+    if any(rule_matches(rule, attributes, resource) for rule in rules):
+        return resource
+    if policy != "Exact":
+        for other in equivalents(attributes.call):
+            if any(rule_matches(rule, attributes, other) for rule in rules):
+                return other
+    return None
+
+
+def equivalents(call: Call) -> Iterator[Resource]:
+    """The same objects in other versions, and in other groups."""
+    own = call.resource
+    for other in call.server.catalog.resources():
+        if other.collection == own.collection and other.api_version != own.api_version:
+            yield other
+
+
+def rule_matches(rule: Mapping[str, Any], attributes: Attributes, resource: Resource) -> bool:
+    """One rule: its operations, groups, versions, resources and scope (`rules.Matcher`)."""
+    subresource = attributes.call.info.subresource
+    operations = rule.get("operations") or ()
+    return (
+        ("*" in operations or attributes.operation in operations)
+        and _holds(rule.get("apiGroups"), resource.group)
+        and _holds(rule.get("apiVersions"), resource.version)
+        and any(_is_resource(text, resource.plural, subresource) for text in rule.get("resources") or ())
+        and _in_scope(rule.get("scope") or "*", attributes)
+        and (not rule.get("resourceNames") or attributes.name in rule["resourceNames"])
+    )
+
+
+def _holds(values: Any, value: str) -> bool:
+    return "*" in (values or ()) or value in (values or ())
+
+
+def _is_resource(text: str, plural: str, subresource: str) -> bool:
+    resource, _, sub = text.partition("/")
+    return resource in ("*", plural) and sub in ("*", subresource)
+
+
+def _in_scope(scope: str, attributes: Attributes) -> bool:
+    if scope == "*":
+        return True
+    namespaced = bool(attributes.call.namespace) and not attributes.is_namespace
+    return namespaced == (scope == "Namespaced")
+
+
+def in_namespaces(selector: Mapping[str, Any] | None, attributes: Attributes) -> bool:
+    """Whether the request's namespace is selected; what has none always is."""
+    if not selector:
+        return True
+    labels = _namespace_labels(attributes)
+    return labels is None or _selects(selector, labels)
+
+
+def _namespace_labels(attributes: Attributes) -> Mapping[str, str] | None:
+    if attributes.is_namespace and attributes.obj is not None and not attributes.call.info.subresource:
+        found: Mapping[str, str] = attributes.obj["metadata"].get("labels") or {}
+        return found
+    name = attributes.namespace
+    if not name:
+        return None
+    entry = attributes.call.server.store.get("namespaces", name)
+    if entry is None:
+        raise not_found("namespaces", name)
+    labels: Mapping[str, str] = entry.object["metadata"].get("labels") or {}
+    return labels
+
+
+def of_objects(selector: Mapping[str, Any] | None, attributes: Attributes) -> bool:
+    """Whether the object is selected as it is, or as it was."""
+    if not selector:
+        return True
+    objects = (attributes.obj, attributes.old)
+    return any(_selects(selector, obj["metadata"].get("labels") or {}) for obj in objects if obj is not None)
+
+
+def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    found = selectors.of_object(selector)
+    return found is None or found.matches(labels)

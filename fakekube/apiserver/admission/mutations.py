@@ -1,0 +1,222 @@
+"""MutatingAdmissionPolicies: expressions that change a write (`admission/plugin/policy/mutating`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
+from fakekube.apiserver.admission.matching import EXEMPT, Attributes
+from fakekube.apiserver.admission.policies import GROUP, Misconfigured, bound, param_resource, parameters, scope_of
+from fakekube.apiserver.admission.refusal import refused
+from fakekube.apiserver.admission.reinvocation import Calls
+from fakekube.apiserver.apply import typed as values
+from fakekube.apiserver.apply.pathelement import shown
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.cel.values import Message
+from fakekube.apiserver.endpoints.body import typed
+from fakekube.apiserver.patch import json_patch
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.status import StatusError, go_quote
+
+Object = dict[str, Any]
+Spec = Mapping[str, Any]
+
+POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpolicybindings.{GROUP}"
+
+
+def mutate(attributes: Attributes, calls: Calls) -> Object:
+    """The object as the policies leave it, one after the other. Raises 403 where one fails."""
+    assert attributes.obj is not None
+    if attributes.call.resource.qualified in EXEMPT:
+        return attributes.obj
+    refusals: list[Refusal] = []
+    invocations = list(_invocations(attributes, refusals))
+    touched = False
+    for invocation in invocations:
+        applied, changed = _changed_by(invocation, attributes, calls, refusals)
+        touched |= applied
+        attributes = replace(attributes, obj=changed)
+    calls.end(attributes.obj, touched=touched)
+    if refusals:
+        raise _refused(attributes, refusals)
+    assert attributes.obj is not None
+    return attributes.obj
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is wrong with a policy, or with a binding of it; `reason` "" where it cannot even be asked."""
+
+    policy: str
+    binding: str
+    why: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.binding:
+            return f"policy '{self.policy}' with binding '{self.binding}' denied request: {self.why}"
+        return f"policy {go_quote(self.policy)} denied request: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of a policy: through a binding, with one object of parameters, in a version of the resource."""
+
+    policy: Object
+    binding: Object
+    params: Object | None
+    version: Resource
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.policy["metadata"]["name"], self.binding["metadata"]["name"]
+
+
+def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[Invocation]:
+    for policy, version, bindings in bound(attributes, POLICIES, BINDINGS):
+        name, strict = policy["metadata"]["name"], policy["spec"].get("failurePolicy") != "Ignore"
+        try:
+            resource = param_resource(policy["spec"], attributes)
+        except Misconfigured as problem:
+            if strict:
+                refusals.append(Refusal(name, "", f"failed to configure policy: {problem}"))
+            continue
+        for binding in bindings:
+            try:
+                for params in parameters(resource, binding["spec"], attributes):
+                    yield Invocation(policy, binding, params, version)
+            except Misconfigured as problem:
+                if strict:
+                    why = f"failed to configure binding: {problem}"
+                    refusals.append(Refusal(name, binding["metadata"]["name"], why))
+
+
+def _changed_by(
+    invocation: Invocation, attributes: Attributes, calls: Calls, refusals: list[Refusal]
+) -> tuple[bool, Object]:
+    """Whether any mutation was applied, and the object then. A mutation that fails leaves the others to be tried."""
+    assert attributes.obj is not None
+    spec, params, version = invocation.policy["spec"], invocation.params, invocation.version
+    failures: list[Refusal] = []
+    applied, obj = False, attributes.obj
+    key = (*invocation.names, _name_of(params))
+    try:
+        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, attributes, version))
+    except Failed as problem:
+        wanted = False
+        failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
+    if wanted and calls.is_wanted(key):
+        for mutation in spec.get("mutations") or ():
+            try:
+                scope = scope_of(spec, params, replace(attributes, obj=obj), version)
+                obj = _mutated(mutation, scope, obj, attributes.call, version)
+                applied = True
+            except Failed as problem:
+                failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
+        again = spec.get("reinvocationPolicy") == "IfNeeded"
+        calls.called(key, changed=obj != attributes.obj, reinvocable=again)
+    if spec.get("failurePolicy") != "Ignore":
+        refusals += failures
+    return applied, obj
+
+
+def _name_of(params: Object | None) -> tuple[str, str]:
+    meta = (params or {}).get("metadata") or {}
+    return meta.get("namespace") or "", meta.get("name") or ""
+
+
+def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
+    """403, in the first one's words and for its reason, with all as causes."""
+    assert attributes.obj is not None
+    found = refused(attributes.call, attributes.obj, "")
+    details = {**(found.details or {}), "causes": [{"message": str(one)} for one in refusals]}
+    return StatusError(403, refusals[0].reason or "Forbidden", str(refusals[0]), details)
+
+
+def _mutated(mutation: Spec, scope: Scope, obj: Object, call: Call, version: Resource) -> Object:
+    """The object after one mutation, which is made in the policy's version of it. Raises Failed."""
+    patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
+    made = scope.value(patch["expression"], mutation["patchType"])
+    apply = _patched if mutation["patchType"] == "JSONPatch" else _merged
+    if version.api_version == call.resource.api_version:
+        return apply(made, obj, call)
+    there = call.of_kind(version)
+    return call.in_version(apply(made, call.in_version(obj, version), there), call.resource, source=version)
+
+
+def _patched(operations: Any, obj: Object, call: Call) -> Object:
+    """With the operations of a JSON Patch."""
+    whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **obj}
+    try:
+        result = json_patch.apply(whole, json_patch.check(plain(operations)))
+    except StatusError as refused:
+        raise Failed(f"JSON Patch: {refused.message}") from None
+    return _decoded(result, call)
+
+
+def _merged(made: Any, obj: Object, call: Call) -> Object:
+    """With an apply configuration merged in; what is owned as a whole cannot be changed in part."""
+    check_names(made, "Object")
+    configuration = plain(made)
+    schema = call.server.apply_schema(call.resource)
+    try:
+        values.check(configuration, schema)
+    except values.Mismatch as problem:
+        raise Failed(f"error applying patch: {problem}") from None
+    for path in atomics(configuration, schema, ()):
+        raise Failed(
+            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
+        )
+    return _decoded(values.merge(obj, configuration, schema), call)
+
+
+def _decoded(result: Object, call: Call) -> Object:
+    whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **result}
+    try:
+        return typed(call, codec.copied(whole), [])
+    except (WrongType, StatusError) as problem:
+        raise Failed(str(problem)) from None
+
+
+def check_names(value: Any, path: str) -> None:
+    """Objects that an expression wrote down are named by where they stand: `Object.spec` below spec. Raises Failed."""
+    if isinstance(value, Message) and value.cel_type != path:
+        raise Failed(
+            f'unexpected type name "{value.cel_type}", expected "{path}", which matches field name path from root '
+            "Object type"
+        )
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_names(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            check_names(item, path)
+
+
+def plain(value: Any) -> Any:
+    """A value of an expression as JSON has it."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def atomics(value: Any, schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
+    """The paths of what is owned as a whole."""
+    whole_list = isinstance(value, list) and schema.type == "list" and schema.item_keys is None
+    if whole_list or (isinstance(value, dict) and schema.map_type == "atomic"):
+        yield shown(path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            child = schema.fields.get(key) if schema.type == "object" else schema.values
+            if child is not None:
+                yield from atomics(item, child, (*path, f"f:{key}"))
+    elif isinstance(value, list) and schema.items is not None:
+        for i, item in enumerate(value):
+            yield from atomics(item, schema.items, (*path, f"i:{i}"))

@@ -1,0 +1,154 @@
+"""Sets of field paths, as trees in the form of FieldsV1 (structured-merge-diff `fieldpath.Set`).
+
+A tree maps path elements (`f:name`, `k:{"name":"app"}`, `v:"x"`, `i:0`) to what lies below. An element is a member of
+the set where nothing lies below it, or where `.` stands among what does; one that only leads to members has no `.`.
+The root itself is never a member. Trees are values: no function changes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fakekube.apiserver.apply.pathelement import comparable
+
+Tree = dict[str, Any]
+Path = tuple[str, ...]
+
+SELF = "."
+LEAF: Tree = {}
+EMPTY: Tree = {}
+
+
+def is_member(node: Tree) -> bool:
+    """Whether the element with this below it is itself in the set."""
+    return not node or SELF in node
+
+
+def member(below: Tree) -> Tree:
+    """The node of a member with that below it."""
+    return {SELF: LEAF, **below} if below and SELF not in below else below
+
+
+def _node(is_in: bool, below: Tree) -> Tree | None:
+    if is_in:
+        return member(below)
+    return below or None
+
+
+def _below(node: Tree) -> Tree:
+    return {pe: child for pe, child in node.items() if pe != SELF} if SELF in node else node
+
+
+def union(one: Tree, other: Tree) -> Tree:
+    """What is in either."""
+    if not one or one is other:
+        return other
+    if not other:
+        return one
+    out = dict(one)
+    for pe, node in other.items():
+        have = out.get(pe)
+        out[pe] = node if have is None else _union_nodes(have, node)
+    return out
+
+
+def _union_nodes(one: Tree, other: Tree) -> Tree:
+    if not one:
+        return member(other)
+    if not other:
+        return member(one)
+    return union(one, other)
+
+
+def difference(one: Tree, other: Tree) -> Tree:
+    """What is in `one` and not in `other`."""
+    if not one or not other or other.keys().isdisjoint(one):
+        return one
+    out: Tree = {}
+    for pe, node in one.items():
+        minus = other.get(pe)
+        if minus is None:
+            out[pe] = node
+            continue
+        rest = _node(is_member(node) and not is_member(minus), difference(_below(node), _below(minus)))
+        if rest is not None:
+            out[pe] = rest
+    return out
+
+
+def without(one: Tree, other: Tree) -> Tree:
+    """What is in `one` and neither in `other` nor below what is (`RecursiveDifference`)."""
+    if not one or not other or other.keys().isdisjoint(one):
+        return one
+    out: Tree = {}
+    for pe, node in one.items():
+        minus = other.get(pe)
+        if minus is None:
+            out[pe] = node
+        elif not is_member(minus):
+            rest = _node(is_member(node), without(_below(node), minus))
+            if rest is not None:
+                out[pe] = rest
+    return out
+
+
+def intersection(one: Tree, other: Tree) -> Tree:
+    """What is in both."""
+    if other.keys().isdisjoint(one):
+        return EMPTY
+    out: Tree = {}
+    for pe, node in one.items():
+        also = other.get(pe)
+        if also is None or pe == SELF:
+            continue
+        both = _node(is_member(node) and is_member(also), intersection(_below(node), _below(also)))
+        if both is not None:
+            out[pe] = both
+    return out
+
+
+def of(*paths: Path) -> Tree:
+    """The set of these paths."""
+    out: Tree = {}
+    for path in paths:
+        tree: Tree = LEAF
+        for pe in reversed(path):
+            tree = {pe: tree}
+        out = union(out, tree)
+    return out
+
+
+def paths(tree: Tree, prefix: Path = ()) -> Iterator[Path]:
+    """Every member: on each level the members first, then what lies below, each in order."""
+    ordered = sorted((pe for pe in tree if pe != SELF), key=order)
+    for pe in ordered:
+        if is_member(tree[pe]):
+            yield (*prefix, pe)
+    for pe in ordered:
+        yield from paths(tree[pe], (*prefix, pe))
+
+
+def in_order(tree: Tree) -> Tree:
+    """The same tree as the real server writes it: elements in order, `.` first."""
+    ordered = sorted(tree)
+    if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # several that are more than names
+        ordered.sort(key=order)
+    out = {}
+    for pe in ordered:
+        node = tree[pe]
+        out[pe] = in_order(node) if node else node
+    return out
+
+
+_RANKS = {".": 0, "f": 1, "k": 2, "v": 3, "i": 4}
+
+
+def order(pe: str) -> tuple[Any, ...]:
+    """`PathElement.Compare`: field names, then keys, values and positions."""
+    kind = pe[0]
+    if kind in "kv":
+        return (_RANKS[kind], comparable(pe))
+    if kind == "i":
+        return (4, int(pe[2:]))
+    return (_RANKS[kind], pe)

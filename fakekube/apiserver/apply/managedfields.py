@@ -1,0 +1,406 @@
+"""metadata.managedFields: its entries, and what each write makes of them (apimachinery `util/managedfields`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply.fieldset import Tree
+from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
+from fakekube.apiserver.apply.pathelement import check as check_element
+from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Owned, Updater
+from fakekube.apiserver.wire.status import StatusError, go_quote
+
+Object = dict[str, Any]
+Entry = dict[str, Any]
+
+#: How many managers may have an entry for updates before the oldest share one (`DefaultMaxUpdateManagers`).
+MAX_UPDATE_MANAGERS = 10
+
+OLD_UPDATES = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+#: Client-side apply keeps its last configuration there; the manager of that name may take its fields over.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL = "kubectl"
+
+#: The annotation is left out where all annotations would become longer than this (`TotalAnnotationSizeLimitB`).
+ANNOTATIONS_LIMIT = 256 * 1024
+
+#: A manager's name is as long as this at most, in bytes (`FieldManagerMaxLength`).
+MANAGER_LIMIT = 128
+
+_SERVER_OWNED = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+
+#: What nobody owns (`stripMetaManager`).
+STRIPPED: Tree = {
+    "f:apiVersion": fieldset.LEAF,
+    "f:kind": fieldset.LEAF,
+    "f:metadata": fieldset.member({f"f:{name}": fieldset.LEAF for name in _SERVER_OWNED}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """The managers of an object, and when each last changed something (no time: it never did)."""
+
+    managers: Managers
+    times: dict[Manager, str]
+
+
+NOBODY = Managed({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, when, and through which subresource."""
+
+    name: str
+    now: str
+    subresource: str = ""
+
+    def manager(self, operation: str, version: str) -> Manager:
+        """The entry of the writer: appliers have one for all versions."""
+        name = self.name or "unknown"
+        return Manager(name, operation, "" if operation == "Apply" else version, self.subresource)
+
+
+class Undecodable(ValueError):
+    """Entries that this server would not have written."""
+
+
+@lru_cache(maxsize=1024)
+def manager_name(field_manager: str, user_agent: str) -> str:
+    """`fieldManager`, or what the User-Agent says up to its slash (`managerOrUserAgent`)."""
+    if field_manager:
+        return field_manager
+    name, size = [], 0
+    for char in user_agent.split("/")[0]:
+        if not char.isprintable():
+            continue
+        size += len(char.encode())
+        if size > MANAGER_LIMIT:
+            break
+        name.append(char)
+    return "".join(name)
+
+
+# --- entries ---------------------------------------------------------------------------------------------------------
+
+
+def decode(entries: Sequence[Entry]) -> Managed:
+    """The managers of these entries. Raises Undecodable."""
+    managers: Managers = {}
+    times: dict[Manager, str] = {}
+    for i, entry in enumerate(entries):
+        operation, version = entry.get("operation") or "", entry.get("apiVersion") or ""
+        if operation not in ("Apply", "Update"):
+            raise Undecodable("operation must be `Apply` or `Update`")
+        if not version:
+            raise Undecodable("apiVersion must not be empty")
+        kind = entry.get("fieldsType") or ""
+        if kind != "FieldsV1":
+            why = f"invalid fieldsType {go_quote(kind)}" if kind else "missing fieldsType"
+            raise Undecodable(f"{why} in managed fields entry {i}")
+        applied = operation == "Apply"
+        manager = Manager(
+            entry.get("manager") or "", operation, "" if applied else version, entry.get("subresource") or ""
+        )
+        managers[manager] = Owned(_checked(entry.get("fieldsV1") or {}), version, applied)
+        if entry.get("time"):
+            times[manager] = entry["time"]
+    return Managed(managers, times)
+
+
+def _checked(tree: Any) -> Tree:
+    if not isinstance(tree, dict):
+        raise Undecodable("error decoding set: no object")
+    try:
+        return {pe if pe == fieldset.SELF else check_element(pe): _checked(below) for pe, below in tree.items()}
+    except BadElement as problem:
+        raise Undecodable(f"error decoding set: {problem}") from None
+
+
+def decode_own(entries: Sequence[Entry]) -> Managed:
+    """The managers of entries that this server wrote itself."""
+    managers: Managers = {}
+    times: dict[Manager, str] = {}
+    for entry in entries:
+        operation, version = entry["operation"], entry["apiVersion"]
+        applied = operation == "Apply"
+        manager = Manager(entry["manager"], operation, "" if applied else version, entry.get("subresource", ""))
+        managers[manager] = Owned(entry["fieldsV1"], version, applied, entry)
+        if "time" in entry:
+            times[manager] = entry["time"]
+    return Managed(managers, times)
+
+
+def encode(managed: Managed) -> list[Entry]:
+    """The entries, in the real server's order: by operation, time, manager, version."""
+    entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
+    entries.sort(
+        key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", ""))
+    )
+    return entries
+
+
+def _entry(manager: Manager, owned: Owned, time: str | None) -> Entry:
+    made = owned.entry
+    if made is not None:
+        before = made.get("time")
+        if before == time:
+            return made
+        if before is not None and time is not None:
+            return {**made, "time": time}
+    entry: Entry = {
+        "manager": manager.name,
+        "operation": "Apply" if owned.applied else "Update",
+        "apiVersion": owned.version,
+    }
+    if time is not None:
+        entry["time"] = time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = fieldset.in_order(owned.fields)
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def _with_entries(obj: Object, managed: Managed) -> Object:
+    """An object that has no entries, with these."""
+    meta = obj["metadata"]
+    return {**obj, "metadata": {**meta, "managedFields": encode(managed)} if managed.managers else meta}
+
+
+def without_entries(obj: Object) -> Object:
+    """The object as it is compared: without its managedFields."""
+    if "managedFields" not in obj["metadata"]:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
+
+
+def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
+    """The new object's entries, where it has some that can be read; else those that stand (`decodeLiveOrNew`)."""
+    stands: Sequence[Entry] = live["metadata"].get("managedFields") or ()
+    sent = new["metadata"].get("managedFields")
+    if subresource or not sent or sent == stands:
+        return decode_own(stands)
+    if list(sent) == [{}]:
+        return NOBODY
+    try:
+        managed = decode(sent)
+    except Undecodable:
+        return decode_own(stands)
+    return managed if managed.managers else decode_own(stands)
+
+
+# --- writes ----------------------------------------------------------------------------------------------------------
+
+
+def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Object:
+    """The object of a create, update or patch, with its managedFields (`FieldManager.Update`).
+
+    `live` is what stands; for a create an empty object of the kind.
+    """
+    managed = _live_or_new(live, new, writer.subresource)
+    bare = without_entries(live)
+    # most writes leave metadata as it is: then it stays one and the same, which spares a comparison
+    new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)
+    if not managed.managers and live["metadata"].get("uid"):
+        return new  # nobody was tracked, or tracking was ended
+    managed = _tracked(bare, new, managed, updater, writer)
+    return _with_entries(new, managed)
+
+
+_CURRENT = Manager("current-operation", "", "", "")
+
+
+def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writer: Writer) -> Managed:
+    manager = writer.manager("Update", updater.version)
+    managers = updater.update(live, new, managed.managers, _CURRENT, manager)
+    times = dict(managed.times)
+    taken = managers.pop(_CURRENT, None)
+    fields = fieldset.difference(taken.fields, STRIPPED) if taken is not None else fieldset.EMPTY
+    if not fields:
+        return Managed(managers, times)
+    before = managers.get(manager)
+    if before is None:
+        managers[manager] = Owned(fields, updater.version, applied=False)
+    elif (both := fieldset.union(fields, before.fields)) != before.fields:
+        managers[manager] = before.having(both)
+    times[manager] = writer.now
+    return _capped(Managed(managers, times))
+
+
+def _capped(managed: Managed) -> Managed:
+    """With the oldest updaters' fields under one name, where there are too many (`capManagersManager`)."""
+    managers, times = managed.managers, managed.times
+    updaters = [manager for manager, owned in managers.items() if not owned.applied]
+    surplus = len(updaters) - MAX_UPDATE_MANAGERS
+    if surplus <= 0:
+        return managed
+    first: dict[str, Manager] = {}
+    for manager in sorted(updaters, key=lambda one: (times.get(one, ""), one)):
+        if surplus <= 0:
+            break
+        owned = managers[manager]
+        bucket = Manager(OLD_UPDATES, "Update", owned.version, "")
+        if owned.version not in first:
+            first[owned.version] = manager
+            continue
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first[owned.version])
+        merged = fieldset.union(owned.fields, managers[bucket].fields)
+        managers[bucket] = Owned(merged, owned.version, applied=False)
+        if manager != bucket:
+            del managers[manager]
+        times[bucket] = times.get(manager, "")
+        surplus -= 1
+    return managed
+
+
+def applied(live: Object, config: Object, updater: Updater, writer: Writer, *, force: bool) -> Object:
+    """The live object with an applied configuration, and its managedFields (`FieldManager.Apply`).
+
+    `config` says its apiVersion and kind; `live` is what stands, or an empty object of the kind. Raises StatusError:
+    409 with every conflict.
+    """
+    managed = decode_own(live["metadata"].get("managedFields") or ())
+    live = without_entries(live)
+    try:
+        return _applied(live, config, managed, updater, writer, force=force)
+    except Conflicts as found:
+        conflicts = found.conflicts
+    if writer.name == KUBECTL:
+        allowed = _last_applied_and_unchanged(live, updater)
+        if allowed is not None:
+            paths = fieldset.difference(fieldset.of(*(conflict.path for conflict in conflicts)), allowed)
+            remaining = set(fieldset.paths(paths))
+            if not remaining:
+                return _applied(live, config, managed, updater, writer, force=True)
+            conflicts = [conflict for conflict in conflicts if conflict.path in remaining]
+    raise conflict_error(conflicts)
+
+
+def _applied(
+    live: Object, config: Object, managed: Managed, updater: Updater, writer: Writer, *, force: bool
+) -> Object:
+    if not managed.managers and live["metadata"].get("uid"):
+        empty = updater.convert({"metadata": {}}, updater.version)
+        assert empty is not None
+        first = replace(writer, name=BEFORE_FIRST_APPLY)
+        managed = _tracked(empty[0], live, managed, updater, first)
+    manager = writer.manager("Apply", updater.version)
+    said = {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
+    merged, managers = updater.apply(live, said, managed.managers, manager, force=force)
+    times = dict(managed.times)
+    if manager in managers:
+        fields = fieldset.difference(managers[manager].fields, STRIPPED)
+        if fields:
+            managers[manager] = managers[manager].having(fields)
+        else:
+            del managers[manager]
+    if merged != live:
+        times[manager] = writer.now
+    if writer.name == KUBECTL:
+        merged = _with_last_applied(merged, config)
+    return _with_entries(merged, Managed(managers, times))
+
+
+def keep_times(new: Object, old: Object) -> Object:
+    """With the old times, where nothing but times differs (`IgnoreManagedFieldsTimestampsTransformer`)."""
+    entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not entries or not before or entries == before or len(entries) != len(before):
+        return new
+    for one, other in zip(entries, before, strict=True):
+        if one is not other and _timeless(one) != _timeless(other):
+            return new
+    kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
+    return kept if kept == old else new
+
+
+def _timeless(entry: Entry) -> Entry:
+    return {key: value for key, value in entry.items() if key != "time"}
+
+
+# --- kubectl's client-side apply -------------------------------------------------------------------------------------
+
+
+def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
+    """The fields of the last client-side apply that are as it left them; None where there was none."""
+    text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+    if not text:
+        return None
+    try:
+        last = json.loads(text)
+    except ValueError:
+        return None
+    version = last.get("apiVersion") if isinstance(last, dict) else None
+    found = updater.convert(live, version) if version else None
+    if found is None:
+        return None
+    there, schema = found
+    last = {key: value for key, value in last.items() if key not in ("apiVersion", "kind")}
+    try:
+        typed.check(last, schema)
+    except typed.Mismatch:
+        return None
+    compared = typed.compare(last, there, schema)
+    fields = typed.field_set(last, schema)
+    for changed in (compared.modified, compared.added, compared.removed):
+        fields = fieldset.difference(fields, changed)
+    return fields
+
+
+def _with_last_applied(obj: Object, config: Object) -> Object:
+    """With the annotation up to date, where there is one (`lastAppliedUpdater`)."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if not annotations.get(LAST_APPLIED):
+        return obj
+    named = config["metadata"].get("annotations")
+    if named is not None:
+        kept = {key: value for key, value in named.items() if key != LAST_APPLIED}
+        config = {**config, "metadata": {**config["metadata"], "annotations": kept}}
+    annotations = {**annotations, LAST_APPLIED: encoded(config) + "\n"}
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
+        del annotations[LAST_APPLIED]
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+# --- conflicts -------------------------------------------------------------------------------------------------------
+
+
+def conflict_error(conflicts: Sequence[Conflict]) -> StatusError:
+    """409: one cause for each field that somebody else owns."""
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {_shown(c.manager)}", "field": shown(c.path)}
+        for c in conflicts
+    ]
+    return StatusError(409, "Conflict", _conflict_message(conflicts), {"causes": causes})
+
+
+def _conflict_message(conflicts: Sequence[Conflict]) -> str:
+    if len(conflicts) == 1:
+        manager, path = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {_shown(manager)}: {shown(path)}"
+    lines = []
+    for manager in sorted({conflict.manager for conflict in conflicts}):
+        lines.append(f"conflicts with {_shown(manager)}:")
+        lines += [f"- {shown(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+
+
+def _shown(manager: Manager) -> str:
+    text = go_quote(manager.name)
+    if manager.subresource:
+        text += f" with subresource {go_quote(manager.subresource)}"
+    if manager.operation == "Update":
+        text += f" using {manager.version}"
+    return text

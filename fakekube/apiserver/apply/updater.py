@@ -1,0 +1,204 @@
+"""What a write does to the sets of its manager and of all others (structured-merge-diff `merge.Updater`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply.fieldset import Path, Tree
+from fakekube.apiserver.apply.typed import Comparison
+from fakekube.apiserver.schema.model import Schema
+
+Object = dict[str, Any]
+
+
+class Manager(NamedTuple):
+    """Who owns fields: one entry of managedFields. Appliers have one for all versions (`version` is empty)."""
+
+    name: str
+    operation: str
+    version: str
+    subresource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """The fields of a manager, as paths of one API version."""
+
+    fields: Tree
+    version: str
+    applied: bool
+    entry: Object | None = field(default=None, compare=False)
+    """The entry of managedFields that says just this of the manager, where there is one."""
+
+    def having(self, fields: Tree) -> Owned:
+        """The same with other fields."""
+        return self if fields is self.fields else Owned(fields, self.version, self.applied)
+
+
+Managers = dict[Manager, Owned]
+
+Convert = Callable[[Object, str], tuple[Object, Schema] | None]
+"""An object in another API version, with that version's schema; None where there is no such version any more."""
+
+
+class Conflict(NamedTuple):
+    manager: Manager
+    path: Path
+
+
+class Conflicts(Exception):
+    """An apply that would change what others own."""
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__(f"{len(conflicts)} conflicts")
+        self.conflicts = conflicts
+
+
+@dataclass(frozen=True, slots=True)
+class Updater:
+    """The rules for one kind through one path. `ignored`: by version, the fields that the path does not write."""
+
+    version: str
+    convert: Convert
+    ignored: Mapping[str, Tree]
+    reconciles: bool = False
+    """Whether schemas may have changed since the sets were made."""
+
+    def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
+        """The sets after a create, update or patch: the manager owns what it changed.
+
+        `heir`: whose set the caller unites with the manager's afterwards.
+        """
+        managers = self._reconciled(live, managers)
+        managers, compared = self._changed(live, new, managers, manager, force=True, heir=heir)
+        fields = managers[manager].fields if manager in managers else fieldset.EMPTY
+        fields = fieldset.difference(fields, compared.removed)
+        fields = fieldset.union(fields, compared.changed)
+        fields = fieldset.without(fields, self._ignored(self.version))
+        managers.pop(manager, None)
+        if fields:
+            managers[manager] = Owned(fields, self.version, applied=False)
+        return managers
+
+    def apply(
+        self, live: Object, config: Object, managers: Managers, manager: Manager, *, force: bool
+    ) -> tuple[Object, Managers]:
+        """The live object with the configuration, and the sets after it. Raises Conflicts."""
+        managers = self._reconciled(live, managers)
+        schema = self._schema()
+        merged = typed.merge(live, config, schema)
+        last = managers.get(manager)
+        fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
+        managers[manager] = Owned(fields, self.version, applied=True)
+        if last is not None and last.fields:
+            merged = self._pruned(merged, managers, last)
+        managers, _ = self._changed(live, merged, managers, manager, force=force)
+        return merged, managers
+
+    def _ignored(self, version: str) -> Tree:
+        return self.ignored.get(version, fieldset.EMPTY)
+
+    def _schema(self) -> Schema:
+        found = self.convert({}, self.version)
+        assert found is not None, "the version that is written exists"
+        return found[1]
+
+    def _reconciled(self, live: Object, managers: Managers) -> Managers:
+        if not self.reconciles:
+            return dict(managers)
+        out: Managers = {}
+        for manager, owned in managers.items():
+            found = self.convert(live, owned.version)
+            if found is not None:
+                out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
+        return out
+
+    def _changed(
+        self,
+        old: Object,
+        new: Object,
+        managers: Managers,
+        writer: Manager,
+        *,
+        force: bool,
+        heir: Manager | None = None,
+    ) -> tuple[Managers, Comparison]:
+        """All others lose what the writer changes or takes away. Raises Conflicts unless `force`.
+
+        The heir would get back what it lost, but for the metadata that nobody owns: it keeps the rest.
+        """
+        compared = typed.compare(old, new, self._schema()).outside(self._ignored(self.version))
+        versions = {self.version: compared}
+        out: Managers = {}
+        conflicts: list[Conflict] = []
+        for manager, owned in managers.items():
+            if manager == writer:
+                out[manager] = owned
+                continue
+            other = versions.get(owned.version)
+            if other is None:
+                converted = self._compared_in(old, new, owned.version)
+                if converted is None:
+                    continue
+                other = versions[owned.version] = converted
+            changed = other.changed
+            keeps = manager == heir and "f:metadata" not in changed
+            lost = fieldset.EMPTY if keeps else fieldset.intersection(owned.fields, changed)
+            if lost and not force:
+                conflicts += [Conflict(manager, path) for path in fieldset.paths(lost)]
+            fields = fieldset.difference(fieldset.difference(owned.fields, lost), other.removed)
+            if fields:
+                out[manager] = owned.having(fields)
+        if conflicts:
+            raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager))
+        if writer in out and not out[writer].fields:
+            del out[writer]
+        return out, compared
+
+    def _compared_in(self, old: Object, new: Object, version: str) -> Comparison | None:
+        before, after = self.convert(old, version), self.convert(new, version)
+        if before is None or after is None:
+            return None
+        return typed.compare(before[0], after[0], before[1]).outside(self._ignored(version))
+
+    # --- what an apply takes away ----------------------------------------------------------------------------------
+
+    def _pruned(self, merged: Object, managers: Managers, last: Owned) -> Object:
+        """Without what the last apply of the same manager named, and nobody names now."""
+        found = self.convert(merged, last.version)
+        if found is None:
+            return merged
+        there, schema = found
+        last_fields = typed.with_named_fields(last.fields, schema)
+        pruned = typed.remove(there, last_fields, schema)
+        pruned = self._owned_added_back(there, pruned, last.version, managers)
+        kept = fieldset.difference(_named(there, schema), _named(pruned, schema))
+        pruned = typed.remove(there, fieldset.intersection(kept, last_fields), schema)
+        back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
+        assert back is not None, "the version that is written exists"
+        return back[0]
+
+    def _owned_added_back(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
+        """With what others, or the new configuration, still own."""
+        by_version: dict[str, Tree] = {version: fieldset.EMPTY}
+        for owned in managers.values():
+            by_version[owned.version] = fieldset.union(by_version.get(owned.version, fieldset.EMPTY), owned.fields)
+        for other, fields in by_version.items():
+            if not fields:
+                continue
+            whole, part = self.convert(merged, other), self.convert(pruned, other)
+            if whole is None or part is None:
+                continue
+            schema = whole[1]
+            stays = fieldset.union(_named(part[0], schema), typed.with_named_fields(fields, schema))
+            left = typed.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
+            back = self.convert(left, version)
+            pruned = back[0] if back is not None else pruned
+        return pruned
+
+
+def _named(value: Object, schema: Schema) -> Tree:
+    return typed.with_named_fields(typed.field_set(value, schema), schema)

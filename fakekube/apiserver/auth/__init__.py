@@ -1,0 +1,1 @@
+"""Authentication and authorization: users, service accounts, RBAC, impersonation, access reviews."""

@@ -1,0 +1,173 @@
+"""Nobody gives what he does not have: checks on writing roles and bindings (`registry/rbac`, `policybased`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fakekube.apiserver.auth import rbac
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.wire.status import StatusError, forbidden, go_quote, not_found, together
+
+Object = dict[str, Any]
+Rule = dict[str, Any]
+
+#: All that can be done: what an aggregated role may come to.
+FULL_AUTHORITY: Sequence[Rule] = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+
+_COLLECTED = ("ownerReferences", "finalizers")
+
+
+def check(call: Call, obj: Object, old: Object | None) -> None:
+    """Raises 403 for a role, or a binding, that would give the user more than he has."""
+    checks = CHECKS.get(call.resource.qualified)
+    if checks is None or rbac.SUPERUSERS in call.user.groups:
+        return
+    if old is not None and _only_for_collection(obj, old):
+        return
+    checks(call, obj)
+
+
+def _only_for_collection(new: Object, old: Object) -> bool:
+    """Whether just owners and finalizers differ: what the garbage collector writes (`IsOnlyMutatingGCFields`)."""
+
+    def rest(obj: Object) -> Object:
+        ignored = (*_COLLECTED, "managedFields")
+        return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k not in ignored}}
+
+    return rest(new) == rest(old) and any(new["metadata"].get(key) != old["metadata"].get(key) for key in _COLLECTED)
+
+
+def _check_role(call: Call, role: Object) -> None:
+    if _may(call, "escalate", call.resource.plural, role["metadata"].get("name") or ""):
+        return
+    if role.get("aggregationRule"):
+        missing = _missing(call, FULL_AUTHORITY)
+        if missing:
+            why = f"must have cluster-admin privileges to use an aggregationRule: {missing}"
+            raise _refused(call, role, why)
+    missing = _missing(call, role.get("rules") or ())
+    if missing:
+        raise _refused(call, role, missing)
+
+
+def _check_binding(call: Call, binding: Object) -> None:
+    ref = binding.get("roleRef") or {}
+    name = ref.get("name") or ""
+    plural = "roles" if ref.get("kind") == "Role" else "clusterroles"
+    if _may(call, "bind", plural, name):
+        return
+    path = f"{call.namespace}/{name}" if plural == "roles" else name
+    role = call.server.store.get(f"{plural}.{rbac.GROUP}", path)
+    if role is None:
+        raise not_found(call.resource.qualified, name)
+    missing = _missing(call, role.object.get("rules") or ())
+    if missing:
+        raise _refused(call, binding, missing)
+
+
+def _refused(call: Call, obj: Object, why: str) -> StatusError:
+    return forbidden(call.resource.qualified, obj["metadata"].get("name") or "", why)
+
+
+def _may(call: Call, verb: str, plural: str, name: str) -> bool:
+    info = replace(call.info, verb=verb, resource=plural, name=name, subresource="")
+    return call.server.decide(call.user, info).allowed
+
+
+CHECKS: Mapping[str, Callable[[Call, Object], None]] = {
+    f"roles.{rbac.GROUP}": _check_role,
+    f"clusterroles.{rbac.GROUP}": _check_role,
+    f"rolebindings.{rbac.GROUP}": _check_binding,
+    f"clusterrolebindings.{rbac.GROUP}": _check_binding,
+}
+
+
+# --- what one has, and what it covers --------------------------------------------------------------------------------
+
+
+def _missing(call: Call, rules: Iterable[Rule]) -> str:
+    """What of the rules the user does not have, in the real server's words; "" where that is nothing."""
+    user = call.user
+    problems: list[str] = []
+    have = [rule for _, rule in rbac.rules_for(call.server.store, user, call.namespace, problems)]
+    lacking = [part for rule in rules for part in parts(rule) if not any(covers(own, part) for own in have)]
+    if not lacking:
+        return ""
+    lines = sorted({shown(rule) for rule in compact(lacking)})
+    groups = " ".join(map(go_quote, user.groups))
+    text = f"user {go_quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:"
+    errors = f"; resolution errors: [{together(problems)}]" if problems else ""
+    return "\n".join([text, *lines]) + errors
+
+
+def parts(rule: Rule) -> Iterator[Rule]:
+    """A rule as rules of one group, one resource, one verb and at most one name each (`BreakdownRule`)."""
+    names = rule.get("resourceNames") or ()
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in rule.get("verbs") or ():
+                one = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+                if not names:
+                    yield one
+                for name in names:
+                    yield {**one, "resourceNames": [name]}
+    for url in rule.get("nonResourceURLs") or ():
+        for verb in rule.get("verbs") or ():
+            yield {"nonResourceURLs": [url], "verbs": [verb]}
+
+
+def covers(own: Rule, part: Rule) -> bool:
+    """Whether a rule allows all that a part allows (`ruleCovers`)."""
+    own_names, names = own.get("resourceNames") or (), part.get("resourceNames") or ()
+    return (
+        _has(own.get("verbs"), part["verbs"])
+        and _has(own.get("apiGroups"), part.get("apiGroups") or ())
+        and all(_has_resource(own.get("resources") or (), one) for one in part.get("resources") or ())
+        and all(_has_url(own.get("nonResourceURLs") or (), url) for url in part.get("nonResourceURLs") or ())
+        and (not own_names or (bool(names) and set(names) <= set(own_names)))
+    )
+
+
+def _has(own: Sequence[str] | None, wanted: Sequence[str]) -> bool:
+    return "*" in (own or ()) or set(wanted) <= set(own or ())
+
+
+def _has_resource(own: Sequence[str], wanted: str) -> bool:
+    if "*" in own or wanted in own:
+        return True
+    _, slash, subresource = wanted.partition("/")
+    return bool(slash) and f"*/{subresource}" in own
+
+
+def _has_url(own: Sequence[str], url: str) -> bool:
+    return any(one in ("*", url) or (one.endswith("*") and url.startswith(one.rstrip("*"))) for one in own)
+
+
+def compact(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules that differ by their verbs only, as one (`CompactRules`)."""
+    merged: dict[tuple[tuple[str, tuple[str, ...]], ...], Rule] = {}
+    for rule in rules:
+        key = tuple((name, tuple(values)) for name, values in sorted(rule.items()) if name != "verbs")
+        have = merged.setdefault(key, {**rule, "verbs": []})
+        have["verbs"] += [verb for verb in rule["verbs"] if verb not in have["verbs"]]
+    return list(merged.values())
+
+
+_SHOWN = {
+    "apiGroups": "APIGroups",
+    "resources": "Resources",
+    "nonResourceURLs": "NonResourceURLs",
+    "resourceNames": "ResourceNames",
+    "verbs": "Verbs",
+}
+
+
+def shown(rule: Rule) -> str:
+    """`{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` (`CompactString`)."""
+    fields = (f"{label}:[{' '.join(map(go_quote, rule[name]))}]" for name, label in _SHOWN.items() if rule.get(name))
+    return "{" + ", ".join(fields) + "}"

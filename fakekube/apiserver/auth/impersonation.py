@@ -1,0 +1,191 @@
+"""Acting as somebody else: the `Impersonate-*` headers (`endpoints/filters/impersonation`).
+
+First the constrained modes are tried, which ask for a right to impersonate and for one to do this request while doing
+so; then the plain right to impersonate. A mode that was good for a user is tried first the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import unquote
+
+from fakekube.apiserver.auth import rbac, serviceaccount
+from fakekube.apiserver.auth.authentication import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
+from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, go_quote
+
+USER, UID, GROUP, EXTRA = "impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-"
+NODE = "system:node:"
+NODES = "system:nodes"
+MASTERS = "system:masters"
+
+#: From so many groups on, the right to all of them is asked for first.
+MANY = 4
+
+Decide = Callable[[User, RequestInfo], rbac.Decision]
+
+
+def wanted(request: Request) -> User | None:
+    """Whom the headers ask for, as they stand; None where they ask for nobody. Raises 400."""
+    headers = request.headers
+    name, uid = headers.get(USER, ""), headers.get(UID, "")
+    groups = request.header_values(GROUP)
+    extra: dict[str, tuple[str, ...]] = {}
+    for header in dict.fromkeys(headers):
+        if header.startswith(EXTRA):
+            key = unquote(header.removeprefix(EXTRA))
+            extra[key] = (*extra.get(key, ()), *request.header_values(header))
+    user = User(name, uid, groups, extra)
+    if name:
+        return user
+    if uid or groups or extra:
+        raise bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
+    return None
+
+
+def _go_syntax(user: User) -> str:
+    groups = "[]string(nil)"
+    if user.groups:
+        groups = "[]string{" + ", ".join(map(go_quote, user.groups)) + "}"
+    extra = "map[string][]string(nil)"
+    if user.extra:
+        pairs = (
+            f"{go_quote(key)}:[]string{{{', '.join(map(go_quote, user.extra[key]))}}}" for key in sorted(user.extra)
+        )
+        extra = "map[string][]string{" + ", ".join(pairs) + "}"
+    return f"&user.DefaultInfo{{Name:{go_quote(user.name)}, UID:{go_quote(user.uid)}, Groups:{groups}, Extra:{extra}}}"
+
+
+@dataclass(slots=True)
+class Impersonation:
+    """Who may act as whom. `decide` answers questions of access."""
+
+    decide: Decide
+    _good: dict[Any, str] = field(default_factory=dict)
+    """Which mode last let a user through."""
+
+    def effective(self, request: Request, info: RequestInfo) -> User:
+        """The user as whom the request acts. Raises 400, 403."""
+        user = wanted(request)
+        if user is None:
+            return request.user
+        requestor = request.user
+        key = (requestor.name, requestor.uid, requestor.groups)
+        first: StatusError | None = None
+        modes = [mode for mode in MODES if _applies(mode, user, requestor)]
+        modes.sort(key=lambda mode: mode != self._good.get(key))
+        for mode in modes:
+            try:
+                found = self._checked(mode, requestor, user, info)
+            except StatusError as refused:
+                first = first or refused
+                continue
+            self._good[key] = mode
+            return found
+        assert first is not None, "the plain mode applies to everybody"
+        raise first
+
+    def _checked(self, mode: str, requestor: User, user: User, info: RequestInfo) -> User:
+        plain = mode == PLAIN
+        verb = "impersonate" if plain else f"impersonate:{mode}"
+        if not plain:
+            self._allow(requestor, replace(info, verb=f"impersonate-on:{mode}:{info.verb}"))
+        group = "" if plain else "authentication.k8s.io"
+        groups = self._user(requestor, user, verb, group, plain=plain)
+        if user.uid:
+            self._allow(requestor, _right(verb, "authentication.k8s.io", "uids", user.uid))
+        self._groups(requestor, user.groups, verb, group, plain=plain)
+        for key, values in user.extra.items():
+            for value in values:
+                self._allow(requestor, _right(verb, "authentication.k8s.io", "userextras", value, subresource=key))
+        return replace(user, groups=_complete(user.name, groups))
+
+    def _user(self, requestor: User, user: User, verb: str, group: str, *, plain: bool) -> tuple[str, ...]:
+        """The groups that come with the name, once it is allowed."""
+        account = serviceaccount.split(user.name)
+        node = _node(user.name)
+        if account is not None:
+            namespace, name = account
+            self._allow(requestor, _right(verb, group, "serviceaccounts", name, namespace=namespace))
+            return user.groups or serviceaccount.groups_of(namespace)
+        if node and not plain:
+            name = "*" if verb.endswith("associated-node") else node
+            self._allow(requestor, _right(verb, group, "nodes", name))
+            return (NODES,)
+        self._allow(requestor, _right(verb, group, "users", user.name))
+        return user.groups
+
+    def _groups(self, requestor: User, groups: tuple[str, ...], verb: str, group: str, *, plain: bool) -> None:
+        right = _right(verb, group, "groups", "")
+        if not plain and "" in groups:
+            raise _refused(requestor, right, "impersonating the empty string group is not allowed")
+        if not plain and MASTERS in groups:
+            why = "impersonating the system:masters group is not allowed"
+            raise _refused(requestor, replace(right, name=MASTERS), why)
+        if not plain and len(groups) >= MANY and self.decide(requestor, replace(right, name="*")).allowed:
+            return
+        for name in groups:
+            self._allow(requestor, replace(right, name=name))
+
+    def _allow(self, requestor: User, info: RequestInfo) -> None:
+        decision = self.decide(requestor, info)
+        if not decision.allowed:
+            raise _refused(requestor, info, decision.reason)
+
+
+def _right(
+    verb: str, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
+) -> RequestInfo:
+    return RequestInfo(
+        verb, "", is_resource=True, group=group, version="v1", namespace=namespace, resource=resource, name=name,
+        subresource=subresource,
+    )  # fmt: skip
+
+
+def _refused(requestor: User, info: RequestInfo, why: str) -> StatusError:
+    subject = (info.qualified, info.name) if info.is_resource else ("", "")
+    return forbidden(*subject, rbac.denied_text(requestor, info, why))
+
+
+def _complete(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    if name == ANONYMOUS.name:
+        needed = UNAUTHENTICATED
+    elif UNAUTHENTICATED in groups:
+        return groups
+    else:
+        needed = AUTHENTICATED
+    return groups if needed in groups else (*groups, needed)
+
+
+def _node(user: str) -> str:
+    """The node of a node's user; "" for any other."""
+    name = user.removeprefix(NODE)
+    return name if user.startswith(NODE) and not names.dns_subdomain_problems(name) else ""
+
+
+def _alone(user: User) -> bool:
+    return not (user.uid or user.groups or user.extra)
+
+
+def _own_node(user: User, requestor: User) -> bool:
+    own = requestor.extra.get("authentication.kubernetes.io/node-name", ())
+    return _alone(user) and serviceaccount.split(requestor.name) is not None and own == (_node(user.name),)
+
+
+PLAIN = "plain"
+
+#: Mode -> whether it is one for this user, in the order in which they are tried.
+MODES: Mapping[str, Callable[[User, User], bool]] = {
+    "associated-node": _own_node,
+    "arbitrary-node": lambda user, _: _alone(user) and bool(_node(user.name)),
+    "serviceaccount": lambda user, _: _alone(user) and serviceaccount.split(user.name) is not None,
+    "user-info": lambda user, _: not _node(user.name) and serviceaccount.split(user.name) is None,
+    PLAIN: lambda user, _: True,
+}
+
+
+def _applies(mode: str, user: User, requestor: User) -> bool:
+    return MODES[mode](user, requestor)

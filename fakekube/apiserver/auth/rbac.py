@@ -1,0 +1,197 @@
+"""Who may do what: RBAC, read from the roles and bindings in the store (`plugin/pkg/auth/authorizer/rbac`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.apiserver.wire.status import together
+
+Object = dict[str, Any]
+
+GROUP = "rbac.authorization.k8s.io"
+SUPERUSERS = "system:masters"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether something is allowed, and why: which rule says so, or what stood in the way of finding one."""
+
+    allowed: bool
+    reason: str = ""
+
+
+def authorize(store: Store, user: User, info: RequestInfo) -> Decision:
+    """The decision for a request. Members of system:masters may do everything."""
+    if SUPERUSERS in user.groups:
+        return ALLOWED
+    matching = _matching(store, user, info)
+    for decision, names in matching.rules:
+        if not names or info.name in names:
+            return decision
+    return matching.otherwise
+
+
+ALLOWED, DENIED = Decision(True), Decision(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The rules that match a request but for the object's name: the decision, and the names it holds for (none: all);
+    and what is decided where none of them holds."""
+
+    rules: Sequence[tuple[Decision, Sequence[str]]]
+    otherwise: Decision
+
+
+#: What decisions depend on.
+_COLLECTIONS = tuple(f"{kind}.{GROUP}" for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"))
+
+#: As many kinds of requests are remembered of a server.
+MOST_REMEMBERED = 10_000
+
+
+class _Remembered:
+    """What matched which requests, while no role and no binding changed."""
+
+    __slots__ = ("_as_of", "_collections", "kept")
+
+    def __init__(self, store: Store) -> None:
+        self._collections = [store.collection(name) for name in _COLLECTIONS]
+        self._as_of: list[int] = []
+        self.kept: dict[tuple[Any, ...], Matching] = {}
+
+    def found(self) -> dict[tuple[Any, ...], Matching]:
+        """What still holds."""
+        as_of = [collection.revision for collection in self._collections]
+        if self._as_of != as_of or len(self.kept) >= MOST_REMEMBERED:
+            self._as_of = as_of
+            self.kept.clear()
+        return self.kept
+
+
+def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
+    """In the order of the bindings. Finding them anew for each request would cost more than most requests do."""
+    memory: _Remembered | None = store.derived.get(__name__)
+    if memory is None:
+        memory = store.derived[__name__] = _Remembered(store)
+    remembered = memory.found()
+    path = "" if info.is_resource else info.path
+    key = (user.name, user.groups, info.verb, info.resource, info.namespace, info.group, info.subresource, path)
+    found = remembered.get(key)
+    if found is None:
+        problems: list[str] = []
+        rules = tuple(
+            (Decision(True, reason), (rule.get("resourceNames") or ()) if info.is_resource else ())
+            for reason, rule in rules_for(store, user, info.namespace, problems)
+            if _rule_matches(rule, info)
+        )
+        otherwise = Decision(False, f"RBAC: {together(problems)}") if problems else DENIED
+        found = remembered[key] = Matching(rules, otherwise)
+    return found
+
+
+def rules_for(
+    store: Store, user: User, namespace: str, problems: list[str] | None = None
+) -> Iterator[tuple[str, Object]]:
+    """Every rule that holds for the user in a namespace ("": cluster-wide only), each with why.
+
+    `problems` is given a sentence for each binding of the user's to a role that is not there.
+    """
+    problems = [] if problems is None else problems
+    for _, entry in store.collection(f"clusterrolebindings.{GROUP}").scan("", "", None):
+        yield from _bound(store, user, "ClusterRoleBinding", entry.object, "", problems)
+    if namespace:
+        for _, entry in store.collection(f"rolebindings.{GROUP}").scan(f"{namespace}/", "", None):
+            yield from _bound(store, user, "RoleBinding", entry.object, namespace, problems)
+
+
+def _bound(
+    store: Store, user: User, kind: str, binding: Object, namespace: str, problems: list[str]
+) -> Iterator[tuple[str, Object]]:
+    subject = next((s for s in binding.get("subjects") or () if _is(user, s, namespace)), None)
+    if subject is None:
+        return
+    ref = binding.get("roleRef") or {}
+    name = ref.get("name", "")
+    if ref.get("kind") == "Role":
+        role = store.get(f"roles.{GROUP}", f"{namespace}/{name}")
+    else:
+        role = store.get(f"clusterroles.{GROUP}", name)
+    if role is None:
+        resource = "role" if ref.get("kind") == "Role" else "clusterrole"
+        problems.append(f'{resource}.{GROUP} "{name}" not found')
+        return
+    meta = binding["metadata"]
+    shown = f"{meta['name']}/{namespace}" if namespace else meta["name"]
+    who = subject_text(subject, namespace)
+    reason = f'RBAC: allowed by {kind} "{shown}" of {ref.get("kind")} "{name}" to {who}'
+    for rule in role.object.get("rules") or ():
+        yield reason, rule
+
+
+def subject_text(subject: Object, namespace: str) -> str:
+    if subject.get("kind") == "ServiceAccount":
+        return f'ServiceAccount "{subject.get("name")}/{subject.get("namespace") or namespace}"'
+    return f'{subject.get("kind")} "{subject.get("name")}"'
+
+
+def _is(user: User, subject: Object, namespace: str) -> bool:
+    kind, name = subject.get("kind"), subject.get("name")
+    if kind == "User":
+        return user.name == name
+    if kind == "Group":
+        return name in user.groups
+    if kind == "ServiceAccount":
+        return user.name == f"system:serviceaccount:{subject.get('namespace') or namespace}:{name}"
+    return False
+
+
+def rule_allows(rule: Object, info: RequestInfo) -> bool:
+    """One rule against one request (`RuleAllows`)."""
+    names = (rule.get("resourceNames") or ()) if info.is_resource else ()
+    return _rule_matches(rule, info) and (not names or info.name in names)
+
+
+def _rule_matches(rule: Object, info: RequestInfo) -> bool:
+    """The same, whatever the object's name."""
+    verbs = rule.get("verbs") or ()
+    if "*" not in verbs and info.verb not in verbs:
+        return False
+    if not info.is_resource:
+        return any(_url_matches(pattern, info.path) for pattern in rule.get("nonResourceURLs") or ())
+    groups = rule.get("apiGroups") or ()
+    if "*" not in groups and info.group not in groups:
+        return False
+    return _resource_matches(rule.get("resources") or (), info)
+
+
+def _resource_matches(resources: Sequence[str], info: RequestInfo) -> bool:
+    full = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    if "*" in resources or full in resources:
+        return True
+    return bool(info.subresource) and f"*/{info.subresource}" in resources
+
+
+def _url_matches(pattern: str, path: str) -> bool:
+    if pattern == "*" or pattern == path:
+        return True
+    return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))
+
+
+def denied_text(user: User, info: RequestInfo, reason: str = "") -> str:
+    """What a 403 says behind `is forbidden:` (`endpoints/handlers/responsewriters.ForbiddenStatusError`)."""
+    text = _denied(user, info)
+    return f"{text}: {reason}" if reason else text
+
+
+def _denied(user: User, info: RequestInfo) -> str:
+    if not info.is_resource:
+        return f'User "{user.name}" cannot {info.verb} path "{info.path}"'
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    text = f'User "{user.name}" cannot {info.verb} resource "{resource}" in API group "{info.group}"'
+    return f'{text} in the namespace "{info.namespace}"' if info.namespace else f"{text} at the cluster scope"

@@ -1,0 +1,91 @@
+"""Asking who may do what, from within an expression (`apiserver/pkg/cel/library/authz.go`).
+
+An `authorizer` leads by way of a path, or of a group, a resource and so on, to a check, whose decision can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fakekube.apiserver.cel.library.declaration import overload
+from fakekube.apiserver.cel.types import Declared, Type
+
+_PREFIX = "kubernetes.authorization."
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a check."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is asked: of a path, or of a resource by its fields."""
+
+    ask: Callable[[Check, str], Decision]
+    user: Any
+    path: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def having(self, name: str, value: str) -> Check:
+        return replace(self, fields={**self.fields, name: value})
+
+
+class Authorizer(dict[str, Any]):
+    """The variable `authorizer`; `requestResource` is the check of the request's own resource."""
+
+    def __init__(self, start: Check, request_resource: Check, as_account: Callable[[str, str], Any]) -> None:
+        super().__init__(requestResource=request_resource)
+        self.start, self.as_account = start, as_account
+
+    def for_account(self, namespace: str, name: str) -> Authorizer:
+        user = self.as_account(namespace, name)
+        return Authorizer(replace(self.start, user=user), replace(self["requestResource"], user=user), self.as_account)
+
+
+RESOURCE_CHECK = Type("struct", (), f"{_PREFIX}ResourceCheck")
+AUTHORIZER = Type(
+    "struct", (), f"{_PREFIX}Authorizer", {"requestResource": Declared(RESOURCE_CHECK, key="requestResource")}
+)
+
+
+def _setting(name: str) -> Callable[[Check, str], Check]:
+    return lambda check, value: check.having(name, value)
+
+
+def _typed(signature: str) -> str:
+    """A signature with the types' prefix: `Authorizer.(string) -> PathCheck`."""
+    for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision"):
+        signature = signature.replace(name, _PREFIX + name)
+    return signature
+
+
+_ROWS: list[tuple[str, str, str, Callable[..., Any]]] = [
+    ("path", "authorizer_path", "Authorizer.(string) -> PathCheck", lambda one, path: replace(one.start, path=path)),
+    (
+        "group", "authorizer_group", "Authorizer.(string) -> GroupCheck",
+        lambda one, group: one.start.having("group", group),
+    ),
+    (
+        "serviceAccount", "authorizer_serviceaccount", "Authorizer.(string, string) -> Authorizer",
+        lambda one, namespace, name: one.for_account(namespace, name),
+    ),
+    ("resource", "groupcheck_resource", "GroupCheck.(string) -> ResourceCheck", _setting("resource")),
+    *(
+        (name, f"resourcecheck_{name.lower()}", "ResourceCheck.(string) -> ResourceCheck", _setting(name))
+        for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
+    ),
+    ("check", "pathcheck_check", "PathCheck.(string) -> Decision", lambda one, verb: one.ask(one, verb)),
+    ("check", "resourcecheck_check", "ResourceCheck.(string) -> Decision", lambda one, verb: one.ask(one, verb)),
+    ("errored", "decision_errored", "Decision.() -> bool", lambda one: False),
+    ("error", "decision_error", "Decision.() -> string", lambda one: ""),
+    ("allowed", "decision_allowed", "Decision.() -> bool", lambda one: one.allowed),
+    ("reason", "decision_reason", "Decision.() -> string", lambda one: one.reason),
+]  # fmt: skip
+
+OVERLOADS = [overload(function, id, _typed(signature), run) for function, id, signature, run in _ROWS]

@@ -1,0 +1,41 @@
+"""How functions are declared: a row for each overload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.cel.types import Type, _split, read
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function; `run` takes the receiver, where `member`, and the arguments."""
+
+    function: str
+    id: str
+    member: bool
+    args: tuple[Type, ...]
+    result: Type
+    run: Callable[..., Any]
+    #: Whether the signature holds for types of one's choice.
+    generic: bool = False
+
+
+def overload(function: str, id: str, signature: str, run: Callable[..., Any]) -> Overload:
+    """`signature`: `string.(int, int) -> string` for a member, `(string) -> bool` for a function."""
+    receiver, _, rest = signature.partition("(")
+    depth, end = 1, 0
+    if not signature.startswith("(") and ".(" in signature:
+        receiver, rest = signature[: signature.index(".(")], signature[signature.index(".(") + 2 :]
+    for i, char in enumerate(rest):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            end = i
+            break
+    args = [read(one) for one in _split(rest[:end])]
+    member = not signature.startswith("(")
+    result = read(rest[end + 1 :].replace("->", "").strip())
+    types = (read(receiver), *args) if member else tuple(args)
+    return Overload(function, id, member, types, result, run, any(one.open for one in (*types, result)))

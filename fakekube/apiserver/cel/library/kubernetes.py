@@ -1,0 +1,387 @@
+"""Functions that Kubernetes adds: URLs, quantities, addresses, versions, formats (`apiserver/pkg/cel/library`)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from fakekube.apiserver.cel.library.declaration import Overload, overload
+from fakekube.apiserver.cel.values import NONE, CelError, Optional
+from fakekube.apiserver.crd import formats, gourl
+from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
+from fakekube.apiserver.wire.status import go_quote
+
+# --- URLs ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A parsed URL."""
+
+    url: gourl.Url
+    cel_type: ClassVar[str] = "kubernetes.URL"
+
+
+def to_url(text: str) -> Url:
+    try:
+        gourl.parse_request_uri(text)
+        return Url(gourl.parse_request_uri(text.partition("#")[0]))
+    except gourl.BadUrl as problem:
+        raise CelError(f"URL parse error during conversion from string: {problem}") from None
+
+
+# --- quantities ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount of something."""
+
+    amount: Fraction
+    cel_type: ClassVar[str] = "kubernetes.Quantity"
+
+
+def to_quantity(text: str) -> Quantity:
+    try:
+        return Quantity(Fraction(value_of(text)))
+    except InvalidQuantity as problem:
+        raise CelError(str(problem)) from None
+
+
+def as_integer(one: Quantity) -> int:
+    if one.amount.denominator != 1 or not -(2**63) <= one.amount < 2**63:
+        raise CelError("cannot convert value to integer")
+    return one.amount.numerator
+
+
+def is_integer(one: Quantity) -> bool:
+    return one.amount.denominator == 1 and -(2**63) <= one.amount < 2**63
+
+
+def _amount(other: Quantity | int) -> Fraction:
+    return other.amount if isinstance(other, Quantity) else Fraction(other)
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+
+@dataclass(frozen=True, slots=True)
+class Ip:
+    """An address."""
+
+    address: Address
+    cel_type: ClassVar[str] = "net.IP"
+
+
+@dataclass(frozen=True, slots=True)
+class Cidr:
+    """A network, with the address that it was written with."""
+
+    network: Network
+    cel_type: ClassVar[str] = "net.CIDR"
+
+
+def to_ip(text: str) -> Ip:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        why = f"IP Address {go_quote(text)} parse error during conversion from string: ParseAddr({go_quote(text)})"
+        raise CelError(f"{why}: unable to parse IP") from None
+    if "%" in text:
+        raise CelError(f"IP address {go_quote(text)} with zone value is not allowed")
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return Ip(address)
+
+
+def to_cidr(text: str) -> Cidr:
+    why = f"network address parse error during conversion from string: netip.ParsePrefix({go_quote(text)})"
+    address, slash, bits = text.rpartition("/")
+    if not slash:
+        raise CelError(f"{why}: no '/'")
+    try:
+        if not re.fullmatch(r"0|[1-9][0-9]{0,2}", bits) or "%" in address:
+            raise ValueError
+        network = ipaddress.ip_interface(text)
+    except ValueError:
+        raise CelError(f"{why}: unable to parse IP") from None
+    if isinstance(network.ip, ipaddress.IPv6Address) and network.ip.ipv4_mapped is not None:
+        raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return Cidr(network)
+
+
+def contains_ip(cidr: Cidr, other: Ip | str) -> bool:
+    one = to_ip(other) if isinstance(other, str) else other
+    return one.address in cidr.network.network
+
+
+def contains_cidr(cidr: Cidr, other: Cidr | str) -> bool:
+    one = (to_cidr(other) if isinstance(other, str) else other).network.network
+    mine = cidr.network.network
+    return one.version == mine.version and one.network_address in mine and mine.prefixlen <= one.prefixlen
+
+
+def is_global_unicast(one: Ip) -> bool:
+    address = one.address
+    if isinstance(address, ipaddress.IPv4Address) and str(address) == "255.255.255.255":
+        return False
+    return not (address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local)
+
+
+def is_link_local_multicast(one: Ip) -> bool:
+    if isinstance(one.address, ipaddress.IPv4Address):
+        return one.address in ipaddress.ip_network("224.0.0.0/24")
+    return one.address.is_multicast and one.address.packed[1] & 0x0F == 2
+
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+_NUMBER = r"(0|[1-9][0-9]*)"
+_SEMVER = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """A semantic version; what comes before a release is below it."""
+
+    major: int
+    minor: int
+    patch: int
+    before: tuple[str, ...] = ()
+    cel_type: ClassVar[str] = "kubernetes.Semver"
+
+    def key(self) -> tuple[Any, ...]:
+        """Versions in their order."""
+        parts = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.before)
+        return self.major, self.minor, self.patch, not self.before, parts
+
+
+def _normal(text: str) -> str:
+    parts = text.removeprefix("v").split(".", 2)
+    for i, part in enumerate(parts):
+        if len(part) > 1:
+            rest = part.lstrip("0")
+            parts[i] = rest if rest and rest[0] not in "+-." else "0" + rest
+    if len(parts) < 3 and any(char in parts[-1] for char in "+-"):
+        raise CelError("short version cannot contain PreRelease/Build meta data")
+    return ".".join([*parts, *["0"] * (3 - len(parts))])
+
+
+def to_semver(text: str, normalize: bool = False) -> Semver:
+    match = _SEMVER.fullmatch(_normal(text) if normalize else text)
+    if not match:
+        raise CelError(_semver_problem(text))
+    before = tuple(match[4].split(".")) if match[4] else ()
+    bad = next((one for one in before if one.isdigit() and len(one) > 1 and one[0] == "0"), None)
+    if bad is not None:
+        raise CelError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(bad)}")
+    return Semver(int(match[1]), int(match[2]), int(match[3]), before)
+
+
+def _semver_problem(text: str) -> str:
+    if not text:
+        return "Version string empty"
+    if len(text.split(".", 2)) != 3:
+        return "No Major.Minor.Patch elements found"
+    for name, part in zip(("major", "minor"), text.split("."), strict=False):
+        if not part.isdigit():
+            return f"Invalid character(s) found in {name} number {go_quote(part)}"
+        if len(part) > 1 and part[0] == "0":
+            return f"{name.capitalize()} number must not contain leading zeroes {go_quote(part)}"
+    return f"Invalid character(s) found in patch number {go_quote(re.split('[-+]', text.split('.', 2)[2])[0])}"
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named check of strings, which tells what is wrong with one."""
+
+    name: str
+    problems: Callable[[str], list[str]]
+    cel_type: ClassVar[str] = "kubernetes.NamedFormat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Format) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def _known(name: str, why: str) -> Callable[[str], list[str]]:
+    check = formats.FORMATS[name]
+    return lambda text: [] if check(text) else [why]
+
+
+def _uri(text: str) -> list[str]:
+    try:
+        gourl.parse_request_uri(text)
+    except gourl.BadUrl as problem:
+        return [str(problem)]
+    return []
+
+
+FORMATS: dict[str, Format] = {
+    name: Format(name, problems)
+    for name, problems in (
+        ("dns1123Label", lambda text: names.dns_label_problems(text)),
+        ("dns1123Subdomain", lambda text: names.dns_subdomain_problems(text)),
+        ("dns1035Label", lambda text: names.dns1035_label_problems(text)),
+        ("qualifiedName", names.qualified_name_problems),
+        ("dns1123LabelPrefix", lambda text: names.dns_label_problems(text, True)),
+        ("dns1123SubdomainPrefix", lambda text: names.dns_subdomain_problems(text, True)),
+        ("dns1035LabelPrefix", lambda text: names.dns1035_label_problems(text, True)),
+        ("labelValue", names.label_value_problems),
+        ("uri", _uri),
+        ("uuid", _known("uuid", "does not match the UUID format")),
+        ("byte", _known("byte", "invalid base64")),
+        ("date", _known("date", "invalid date")),
+        ("datetime", _known("datetime", "invalid datetime")),
+    )
+}
+
+
+def validate(one: Format, text: str) -> Optional:
+    """What is wrong with a text; none where nothing is."""
+    found = one.problems(text)
+    return Optional(True, found) if found else NONE
+
+
+def named(name: str) -> Optional:
+    found = FORMATS.get(name)
+    return Optional(True, found) if found is not None else NONE
+
+
+# --- declarations ----------------------------------------------------------------------------------------------------
+
+
+def _takes(convert: Callable[..., Any]) -> Callable[..., bool]:
+    def takes(*args: Any) -> bool:
+        try:
+            convert(*args)
+        except CelError:
+            return False
+        return True
+
+    return takes
+
+
+def _order(a: Any, b: Any) -> int:
+    return int(a > b) - int(a < b)
+
+
+_QUANTITY_TYPE, _SEMVER_TYPE = "kubernetes.Quantity", "kubernetes.Semver"
+
+
+def _comparisons(kind: str, prefix: str, key: Callable[[Any], Any]) -> list[Overload]:
+    return [
+        overload(
+            "isGreaterThan", f"{prefix}_is_greater_than", f"{kind}.({kind}) -> bool", lambda a, b: key(a) > key(b)
+        ),
+        overload("isLessThan", f"{prefix}_is_less_than", f"{kind}.({kind}) -> bool", lambda a, b: key(a) < key(b)),
+        overload("compareTo", f"{prefix}_compare_to", f"{kind}.({kind}) -> int", lambda a, b: _order(key(a), key(b))),
+    ]
+
+
+OVERLOADS: list[Overload] = [
+    overload("url", "string_to_url", "(string) -> kubernetes.URL", to_url),
+    overload("isURL", "is_url_string", "(string) -> bool", _takes(to_url)),
+    overload("getScheme", "url_get_scheme", "kubernetes.URL.() -> string", lambda one: one.url.scheme),
+    overload("getHost", "url_get_host", "kubernetes.URL.() -> string", lambda one: one.url.host),
+    overload("getHostname", "url_get_hostname", "kubernetes.URL.() -> string", lambda one: one.url.hostname),
+    overload("getPort", "url_get_port", "kubernetes.URL.() -> string", lambda one: one.url.port),
+    overload(
+        "getEscapedPath", "url_get_escaped_path", "kubernetes.URL.() -> string", lambda one: gourl.escaped_path(one.url)
+    ),
+    overload(
+        "getQuery",
+        "url_get_query",
+        "kubernetes.URL.() -> map(string, list(string))",
+        lambda one: gourl.query_values(one.url.raw_query),
+    ),
+    overload("quantity", "string_to_quantity", "(string) -> kubernetes.Quantity", to_quantity),
+    overload("isQuantity", "is_quantity_string", "(string) -> bool", _takes(to_quantity)),
+    overload("sign", "quantity_sign", "(kubernetes.Quantity) -> int", lambda one: _order(one.amount, 0)),
+    *_comparisons(_QUANTITY_TYPE, "quantity", lambda one: one.amount),
+    overload(
+        "asApproximateFloat", "quantity_get_float", "kubernetes.Quantity.() -> double", lambda one: float(one.amount)
+    ),
+    overload("asInteger", "quantity_get_int", "kubernetes.Quantity.() -> int", as_integer),
+    overload("isInteger", "quantity_is_integer", "kubernetes.Quantity.() -> bool", is_integer),
+    overload(
+        "add",
+        "quantity_add",
+        "kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity",
+        lambda a, b: Quantity(a.amount + _amount(b)),
+    ),
+    overload(
+        "add",
+        "quantity_add_int",
+        "kubernetes.Quantity.(int) -> kubernetes.Quantity",
+        lambda a, b: Quantity(a.amount + _amount(b)),
+    ),
+    overload(
+        "sub",
+        "quantity_sub",
+        "kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity",
+        lambda a, b: Quantity(a.amount - _amount(b)),
+    ),
+    overload(
+        "sub",
+        "quantity_sub_int",
+        "kubernetes.Quantity.(int) -> kubernetes.Quantity",
+        lambda a, b: Quantity(a.amount - _amount(b)),
+    ),
+    overload("ip", "string_to_ip", "(string) -> net.IP", to_ip),
+    overload("ip", "cidr_ip", "net.CIDR.() -> net.IP", lambda one: Ip(one.network.ip)),
+    overload("isIP", "is_ip", "(string) -> bool", _takes(to_ip)),
+    overload("ip.isCanonical", "ip_is_canonical", "(string) -> bool", lambda text: str(to_ip(text).address) == text),
+    overload("family", "ip_family", "net.IP.() -> int", lambda one: one.address.version),
+    overload("isUnspecified", "ip_is_unspecified", "net.IP.() -> bool", lambda one: one.address.is_unspecified),
+    overload("isLoopback", "ip_is_loopback", "net.IP.() -> bool", lambda one: one.address.is_loopback),
+    overload("isLinkLocalMulticast", "ip_is_link_local_multicast", "net.IP.() -> bool", is_link_local_multicast),
+    overload(
+        "isLinkLocalUnicast", "ip_is_link_local_unicast", "net.IP.() -> bool", lambda one: one.address.is_link_local
+    ),
+    overload("isGlobalUnicast", "ip_is_global_unicast", "net.IP.() -> bool", is_global_unicast),
+    overload("string", "ip_to_string", "(net.IP) -> string", lambda one: str(one.address)),
+    overload("cidr", "string_to_cidr", "(string) -> net.CIDR", to_cidr),
+    overload("isCIDR", "is_cidr", "(string) -> bool", _takes(to_cidr)),
+    overload("containsIP", "cidr_contains_ip_string", "net.CIDR.(string) -> bool", contains_ip),
+    overload("containsIP", "cidr_contains_ip_ip", "net.CIDR.(net.IP) -> bool", contains_ip),
+    overload("containsCIDR", "cidr_contains_cidr_string", "net.CIDR.(string) -> bool", contains_cidr),
+    overload("containsCIDR", "cidr_contains_cidr", "net.CIDR.(net.CIDR) -> bool", contains_cidr),
+    overload("prefixLength", "cidr_prefix_length", "net.CIDR.() -> int", lambda one: one.network.network.prefixlen),
+    overload(
+        "masked",
+        "cidr_masked",
+        "net.CIDR.() -> net.CIDR",
+        lambda one: Cidr(ipaddress.ip_interface(str(one.network.network))),
+    ),
+    overload("string", "cidr_to_string", "(net.CIDR) -> string", lambda one: str(one.network)),
+    overload("semver", "string_to_semver", "(string) -> kubernetes.Semver", to_semver),
+    overload("semver", "string_bool_to_semver", "(string, bool) -> kubernetes.Semver", to_semver),
+    overload("isSemver", "is_semver_string", "(string) -> bool", _takes(to_semver)),
+    overload("isSemver", "is_semver_string_bool", "(string, bool) -> bool", _takes(to_semver)),
+    *_comparisons(_SEMVER_TYPE, "semver", lambda one: one.key()),
+    overload("major", "semver_major", "kubernetes.Semver.() -> int", lambda one: one.major),
+    overload("minor", "semver_minor", "kubernetes.Semver.() -> int", lambda one: one.minor),
+    overload("patch", "semver_patch", "kubernetes.Semver.() -> int", lambda one: one.patch),
+    *(
+        overload(f"format.{name}", f"format.{name}", "() -> kubernetes.NamedFormat", lambda found=found: found)
+        for name, found in FORMATS.items()
+    ),
+    overload("format.named", "format-named", "(string) -> optional_type(kubernetes.NamedFormat)", named),
+    overload("validate", "format-validate", "kubernetes.NamedFormat.(string) -> optional_type(list(string))", validate),
+]

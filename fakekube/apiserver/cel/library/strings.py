@@ -1,0 +1,268 @@
+"""Functions of strings (`cel-go/ext/strings.go`, version 2) and regular expressions (`library/regex.go`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fakekube.apiserver.cel.library.declaration import Overload, overload
+from fakekube.apiserver.cel.library.standard import to_string
+from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
+from fakekube.apiserver.crd.patterns import BadPattern, compiled
+from fakekube.apiserver.wire.status import go_quote
+
+#: Characters of a text that a function may make.
+SIZE_LIMIT = 16 * 1024 * 1024
+
+_SPACE = " \t\n\v\f\r\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+def char_at(text: str, i: int) -> str:
+    if not 0 <= i <= len(text):
+        raise CelError(f"index out of range: {i}")
+    return text[i : i + 1]
+
+
+def index_of(text: str, part: str, offset: int = 0) -> int:
+    if offset < 0:
+        raise CelError(f"index out of range: {offset}")
+    if not part:
+        return min(offset, len(text))
+    return text.find(part, offset) if offset < len(text) else -1
+
+
+def last_index_of(text: str, part: str, offset: int | None = None) -> int:
+    if offset is None:
+        return text.rfind(part) if part else len(text)
+    if offset < 0:
+        raise CelError(f"index out of range: {offset}")
+    if not part:
+        return min(offset, len(text))
+    return text.rfind(part, 0, offset + len(part)) if offset < len(text) else -1
+
+
+def lower_ascii(text: str) -> str:
+    return re.sub(r"[A-Z]+", lambda match: match[0].lower(), text)
+
+
+def upper_ascii(text: str) -> str:
+    return re.sub(r"[a-z]+", lambda match: match[0].upper(), text)
+
+
+def replace(text: str, old: str, new: str, count: int = -1) -> str:
+    times = text.count(old) if count < 0 else min(count, text.count(old))
+    _allow(len(text) + times * len(new))
+    return text.replace(old, new, count)
+
+
+def _allow(size: int) -> None:
+    """Texts larger than any request are not made."""
+    if size > SIZE_LIMIT:
+        raise OverBudget(OVER_BUDGET)
+
+
+def split(text: str, separator: str, count: int = -1) -> list[str]:
+    if count == 0:
+        return []
+    if not separator:
+        return list(text) if count < 0 or count >= len(text) else [*text[: count - 1], text[count - 1 :]]
+    return text.split(separator, count - 1 if count > 0 else -1)
+
+
+def substring(text: str, start: int, end: int | None = None) -> str:
+    size = len(text)
+    if end is None:
+        if not 0 <= start <= size:
+            raise CelError(f"index out of range: {start}")
+        return text[start:]
+    if start > end:
+        raise CelError(f"invalid substring range. start: {start}, end: {end}")
+    for i in (start, end):
+        if not 0 <= i <= size:
+            raise CelError(f"index out of range: {i}")
+    return text[start:end]
+
+
+def join(items: list[Any], separator: str = "") -> str:
+    _allow(len(separator) * len(items))
+    return separator.join(items)
+
+
+_QUOTES = {
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
+}  # fmt: skip
+
+
+def quote(text: str) -> str:
+    return '"' + "".join(_QUOTES.get(char, char) for char in text) + '"'
+
+
+# --- regular expressions ---------------------------------------------------------------------------------------------
+
+
+def find(text: str, pattern: str) -> str:
+    match = _compiled(pattern).search(text)
+    return match.group() if match else ""
+
+
+def find_all(text: str, pattern: str, count: int = -1) -> list[str]:
+    found: list[str] = []
+    for match in _compiled(pattern).finditer(text):
+        if 0 <= count <= len(found):
+            break
+        found.append(match.group())
+    return found
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return compiled(pattern)
+    except BadPattern as problem:
+        raise CelError(f"Illegal regex: {problem}") from None
+
+
+# --- format ----------------------------------------------------------------------------------------------------------
+
+_CLAUSE = re.compile(r"%(%|(?:\.(\d+))?([a-zA-Z]))?")
+_PREFIX = "error during formatting: "
+
+
+def format(text: str, args: list[Any]) -> str:
+    """`'%d of %s'.format([1, x])`. Raises CelError."""
+    found: list[str] = []
+    at, used = 0, 0
+    for match in _CLAUSE.finditer(text):
+        found.append(text[at : match.start()])
+        at = match.end()
+        if match[1] == "%":
+            found.append("%")
+            continue
+        if match[3] is None:
+            raise CelError("unexpected end of string")
+        if used >= len(args):
+            raise CelError(f"index {used} out of range")
+        found.append(_clause(match[3], match[2], args[used]))
+        used += 1
+    return "".join(found) + text[at:]
+
+
+def _clause(verb: str, precision: str | None, value: Any) -> str:
+    if verb in ("f", "e"):
+        _allow(int(precision or 0))
+        return _float(verb, int(precision) if precision else 6, value)
+    formatter = _VERBS.get(verb)
+    if formatter is None:
+        raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+    return str(formatter(value))
+
+
+def _wrong(kinds: str, clause: str, value: Any) -> CelError:
+    return CelError(f"{_PREFIX}{clause} clause can only be used on {kinds}, was given {kind_of(value)}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inner, value)) + "]"
+    if isinstance(value, dict):
+        rows = sorted((_inner(key), _inner(item)) for key, item in value.items())
+        return "{" + ", ".join(f"{key}:{item}" for key, item in rows) + "}"
+    if value is None:
+        return "null"
+    if isinstance(value, str | bool | int | float | bytes | Duration | Timestamp):
+        return to_string(value)
+    raise _wrong("strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps", "string", value)
+
+
+def _inner(value: Any) -> str:
+    """Inside of lists and maps strings have quotes, and numbers six decimals."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, Timestamp):
+        return f'timestamp("{value}")'
+    if isinstance(value, Duration):
+        return f'duration("{value}")'
+    return _text(value)
+
+
+def _decimal(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong("integers", "decimal", value)
+    return str(int(value))
+
+
+def _float(verb: str, precision: int, value: Any) -> str:
+    if value in ("NaN", "Infinity", "-Infinity"):
+        value = float(value.replace("Infinity", "inf"))
+    if not isinstance(value, float):
+        clause = "fixed-point" if verb == "f" else "scientific"
+        raise _wrong("doubles", clause, value)
+    made = f"{value:.{precision}{verb}}"
+    return made if verb == "f" else made.replace("e", "\u202f×\u202f10").replace("10", "10", 1)
+
+
+def _binary(value: Any) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return f"{value:b}"
+    raise _wrong("integers and bools", "binary", value)
+
+
+def _hexadecimal(upper: bool) -> Any:
+    def shown(value: Any) -> str:
+        if isinstance(value, bool):
+            raise _wrong("integers, byte buffers, and strings", "hex", value)
+        if isinstance(value, UInt | int):
+            made = f"{value:x}"
+        elif isinstance(value, str):
+            made = value.encode().hex()
+        elif isinstance(value, bytes):
+            made = value.hex()
+        else:
+            raise _wrong("integers, byte buffers, and strings", "hex", value)
+        return made.upper() if upper else made
+
+    return shown
+
+
+def _octal(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong("integers", "octal", value)
+    return f"{value:o}"
+
+
+_VERBS = {
+    "s": _text,
+    "d": _decimal,
+    "b": _binary,
+    "x": _hexadecimal(False),
+    "X": _hexadecimal(True),
+    "o": _octal,
+}
+
+OVERLOADS: list[Overload] = [
+    overload("charAt", "string_char_at_int", "string.(int) -> string", char_at),
+    overload("indexOf", "string_index_of_string", "string.(string) -> int", index_of),
+    overload("indexOf", "string_index_of_string_int", "string.(string, int) -> int", index_of),
+    overload("lastIndexOf", "string_last_index_of_string", "string.(string) -> int", last_index_of),
+    overload("lastIndexOf", "string_last_index_of_string_int", "string.(string, int) -> int", last_index_of),
+    overload("lowerAscii", "string_lower_ascii", "string.() -> string", lower_ascii),
+    overload("upperAscii", "string_upper_ascii", "string.() -> string", upper_ascii),
+    overload("replace", "string_replace_string_string", "string.(string, string) -> string", replace),
+    overload("replace", "string_replace_string_string_int", "string.(string, string, int) -> string", replace),
+    overload("split", "string_split_string", "string.(string) -> list(string)", split),
+    overload("split", "string_split_string_int", "string.(string, int) -> list(string)", split),
+    overload("substring", "string_substring_int", "string.(int) -> string", substring),
+    overload("substring", "string_substring_int_int", "string.(int, int) -> string", substring),
+    overload("trim", "string_trim", "string.() -> string", lambda text: text.strip(_SPACE)),
+    overload("format", "string_format", "string.(list(dyn)) -> string", format),
+    overload("strings.quote", "strings_quote", "(string) -> string", quote),
+    overload("join", "list_join", "list(string).() -> string", join),
+    overload("join", "list_join_string", "list(string).(string) -> string", join),
+    overload("find", "string_find_string", "string.(string) -> string", find),
+    overload("findAll", "string_find_all_string", "string.(string) -> list(string)", find_all),
+    overload("findAll", "string_find_all_string_int", "string.(string, int) -> list(string)", find_all),
+]

@@ -1,0 +1,279 @@
+"""Values of CEL in Python: bool, int, `UInt`, float, str, bytes, None, lists and dicts are themselves; the others are
+here (`cel-go/common/types`, `apiserver/pkg/cel/common/values.go`)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.types import Type
+from fakekube.apiserver.crd.formats import go_duration, loose_duration
+
+
+class CelError(Exception):
+    """An expression that fails while it runs; the message is CEL's."""
+
+
+class OverBudget(CelError):
+    """An expression that costs more than it may."""
+
+
+NO_OVERLOAD = "no such overload"
+OVER_BUDGET = "operation cancelled: actual cost limit exceeded"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time in nanoseconds."""
+
+    nanos: int
+
+    def __str__(self) -> str:
+        """As `string(duration)` shows it: seconds."""
+        seconds = self.nanos / 1e9
+        return f"{int(seconds)}s" if seconds == int(seconds) else f"{seconds!r}s"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970."""
+
+    nanos: int
+
+    def at(self, offset: int = 0) -> datetime:
+        """On the calendar, `offset` seconds east of Greenwich."""
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=self.nanos // 10**9 + offset)
+
+    def __str__(self) -> str:
+        fraction = f".{self.nanos % 10**9:09d}".rstrip("0") if self.nanos % 10**9 else ""
+        return self.at().strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may not be there."""
+
+    present: bool
+    value: Any = None
+
+
+NONE = Optional(False)
+
+#: Seconds since 1970 that a timestamp may have: the years 1 to 9999.
+TIME_LIMITS = (-62135596800, 253402300799)
+DURATION_LIMIT = 315_576_000_000 * 10**9
+
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)")
+
+
+def timestamp(text: str) -> Timestamp | None:
+    """A time in RFC 3339; None where it is none."""
+    match = _TIME.fullmatch(text)
+    if not match:
+        return None
+    zone = match[4].upper().replace("Z", "+00:00")
+    try:
+        at = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}")
+    except ValueError:
+        return None
+    seconds = int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+    return Timestamp(seconds * 10**9 + int((match[3] or "").ljust(9, "0")))
+
+
+def duration(text: str) -> Duration | None:
+    found = go_duration(text)
+    return None if found is None else Duration(found)
+
+
+class SetList(list[Any]):
+    """A list of type `set`: its order does not matter."""
+
+    __slots__ = ()
+
+
+class MapList(list[Any]):
+    """A list of type `map`: items are told apart by keys, and their order does not matter."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: Any) -> Any:
+        return tuple(_frozen(item.get(key)) for key in self.keys) if isinstance(item, dict) else None
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(item)) for key, item in value.items())
+    return value
+
+
+# --- from JSON -------------------------------------------------------------------------------------------------------
+
+Convert = Callable[[Any], Any]
+
+
+def _bytes(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise CelError("invalid data, expected a base64 encoded string") from None
+
+
+def _duration(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    found = loose_duration(value)
+    if found is None:
+        raise CelError(f"Invalid duration format '{value}'")
+    return Duration(found)
+
+
+def _date(value: Any) -> Any:
+    found = timestamp(f"{value}T00:00:00Z") if isinstance(value, str) else None
+    if found is None:
+        raise CelError(f"Invalid date formatted string '{value}'")
+    return found
+
+
+def _date_time(value: Any) -> Any:
+    found = timestamp(value) if isinstance(value, str) else None
+    if found is None:
+        raise CelError(f"Invalid date-time formatted string '{value}'")
+    return found
+
+
+def _number(value: Any) -> Any:
+    return float(value) if type(value) is int else value
+
+
+def _list(item: Convert | None, list_type: str, keys: tuple[str, ...]) -> Convert | None:
+    def convert(value: Any) -> Any:
+        if type(value) is not list:
+            return value
+        made = [None if one is None else item(one) for one in value] if item is not None else value
+        if list_type == "set":
+            return SetList(made)
+        return MapList(made, keys) if list_type == "map" else made
+
+    return convert if item is not None or list_type in ("set", "map") else None
+
+
+def _map(item: Convert | None) -> Convert | None:
+    if item is None:
+        return None
+
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        return {key: None if one is None else item(one) for key, one in value.items()}
+
+    return convert
+
+
+#: How values that JSON writes as others are made, by format.
+CONVERTERS: Mapping[str, Any] = {
+    "byte": _bytes,
+    "duration": _duration,
+    "date": _date,
+    "date-time": _date_time,
+    "number": _number,
+    "list": _list,
+    "map": _map,
+}
+
+
+# --- equality and order ----------------------------------------------------------------------------------------------
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Numbers by their value, whatever their type; nothing else is equal to a value of another type."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict):
+        return isinstance(b, dict) and len(a) == len(b) and all(k in b and equal(v, b[k]) for k, v in a.items())
+    if isinstance(a, list):
+        return isinstance(b, list) and _equal_lists(a, b)
+    if isinstance(a, Optional):
+        return isinstance(b, Optional) and a.present == b.present and equal(a.value, b.value)
+    if isinstance(b, str | dict | list):
+        return bool(a == b) if type(a) is type(b) else False
+    return bool(a == b)
+
+
+def _equal_lists(a: list[Any], b: list[Any]) -> bool:
+    if len(a) != len(b):
+        return False
+    if isinstance(a, SetList):
+        return all(contains(b, one) for one in a) and all(contains(a, one) for one in b)
+    if isinstance(a, MapList):
+        others = {a.key_of(one): one for one in b}
+        return all(a.key_of(one) in others and equal(one, others[a.key_of(one)]) for one in a)
+    return all(map(equal, a, b))
+
+
+def contains(items: list[Any], value: Any) -> bool:
+    return any(equal(value, one) for one in items)
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "bool"), (UInt, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"), (list, "list"),
+    (dict, "map"), (Timestamp, "google.protobuf.Timestamp"), (Duration, "google.protobuf.Duration"),
+    (Optional, "optional_type"), (Type, "type"),
+)  # fmt: skip
+
+
+class Message(dict[str, Any]):
+    """An object that an expression wrote down, of a named type."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.cel_type = name
+
+
+def kind_of(value: Any) -> str:
+    """The name of a value's type, as `type(value)` has it."""
+    if value is None:
+        return "null_type"
+    for kind, name in _KINDS:
+        if isinstance(value, kind):
+            return name
+    return str(getattr(value, "cel_type", type(value).__name__))
+
+
+_ORDERED = frozenset(
+    {"bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration"}
+)
+_NUMBERS = frozenset({"int", "uint", "double"})
+
+
+def compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1. Raises CelError where there is no order."""
+    kinds = kind_of(a), kind_of(b)
+    if (kinds[0] == kinds[1] and kinds[0] in _ORDERED) or (kinds[0] in _NUMBERS and kinds[1] in _NUMBERS):
+        return int(a > b) - int(a < b)
+    raise CelError(NO_OVERLOAD)
+
+
+def in_int64(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise CelError("integer overflow")
+    return value
+
+
+def in_uint64(value: int) -> UInt:
+    if not 0 <= value < 2**64:
+        raise CelError("unsigned integer overflow")
+    return UInt(value)

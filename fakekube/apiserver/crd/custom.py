@@ -1,0 +1,296 @@
+"""One version of a definition, compiled: how its objects are read, written and validated
+(`apiextensions-apiserver/pkg/registry/customresource`, `customresource_handler.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakekube.apiserver.cel.rules import Findings, Known, Rules
+from fakekube.apiserver.crd import structural, values
+from fakekube.apiserver.crd.conversion import ConversionWebhook, Unconverted
+from fakekube.apiserver.crd.correlation import Correlation
+from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
+from fakekube.apiserver.crd.listtypes import list_errors
+from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.crd.values import Values
+from fakekube.apiserver.registry.generic.names import qualified_name_problems
+from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.gojson import type_name
+from fakekube.apiserver.wire.goprint import plain, type_of
+from fakekube.apiserver.wire.status import FieldError, field_invalid, go_quote
+
+Object = dict[str, Any]
+
+#: Errors that tell more than rules over the same value could: with them no rule is run.
+BLOCKING = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+
+UNCHECKED = FieldError(
+    "<nil>",
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation",
+)
+
+
+class CustomVersion:
+    """The rules of one version. `storage`: the version that objects are stored in; itself, where it is that one."""
+
+    def __init__(
+        self,
+        crd: Object,
+        version: Object,
+        meta: Schema,
+        storage: CustomVersion | None,
+        webhook: ConversionWebhook | None = None,
+    ) -> None:
+        names = crd["spec"]["names"]
+        self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
+        openapi = (version.get("schema") or {}).get("openAPIV3Schema")
+        self.structural = Structural(openapi) if openapi is not None else None
+        self.values = Values(openapi) if openapi is not None else None
+        self.storage, self.webhook = storage or self, webhook
+        #: Whether stored objects may have been written under other schemas than this one.
+        self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
+        self._meta = meta
+        self._rules = Rules.of(self.structural, root=True)
+        self._ratcheted: tuple[Object | None, list[str]] = (None, [])
+        subresources = version.get("subresources") or {}
+        self.has_status = subresources.get("status") is not None
+        self.scale: Object | None = subresources.get("scale")
+
+    # --- forms --------------------------------------------------------------------------------------------------------
+
+    def decode(self, obj: Object, unknown: list[str]) -> Object:
+        """A body as this version has it, with defaults; paths of unknown fields go to `unknown`.
+
+        Raises WrongType.
+        """
+        lost: list[str] = []
+        meta = obj.get("metadata")
+        if meta is not None and not isinstance(meta, dict):
+            raise WrongType(f"json: cannot unmarshal {type_name(meta)} into Go value of type v1.ObjectMeta")
+        if meta is not None:
+            meta = decode(self._meta, meta, lost)
+        unknown += [f"metadata.{path}" for path in lost]
+        found = structural.prune(obj, self.structural, unknown)
+        found = structural.prune_nulls(found, self.structural)
+        embedded: list[str] = []
+        try:
+            found = coerce(found, self.structural, self._meta, embedded)
+        except Malformed as problem:
+            raise WrongType(str(problem)) from None
+        unknown += sorted(embedded)
+        if meta is not None:
+            found = {**found, "metadata": meta}
+        return self.defaulted(found)
+
+    def defaulted(self, obj: Object) -> Object:
+        filled: Object = structural.default(obj, self.structural)
+        return filled
+
+    def read(self, stored: Object) -> Object:
+        """A stored object as this version shows it: defaults are those of the storage version. Raises Unconverted."""
+        found = self.storage.defaulted(self.storage.pruned(stored))
+        if self.storage is self:
+            return found
+        return self.pruned(self._converted(found, self.storage, self))
+
+    def write(self, obj: Object) -> Object:
+        """An object of this version as it is stored. Raises Unconverted."""
+        return obj if self.storage is self else self.storage.pruned(self._converted(obj, self, self.storage))
+
+    def _converted(self, obj: Object, source: CustomVersion, target: CustomVersion) -> Object:
+        """With the strategy None, what it is."""
+        if self.webhook is None:
+            return obj
+        found = self.webhook.converted(source.whole(obj), target.api_version)
+        return {key: value for key, value in found.items() if key not in ("apiVersion", "kind")}
+
+    def unconverted(self, stored: Sequence[Object]) -> Unconverted | None:
+        """Those of stored objects that this version cannot show before the webhook is asked."""
+        if self.webhook is None or self.storage is self:
+            return None
+        unknown: dict[int, Object] = {}
+        for obj in stored:
+            try:
+                self.read(obj)
+            except Unconverted as asked:
+                unknown.update((id(one), one) for one in asked.objects)
+        return Unconverted(self.webhook, list(unknown.values()), self.api_version) if unknown else None
+
+    def pruned(self, obj: Object) -> Object:
+        """Without what the schema does not know, and without nulls that it does not allow."""
+        kept: Object = structural.prune_nulls(structural.prune(obj, self.structural, []), self.structural)
+        return kept
+
+    @property
+    def reads_as_stored(self) -> bool:
+        """Stored objects are what this version shows."""
+        return self.storage is self and not self.changed
+
+    # --- validation ---------------------------------------------------------------------------------------------------
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        """Of a new object, its metadata apart."""
+        whole = self.whole(obj)
+        errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors += embedded_errors(whole, self.structural)
+        if self.structural is not None:
+            errors += list_errors(whole, self.structural)
+        return errors + self._rule_errors(errors, whole)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        """Of a changed object: what was wrong before and did not change is let be (ratcheting)."""
+        whole, before = self.whole(new), self.whole(old)
+        correlated = self._correlated(whole, before)
+        errors = self._value_errors(whole, correlated)
+        errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors += embedded_errors(whole, self.structural) + self._new_list_errors(whole, before)
+        errors += self._rule_errors(errors, whole, before, correlated)
+        return errors
+
+    def validate_status_update(self, new: Object, old: Object) -> list[FieldError]:
+        whole, before = self.whole(new), self.whole(old)
+        correlated = self._correlated(whole, before)
+        errors: list[FieldError] = []
+        status = self.values.properties.get("status") if self.values is not None else None
+        if status is not None and "status" in whole and not status.accepts(whole["status"]):
+            known = correlated.key("status") if correlated is not None else None
+            errors += values.field_errors(status.check(whole["status"], "", known).problems, "status")
+        errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
+        return errors + self._rule_errors(errors, whole, before, correlated)
+
+    def warnings(self, obj: Object) -> list[str]:
+        """Of a new object."""
+        return _finalizer_warnings(obj, None)
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        """Of a changed object: what a rule says that said so before, and finalizers that are new."""
+        checked, ratcheted = self._ratcheted
+        same = checked is not None and checked.get("metadata") is new.get("metadata")
+        return (ratcheted if same else []) + _finalizer_warnings(new, old)
+
+    def whole(self, obj: Object) -> Object:
+        """With the apiVersion and kind that a stored object leaves out."""
+        return {"apiVersion": self.api_version, "kind": self.kind, **obj}
+
+    def _correlated(self, new: Object, old: Object) -> Correlation | None:
+        return Correlation(new, old, self.structural) if self.structural is not None else None
+
+    def _value_errors(self, whole: Object, correlated: Correlation | None = None) -> list[FieldError]:
+        if self.values is None or self.values.accepts(whole):
+            return []
+        return values.field_errors(self.values.check(whole, "", correlated).problems)
+
+    def _rule_errors(
+        self,
+        errors: list[FieldError],
+        whole: Object,
+        before: Object | None = None,
+        correlated: Correlation | None = None,
+    ) -> list[FieldError]:
+        """What the rules say; what they said before, too, is kept for the warnings of the same object."""
+        self._ratcheted = (None, [])
+        if self._rules is None:
+            return []
+        if any(error.reason in BLOCKING for error in errors):
+            return [UNCHECKED]
+        found = Findings()
+        self._rules.apply(whole, before, "", Known(correlated), found)
+        self._ratcheted = (whole, found.warnings)
+        return found.errors
+
+    def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:
+        if self.structural is None:
+            return []
+        errors = list_errors(whole, self.structural)
+        return errors if errors and not list_errors(before, self.structural) else []
+
+    # --- scale --------------------------------------------------------------------------------------------------------
+
+    def _scale_spec_errors(self, whole: Object) -> list[FieldError]:
+        return replicas_errors(whole, self.scale["specReplicasPath"]) if self.scale else []
+
+    def _scale_status_errors(self, whole: Object) -> list[FieldError]:
+        if not self.scale:
+            return []
+        errors = replicas_errors(whole, self.scale["statusReplicasPath"])
+        selector = self.scale.get("labelSelectorPath")
+        if selector is not None:
+            try:
+                nested(whole, selector, str)
+            except WrongType as problem:
+                errors.append(field_invalid(selector, "", str(problem)))
+        return errors
+
+
+#: Finalizers of Kubernetes itself, which need no domain.
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+def _finalizer_warnings(new: Object, old: Object | None) -> list[str]:
+    """New finalizers whose names may be somebody else's, too (`validateKubeFinalizerName`)."""
+    before = set(((old or {}).get("metadata") or {}).get("finalizers") or ())
+    path = "metadata.finalizers"
+    found: list[str] = []
+    for name in sorted(set(new["metadata"].get("finalizers") or ()) - before):
+        shown = go_quote(name)
+        found += [f"{path}: {shown}: {problem}" for problem in qualified_name_problems(name)]
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            path_part = "including a path (/) " if "." in name else ""
+            why = f"prefer a domain-qualified finalizer name {path_part}to avoid accidental conflicts"
+            found.append(f"{path}: {shown}: {why} with other finalizer writers")
+    return found
+
+
+def nested(obj: Object, path: str, kind: type) -> Any:
+    """The value at a simple path; None where there is none. Raises WrongType."""
+    parts = path.lstrip(".").split(".")
+    value: Any = obj
+    for i, part in enumerate(parts):
+        if not isinstance(value, dict):
+            where = ".".join(parts[:i])
+            why = f"{plain(value)} is of the type {type_of(value)}, expected map[string]interface{{}}"
+            raise WrongType(f".{'.'.join(parts)} accessor error: {why}" if where else why)
+        if part not in value:
+            return None
+        value = value[part]
+    if type(value) is not kind:
+        wanted = {int: "int64", str: "string"}[kind]
+        why = f"{plain(value)} is of the type {type_of(value)}, expected {wanted}"
+        raise WrongType(f".{'.'.join(parts)} accessor error: {why}")
+    return value
+
+
+def replicas_errors(obj: Object, path: str) -> list[FieldError]:
+    """A count at a path of the scale subresource."""
+    try:
+        count = nested(obj, path, int) or 0
+    except WrongType as problem:
+        return [field_invalid(path, 0, str(problem))]
+    if count < 0:
+        return [field_invalid(path, count, "should be a non-negative integer")]
+    if count > 2**31 - 1:
+        return [field_invalid(path, count, "should be less than or equal to 2147483647")]
+    return []
+
+
+def compile_versions(crd: Object, meta: Schema) -> dict[str, CustomVersion]:
+    """Every version of a definition."""
+    versions = crd["spec"].get("versions") or ()
+    stored = next((one for one in versions if one.get("storage")), None)
+    conversion = crd["spec"].get("conversion") or {}
+    webhook = ConversionWebhook(crd) if conversion.get("strategy") == "Webhook" else None
+    storage = CustomVersion(crd, stored, meta, None, webhook) if stored is not None else None
+    made = {one["name"]: CustomVersion(crd, one, meta, storage, webhook) for one in versions if one is not stored}
+    return {**made, stored["name"]: storage} if stored is not None and storage is not None else made

@@ -1,0 +1,1 @@
+"""The endpoints of the API: reading, writing, deleting, connecting, watching, discovery."""

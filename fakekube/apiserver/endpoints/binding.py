@@ -1,0 +1,134 @@
+"""POST `/binding`, and the old POST to `/bindings`: gives a pod its node, once (`core/pod/storage.BindingREST`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints.body import check_place, decode_object
+from fakekube.apiserver.endpoints.eviction import with_condition
+from fakekube.apiserver.registry.generic.strategy import DEFAULT
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
+from fakekube.apiserver.wire.response import Document, Response
+from fakekube.apiserver.wire.status import (
+    FieldError,
+    StatusError,
+    bad_request,
+    conflict,
+    field_not_supported,
+    field_required,
+    not_found,
+)
+
+Object = dict[str, Any]
+
+_BINDING = Resource(
+    group="",
+    version="v1",
+    plural="bindings",
+    singular="binding",
+    kind="Binding",
+    list_kind="BindingList",
+    namespaced=True,
+    verbs=frozenset(),
+    collection="bindings",
+)
+
+
+def bind(call: Call) -> Step:
+    """The pod is the path's; the binding's name must be it, too."""
+    yield from ()
+    options, binding = _read(call)
+    if (binding["metadata"].get("name") or "") != call.info.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    return _bind(call, binding, options)
+
+
+def bind_by_name(call: Call) -> Step:
+    """The pod is the one that the binding is called after."""
+    yield from ()
+    options, binding = _read(call)
+    pods = call.server.catalog.find("", "v1", "pods")
+    assert pods is not None
+    name = binding["metadata"].get("name") or ""
+    info = replace(call.info, resource="pods", name=name, subresource="binding")
+    return _bind(replace(call, resource=pods, info=info, strategy=call.server.strategy(pods)), binding, options)
+
+
+def _read(call: Call) -> tuple[WriteOptions, Object]:
+    options = parse_write_options(call.request, "CreateOptions")
+    binding_call = replace(call, resource=_BINDING, strategy=DEFAULT)
+    binding = decode_object(binding_call, field_validation=options.field_validation)
+    return options, check_place(binding_call, binding, naming=False)
+
+
+def _bind(call: Call, binding: Object, options: WriteOptions) -> Response:
+    errors = validate(binding)
+    if errors:
+        text = ", ".join(str(error) for error in errors)
+        raise StatusError(500, "", f"[{text}]" if len(errors) > 1 else text)
+    existing = call.stored()
+    if existing is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    _check_unbound(call, binding, existing)
+    if not options.dry_run:
+        call.commit_update(call.path, existing, bound(existing.object, binding, call.stamp.now))
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Response(201, Document(status))
+
+
+def validate(binding: Object) -> list[FieldError]:
+    """What a binding must say (`ValidatePodBinding`)."""
+    target = binding.get("target") or {}
+    errors: list[FieldError] = []
+    kind = target.get("kind") or ""
+    if kind not in ("", "Node"):
+        errors.append(field_not_supported("target.kind", kind, ("Node", "<empty>")))
+    if not target.get("name"):
+        errors.append(field_required("target.name"))
+    return errors
+
+
+def _check_unbound(call: Call, binding: Object, existing: Entry) -> None:
+    """Raises 409 for a pod that cannot be given a node (any more), or that is another one than was meant."""
+    pod, name = existing.object, call.info.name
+    spec = pod.get("spec") or {}
+    wanted = binding["metadata"]
+    why = ""
+    if wanted.get("uid") and wanted["uid"] != pod["metadata"]["uid"]:
+        have = pod["metadata"]["uid"]
+        why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {have}"
+    elif wanted.get("resourceVersion") and wanted["resourceVersion"] != pod["metadata"]["resourceVersion"]:
+        have = pod["metadata"]["resourceVersion"]
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {wanted['resourceVersion']}, "
+            f"ResourceVersion in object meta: {have}"
+        )
+    elif pod["metadata"].get("deletionTimestamp"):
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise conflict("pods/binding", name, why)
+
+
+def bound(pod: Object, binding: Object, now: str) -> Object:
+    """The pod on its node: annotations come along, and labels that it has not yet."""
+    meta, given = dict(pod["metadata"]), binding["metadata"]
+    if given.get("annotations"):
+        meta["annotations"] = {**(meta.get("annotations") or {}), **given["annotations"]}
+    if given.get("labels"):
+        meta["labels"] = {**given["labels"], **(meta.get("labels") or {})}
+    status = pod.get("status") or {}
+    condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    conditions = with_condition(status.get("conditions") or (), condition)
+    spec = {**(pod.get("spec") or {}), "nodeName": (binding.get("target") or {}).get("name") or ""}
+    return {**pod, "metadata": meta, "spec": spec, "status": {**status, "conditions": conditions}}
+
+
+SERVED = {("pods", "binding", "create"): bind}

@@ -1,0 +1,272 @@
+"""DELETE of an object or a collection: preconditions, finalizers, grace (`registry.Store.Delete`,
+`rest.BeforeDelete`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from fakekube.apiserver import admission
+from fakekube.apiserver.call import Call, Need, Step
+from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
+from fakekube.apiserver.registry.kinds.pods import grace_period
+from fakekube.apiserver.resource import qualify
+from fakekube.apiserver.storage.store import Entry, path_of, stamped
+from fakekube.apiserver.wire import codec, gojson
+from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
+from fakekube.apiserver.wire.response import Document, Response, StoredObject
+from fakekube.apiserver.wire.status import bad_request, conflict, not_found
+
+Object = dict[str, Any]
+
+DELETE_SCHEME = 'in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+
+#: propagationPolicy -> the finalizer that makes the garbage collector act.
+PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+
+
+def delete(call: Call) -> Step:
+    yield from ()
+    options = delete_options(_options_body(call), call.request)
+    admission.namespace_lifecycle_delete(call)
+    existing = yield from _admitted(call, call.path, options)
+    if existing is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    entry, done = delete_entry(call, call.path, existing, options)
+    if done and not _answers_with_object(call):
+        return Response(body=Document(_success(call, existing.object)))
+    return Response(body=StoredObject(entry, representation.view(call)))
+
+
+def _admitted(call: Call, path: str, options: DeleteOptions) -> Generator[Need, Any, Entry | None]:
+    """The object to be deleted, once nobody has anything against it; None where it is not there."""
+    while True:
+        existing = call.server.store.get(call.resource.collection, path)
+        if existing is None:
+            return None
+        check_preconditions(call, existing, options)
+        yield from admission.delete(call, call.shown(existing), options)
+        if call.server.store.get(call.resource.collection, path) is existing:
+            return existing
+
+
+def _answers_with_object(call: Call) -> bool:
+    return call.strategy.returns_deleted
+
+
+def _success(call: Call, obj: Object) -> Object:
+    details: Object = {"name": obj["metadata"]["name"]}
+    if call.resource.group:
+        details["group"] = call.resource.group
+    details |= {"kind": call.resource.plural, "uid": obj["metadata"]["uid"]}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def _options_body(call: Call) -> Object | None:
+    """DeleteOptions from the body; None where there is none. Raises 400, 415."""
+    body = call.request.body
+    if isinstance(body, bytes):
+        if not body:
+            return None
+        kind = codec.media_type(call.request.headers.get("content-type"))
+        try:
+            value, _ = codec.parse(body, kind)
+        except SyntaxProblem as problem:
+            raise bad_request(f"couldn't get version/kind; json parse error: {problem}") from None
+    else:
+        value = body
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{gojson.type_name(value)} into Go value of type struct {{ APIVersion string "
+            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
+    if kind != "DeleteOptions":
+        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" {DELETE_SCHEME}')
+    _check_types(value)
+    return value
+
+
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "orphanDependents": (bool, "bool"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "dryRun": (list, "[]string"),
+    "preconditions": (dict, "v1.Preconditions"),
+}
+
+
+def _check_types(options: Object) -> None:
+    for field, (wanted, go_type) in _TYPES.items():
+        value = options.get(field)
+        wrong = not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))
+        if value is not None and wrong:
+            what = gojson.type_name(value)
+            raise bad_request(
+                f"json: cannot unmarshal {what} into Go struct field DeleteOptions.{field} of type {go_type}"
+            )
+    for field, value in (options.get("preconditions") or {}).items():
+        if field in ("uid", "resourceVersion") and not isinstance(value, str | None):
+            what = gojson.type_name(value)
+            raise bad_request(
+                f"json: cannot unmarshal {what} into Go struct field Preconditions.preconditions.{field} of type string"
+            )
+
+
+def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+    """Delete, or mark as being deleted, one object. Returns what to show and whether it is gone (or would be)."""
+    check_preconditions(call, existing, options)
+    if call.resource.collection == "namespaces":
+        return _delete_namespace(call, path, existing, options)
+    if call.strategy.graceful:
+        marked = _graceful(call, existing, options)
+        if marked is None:
+            return existing, False
+        return _finish_pod(call, path, existing, marked, options)
+    if call.strategy.mark_deleted is not None and not existing.object["metadata"].get("deletionTimestamp"):
+        obj = call.strategy.mark_deleted(existing.object, call.stamp.now)
+        return _store_mark(call, path, existing, obj, options), False
+    finalizers = finalizers_for(existing.object, options)
+    finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
+    if finalizers:
+        obj = mark(call, existing.object, 0, finalizers)
+        return _store_mark(call, path, existing, obj, options), False
+    return _remove(call, path, existing, options), True
+
+
+def check_preconditions(call: Call, existing: Entry, options: DeleteOptions) -> None:
+    """Raises 409 where the object is not the one meant. The message names the kind, as the real one does."""
+    meta = existing.object["metadata"]
+    qualified = qualify(call.resource.kind, call.resource.group)
+    if options.uid is not None and options.uid != meta["uid"]:
+        raise conflict(
+            qualified,
+            meta["name"],
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    if options.resource_version is not None and options.resource_version != meta["resourceVersion"]:
+        raise conflict(
+            qualified,
+            meta["name"],
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({meta['resourceVersion']}). The object might have been modified",
+        )
+
+
+def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
+    """The finalizers as the propagation policy wants them: its own is added, the other one goes
+    (`deletionFinalizersForGarbageCollection`)."""
+    present = list(obj["metadata"].get("finalizers") or ())
+    policy = options.propagation
+    if not policy and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if not policy:
+        return present
+    wanted = PROPAGATION_FINALIZERS.get(policy)
+    kept = [f for f in present if f not in PROPAGATION_FINALIZERS.values() or f == wanted]
+    if wanted and wanted not in kept:
+        kept.append(wanted)
+    return kept
+
+
+def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = None) -> Object:
+    """The object as being deleted: a time, a grace period, one generation more. Marked before: only finalizers
+    change."""
+    meta = dict(obj["metadata"])
+    if not meta.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = call.stamp.after(grace)
+        meta["deletionGracePeriodSeconds"] = grace
+        if meta.get("generation"):
+            meta["generation"] += 1
+    if finalizers is not None:
+        meta["finalizers"] = finalizers
+        if not finalizers:
+            del meta["finalizers"]
+    return {**obj, "metadata": meta}
+
+
+def _store_mark(call: Call, path: str, existing: Entry, obj: Object, options: DeleteOptions) -> Entry:
+    if obj == existing.object:
+        return existing
+    if options.dry_run:
+        return Entry(existing.revision, obj)
+    change = call.commit_stored(path, existing, obj)
+    assert change.after is not None
+    return change.after
+
+
+def _remove(call: Call, path: str, existing: Entry, options: DeleteOptions) -> Entry:
+    if options.dry_run:
+        return existing
+    revision = call.commit_delete(path, existing).revision
+    return Entry(revision, stamped(existing.object, revision))
+
+
+def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | None:
+    """The pod marked with its grace period; None where a mark stands that this delete cannot shorten."""
+    pod = existing.object
+    meta = pod["metadata"]
+    grace = grace_period(pod, options.grace_period)
+    if not meta.get("deletionTimestamp"):
+        return mark(call, pod, grace, finalizers_for(pod, options) or None)
+    standing = meta.get("deletionGracePeriodSeconds") or 0
+    if options.grace_period is None or grace >= standing:
+        if grace == 0 == standing:
+            return pod
+        return None
+    marked = mark(call, pod, grace)
+    meta = {
+        **marked["metadata"],
+        "deletionTimestamp": call.stamp.after(grace),
+        "deletionGracePeriodSeconds": grace,
+    }
+    return {**marked, "metadata": meta}
+
+
+def _finish_pod(call: Call, path: str, existing: Entry, marked: Object, options: DeleteOptions) -> tuple[Entry, bool]:
+    """Stored with its mark; with no grace left and no finalizer it goes at once."""
+    entry = _store_mark(call, path, existing, marked, options)
+    if marked["metadata"].get("deletionGracePeriodSeconds") or marked["metadata"].get("finalizers"):
+        return entry, False
+    return _remove(call, path, entry, options), True
+
+
+def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+    """The first delete makes it Terminating; it goes when nothing holds it any more
+    (`namespace/storage.REST.Delete`)."""
+    obj = existing.object
+    meta = obj["metadata"]
+    if not meta.get("deletionTimestamp"):
+        marked = {
+            **obj,
+            "metadata": {**meta, "deletionTimestamp": call.stamp.now},
+            "status": {**(obj.get("status") or {}), "phase": "Terminating"},
+        }
+        finalizers = finalizers_for(obj, options)
+        if finalizers:
+            marked["metadata"]["finalizers"] = finalizers
+        return _store_mark(call, path, existing, marked, options), False
+    if (obj.get("spec") or {}).get("finalizers") or meta.get("finalizers"):
+        return existing, False
+    return _remove(call, path, existing, options), False
+
+
+def delete_collection(call: Call) -> Step:
+    """Each object that the selectors take, one after the other; the answer lists them as they were."""
+    yield from ()
+    list_options = parse_list_options(call.request, watch=False)
+    options = delete_options(_options_body(call), call.request)
+    page = read_page(call, list_options, selection_of(call, list_options))
+    for entry in page.entries:
+        meta = entry.object["metadata"]
+        path = path_of(meta.get("namespace") or "", meta["name"])
+        existing = yield from _admitted(call, path, options)
+        if existing is not None:
+            delete_entry(call, path, existing, options)
+    return shown_page(call, page)

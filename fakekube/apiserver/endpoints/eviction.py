@@ -1,0 +1,226 @@
+"""POST `/eviction`: deletes a pod where its disruption budget allows that (`core/pod/storage.EvictionREST`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fakekube.apiserver import selectors
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import ownership
+from fakekube.apiserver.endpoints.body import decode_object
+from fakekube.apiserver.endpoints.delete import delete_entry
+from fakekube.apiserver.registry.generic.strategy import DEFAULT
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
+from fakekube.apiserver.wire.response import Document, Response
+from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
+
+Object = dict[str, Any]
+
+BUDGETS = "poddisruptionbudgets.policy"
+
+#: More pods than this cannot be on their way out of one budget (`MaxDisruptedPodSize`).
+MAX_DISRUPTED = 2000
+
+REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+#: What an evicted pod is told.
+CONDITION = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+#: Who writes what an eviction leaves behind.
+MANAGER = "kube-apiserver"
+
+
+def evict(call: Call) -> Step:
+    yield from ()
+    options = parse_write_options(call.request, "CreateOptions")
+    eviction = decode_object(_as_eviction(call), field_validation=options.field_validation)
+    if (eviction["metadata"].get("name") or "") != call.info.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    deletion = _deletion(eviction, call, options)
+    pod = call.stored()
+    if pod is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    if not _asks_no_budget(pod.object):
+        _take(call, pod.object, dry_run=deletion.dry_run)
+    if not deletion.dry_run:
+        pod = _told(call, pod)
+    delete_entry(call, call.path, pod, deletion)
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Response(201, Document(status))
+
+
+def _as_eviction(call: Call) -> Call:
+    resource = Resource(
+        group="policy",
+        version="v1",
+        plural="evictions",
+        singular="",
+        kind="Eviction",
+        list_kind="EvictionList",
+        namespaced=True,
+        verbs=frozenset(),
+        collection="evictions.policy",
+    )
+    return replace(call, resource=resource, strategy=DEFAULT)
+
+
+def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOptions:
+    """The eviction's own options; a dry run may be asked for in the query, too. Raises 400, 422."""
+    body = dict(eviction.get("deleteOptions") or {})
+    if options.dry_run:
+        if body.get("dryRun", ["All"]) != ["All"]:
+            raise bad_request("Non-matching dry-run options in request and content")
+        body["dryRun"] = ["All"]
+    return delete_options(body, call.request)
+
+
+def _asks_no_budget(pod: Object) -> bool:
+    """Its going disrupts nothing: it has ended, has not begun, or is going already (`canIgnorePDB`)."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _budgets(call: Call, pod: Object) -> list[Entry]:
+    """The budgets of the pod's namespace that select it. A pod without labels has none."""
+    labels = pod["metadata"].get("labels")
+    if not labels:
+        return []
+    found = []
+    for _, entry in call.server.store.collection(BUDGETS).scan(f"{call.namespace}/", "", None):
+        wanted = (entry.object.get("spec") or {}).get("selector")
+        selector = selectors.of_object(wanted) if wanted is not None else None
+        if selector is not None and selector.matches(labels):
+            found.append(entry)
+    return found
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _take(call: Call, pod: Object, *, dry_run: bool) -> None:
+    """Take one disruption from the pod's budget, where it has one. Raises 429, 403, and 500 for two budgets."""
+    budgets = _budgets(call, pod)
+    if len(budgets) > 1:
+        why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise StatusError(500, "", why)
+    if not budgets or _unhealthy_may_go(pod, budgets[0].object):
+        return
+    budget = budgets[0]
+    _check_allowed(budget.object)
+    if not dry_run:
+        _commit_status(call, budget, _decremented(budget.object, pod["metadata"]["name"], call.stamp.now))
+
+
+def _unhealthy_may_go(pod: Object, budget: Object) -> bool:
+    """A pod that is not ready counts for no budget: it goes where the budget holds anyway, or does not mind."""
+    if _is_ready(pod):
+        return False
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    desired = status.get("desiredHealthy") or 0
+    return desired > 0 and (status.get("currentHealthy") or 0) >= desired
+
+
+def _check_allowed(budget: Object) -> None:
+    name, status = budget["metadata"]["name"], budget.get("status") or {}
+    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        raise _refused(f"The disruption budget {name} is still being processed by the server.", retry_after=10)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed < 0:
+        raise forbidden("poddisruptionbudget.policy", name, "pdb disruptions allowed is negative")
+    if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise forbidden("poddisruptionbudget.policy", name, why)
+    if allowed == 0:
+        raise _refused(_why_none_allowed(name, status))
+
+
+def _why_none_allowed(name: str, status: Object) -> str:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "DisruptionAllowed" and condition.get("reason") == "SyncFailed":
+            why = condition.get("message") or ""
+            return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
+    current, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+    if current <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+    return f"The disruption budget {name} does not allow evicting pods currently"
+
+
+def _refused(cause: str, retry_after: int = 0) -> StatusError:
+    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    headers = {}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+        headers["Retry-After"] = str(retry_after)
+    return StatusError(429, "TooManyRequests", REFUSED, details, headers=headers)
+
+
+def _decremented(budget: Object, pod: str, now: str) -> Object:
+    """The budget with one disruption less, and the pod on its list until its controller has seen it go."""
+    status = dict(budget.get("status") or {})
+    status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
+    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: now}
+    if status["disruptionsAllowed"] == 0:
+        condition = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "observedGeneration": status.get("observedGeneration") or 0,
+            "lastTransitionTime": now,
+            "reason": "InsufficientPods",
+            "message": "",
+        }
+        status["conditions"] = with_condition(status.get("conditions") or (), condition)
+    return {**budget, "status": status}
+
+
+def _commit_status(call: Call, budget: Entry, changed: Object) -> None:
+    resource = next(r for r in call.server.catalog.resources() if r.collection == BUDGETS)
+    name = budget.object["metadata"]["name"]
+    info = replace(call.info, group=resource.group, resource=resource.plural, name=name, subresource="status")
+    written = replace(call, resource=resource, info=info, strategy=call.server.strategy(resource))
+    changed = ownership.changed(written, changed, budget.object, _BY_SERVER)
+    written.commit_update(written.path, budget, changed)
+
+
+_BY_SERVER = WriteOptions(dry_run=False, field_manager=MANAGER, field_validation="Ignore", force=False)
+
+
+def _told(call: Call, pod: Entry) -> Entry:
+    """The pod with the condition that says why it goes. Nobody owns that: the server itself writes it."""
+    status = pod.object.get("status") or {}
+    condition = {**CONDITION, "lastProbeTime": None, "lastTransitionTime": call.stamp.now}
+    conditions = with_condition(status.get("conditions") or (), condition)
+    obj = {**pod.object, "status": {**status, "conditions": conditions}}
+    if obj == pod.object:
+        return pod
+    change = call.commit_update(call.path, pod, obj)
+    assert change.after is not None
+    return change.after
+
+
+def with_condition(conditions: Any, condition: Object) -> list[Object]:
+    """The conditions with one of them set; its transition time stays where its status does."""
+    found, seen = [], False
+    for one in conditions:
+        if one.get("type") != condition["type"]:
+            found.append(one)
+            continue
+        seen = True
+        same = one.get("status") == condition["status"]
+        kept = {"lastTransitionTime": one.get("lastTransitionTime")} if same else {}
+        found.append({**condition, **kept})
+    return found if seen else [*found, condition]
+
+
+SERVED = {("pods", "eviction", "create"): evict}

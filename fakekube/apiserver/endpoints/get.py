@@ -1,0 +1,25 @@
+"""GET of one object."""
+
+from __future__ import annotations
+
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.wire.options import parse_resource_version
+from fakekube.apiserver.wire.response import Response, StoredObject
+from fakekube.apiserver.wire.status import StatusError, not_found, too_large_resource_version
+
+
+def get(call: Call) -> Step:
+    """The object as it is now; a resourceVersion asks for nothing older, one from the future is refused."""
+    yield from ()
+    asked = call.request.option("resourceVersion") or ""
+    try:
+        revision = parse_resource_version(asked)
+    except ValueError as error:
+        raise StatusError(500, "", str(error)) from None
+    if revision > call.server.store.revision:
+        raise too_large_resource_version(revision, call.server.store.revision)
+    entry = call.stored()
+    if entry is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    return Response(body=StoredObject(entry, representation.view(call)))

@@ -1,0 +1,83 @@
+"""`/healthz`, `/livez`, `/readyz`: each check on its own, or all of them (`apiserver/pkg/server/healthz`).
+
+A server in this process is healthy from its first request on; the checks are those that a kube-apiserver has, so that
+what reads or excludes them finds their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakekube.apiserver.wire.request import Request
+from fakekube.apiserver.wire.response import Response, Text
+from fakekube.apiserver.wire.status import PlainAnswer, go_quote
+
+_HOOKS = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "aggregator-reload-proxy-client-cert",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+)
+_LAST_HOOKS = ("apiservice-openapi-controller", "apiservice-openapiv3-controller")
+
+
+def _checks(*first: str) -> tuple[str, ...]:
+    hooks = [f"poststarthook/{name}" for name in _HOOKS]
+    return (*first, *hooks, "autoregister-completion", *(f"poststarthook/{name}" for name in _LAST_HOOKS))
+
+
+#: Path -> its checks, in the order in which they are shown.
+CHECKS: dict[str, Sequence[str]] = {
+    "healthz": _checks("ping", "log", "etcd"),
+    "livez": _checks("ping", "log", "etcd"),
+    "readyz": (*_checks("ping", "log", "etcd", "etcd-readiness", "informer-sync"), "shutdown"),
+}
+
+_CONTENT_TYPE = "text/plain; charset=utf-8"
+
+
+def answers(path: str) -> bool:
+    return path.strip("/").partition("/")[0] in CHECKS
+
+
+def answer(request: Request) -> Response:
+    """Raises 404 as plain text for a check that there is not."""
+    name, _, check = request.path.strip("/").partition("/")
+    if check and check not in CHECKS[name]:
+        raise PlainAnswer(404, "404 page not found\n")
+    verbose = not check and "verbose" in request.query
+    text = _verbose(name, request.query.get("exclude", ())) if verbose else "ok"
+    return Response(body=Text(text), content_type=_CONTENT_TYPE, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def _verbose(name: str, excluded: Sequence[str]) -> str:
+    """A line for each check; a warning for what was to be left out and does not exist."""
+    checks = CHECKS[name]
+    lines = [f"[+]{check} excluded: ok" if check in excluded else f"[+]{check} ok" for check in checks]
+    unknown = sorted(set(excluded) - set(checks))
+    if unknown:
+        shown = ",".join(go_quote(one) for one in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {shown}")
+    return "\n".join([*lines, f"{name} check passed", ""])

@@ -1,0 +1,190 @@
+"""GET of a collection: selectors, versions, pages (`apiserver/pkg/storage/etcd3.store.GetList`)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import builtins
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.registry.generic.strategy import check_fields, field_reader
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.storage.watch import Selection
+from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
+from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.status import bad_request, expired, too_large_resource_version
+
+Object = dict[str, Any]
+
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+LIST_EXPIRED = "The resourceVersion for the provided list is too old."
+
+
+def list(call: Call) -> Step:
+    yield from ()
+    options = parse_list_options(call.request, watch=False)
+    return list_response(call, options)
+
+
+def list_response(call: Call, options: ListOptions) -> Response:
+    """The page that `options` ask for."""
+    selection = selection_of(call, options)
+    return shown_page(call, read_page(call, options, selection))
+
+
+def shown_page(call: Call, page: Page) -> Response:
+    """A page as the list that answers a request."""
+    metadata: Object = {"resourceVersion": str(page.revision)}
+    if page.token:
+        metadata["continue"] = page.token
+        if page.remaining is not None:
+            metadata["remainingItemCount"] = page.remaining
+    elif call.resource.custom:
+        metadata["continue"] = ""
+    return Response(body=representation.listed(call, metadata, page.entries))
+
+
+def selection_of(call: Call, options: ListOptions) -> Selection:
+    """What the request selects. Raises 400 for fields that the kind does not offer."""
+    check_fields(call.strategy, call.resource, [term.field for term in options.fields.terms])
+    return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries in the order of their keys, the version that they show, and where the next page begins ("": nowhere)."""
+
+    entries: tuple[Entry, ...]
+    revision: int
+    token: str
+    remaining: int | None
+
+
+def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
+    store = call.server.store
+    limit = options.limit
+    after, revision = _begin(call, options)
+    if not options.continue_token and options.resource_version == "0":
+        limit = 0  # as from the watch cache, which does not page
+    exact = revision if revision else None
+    shown = revision or store.revision
+    collection = store.collection(call.resource.collection)
+    found: builtins.list[Entry] = []
+    last = ""
+    scan = collection.scan(selection.prefix, after, exact)
+    for path, entry in scan:
+        if not selection.takes(path, entry.object):
+            continue
+        if limit and len(found) == limit:
+            break
+        found.append(entry)
+        last = path
+        if limit and len(found) == limit:
+            following = next(scan, None)
+            if following is None:
+                break
+            remaining = None
+            if not selection.labels and not selection.terms:
+                remaining = 1 + sum(1 for _ in scan) if exact else _left(collection, selection.prefix, last)
+            return Page(tuple(found), shown, continue_token(last, shown), remaining)
+    return Page(tuple(found), shown, "", None)
+
+
+def _left(collection: Any, prefix: str, last: str) -> int:
+    """How many present objects stand behind `last`."""
+    return sum(1 for _ in collection.scan(prefix, last, None))
+
+
+def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
+    """Where to begin (the key before it, "" for the start) and at which revision to read (0: now)."""
+    store = call.server.store
+    if options.continue_token:
+        if options.resource_version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        after, revision = parse_continue(options.continue_token, selection_prefix(call))
+        if revision and not store.readable(revision):
+            token = continue_token(after, -1)
+            raise expired(CONTINUE_EXPIRED, metadata={"continue": token, "resourceVersion": str(store.revision)})
+        if revision > store.revision:
+            raise too_large_resource_version(revision, store.revision)
+        return after, max(revision, 0)
+    try:
+        revision = parse_resource_version(options.resource_version)
+    except ValueError as error:
+        raise bad_request(f"invalid resource version: {error}") from None
+    if revision > store.revision:
+        raise too_large_resource_version(revision, store.revision)
+    match = options.resource_version_match
+    if match == "Exact" or (not match and revision and options.limit):
+        if not store.readable(revision):
+            raise expired(LIST_EXPIRED)
+        return "", revision
+    return "", 0
+
+
+def selection_prefix(call: Call) -> str:
+    return f"{call.namespace}/" if call.namespace else ""
+
+
+def continue_token(after: str, revision: int) -> str:
+    """Where a list goes on: the last key given, and the moment of the first page (-1: any)."""
+    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": after + "\0"})
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def parse_continue(token: str, prefix: str) -> tuple[str, int]:
+    """Raises 400 for what is no token, or one of another namespace."""
+    try:
+        raw = _decode_base64url(token)
+    except _Illegal as illegal:
+        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {illegal.position}") from None
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        why = gojson.syntax_problem(raw.decode("utf-8", "replace")) or "invalid UTF-8"
+        raise _bad_token(f"continue key is not valid: {why}") from None
+    if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
+        raise _bad_token(
+            "continue key is not valid: server does not recognize this encoded version "
+            f'"{value.get("v", "") if isinstance(value, dict) else ""}"'
+        )
+    revision, start = value.get("rv"), value.get("start")
+    if not isinstance(revision, int) or revision == 0 or revision < -1:
+        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+    after = start.rstrip("\0")
+    if prefix and not after.startswith(prefix):
+        raise _bad_token("continue key is not valid: does not match the request's namespace")
+    return after, revision
+
+
+class _Illegal(Exception):
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def _decode_base64url(token: str) -> bytes:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for i, char in enumerate(token):
+        if char not in alphabet:
+            raise _Illegal(i)
+    try:
+        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (binascii.Error, ValueError):
+        raise _Illegal(len(token) - 1) from None
+
+
+def _bad_token(why: str) -> Exception:
+    return bad_request(f"invalid continue token: {why}")

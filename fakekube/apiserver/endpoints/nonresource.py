@@ -1,0 +1,105 @@
+"""Paths that are no resources: discovery, version, health, metrics, OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.call import Server
+from fakekube.apiserver.endpoints import health, metrics
+from fakekube.apiserver.endpoints.discovery import Document
+from fakekube.apiserver.schema.builtin import number
+from fakekube.apiserver.wire.codec import JSON, YAML
+from fakekube.apiserver.wire.negotiation import aggregated_version, negotiate
+from fakekube.apiserver.wire.request import Request
+from fakekube.apiserver.wire.response import Cached, Response
+from fakekube.apiserver.wire.status import PlainAnswer, method_not_allowed, no_such_resource
+
+Object = dict[str, Any]
+
+#: Version of aggregated discovery -> the Kubernetes minors that serve it, the first and the last.
+AGGREGATED = {"v2": ((1, 30), (9, 9)), "v2beta1": ((1, 27), (1, 32))}
+
+
+def answer(server: Server, request: Request) -> Response:
+    """Raises 404 as plain text for what is not there."""
+    path = request.path.rstrip("/") or "/"
+    if health.answers(path):
+        return health.answer(request)
+    document = server.openapi(request)
+    if document is not None:
+        return document
+    if request.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    if path == "/version":
+        return Response(body=Cached(server.catalog.document("version", lambda: server.version).json, raw=False))
+    if path == "/metrics":
+        return metrics.answer(server)
+    if path == "/":
+        return Response(body=Cached(server.catalog.document("/", lambda: {"paths": paths(server)}).json, raw=False))
+    if path in ("/api", "/apis"):
+        return _groups(server, request, path)
+    if path.startswith(("/api/", "/apis/")):
+        return _group(server, request, path)
+    raise PlainAnswer(404, "404 page not found\n")
+
+
+def _groups(server: Server, request: Request, path: str) -> Response:
+    catalog = server.catalog
+    version = aggregated_version(request.headers.get("accept"), _aggregated_versions(server))
+    if version:
+        groups = [""] if path == "/api" else catalog.group_names()
+        api_version = f"apidiscovery.k8s.io/{version}"
+        found = catalog.document((path, version), lambda: catalog.aggregated(groups, api_version))
+        return _aggregated(request, version, found)
+    if path == "/api":
+        address = server.address
+        return _document(request, catalog.document((path, address), lambda: catalog.api_versions(address)))
+    return _document(request, catalog.document(path, catalog.api_group_list))
+
+
+def _aggregated_versions(server: Server) -> list[str]:
+    minor = number(server.schemas.version)
+    return [version for version, (first, last) in AGGREGATED.items() if first <= minor <= last]
+
+
+def _aggregated(request: Request, version: str, document: Document) -> Response:
+    """With an ETag; 304 for a client that has the document already."""
+    tag = f'"{document.hash}"'
+    headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(304, content_type="", headers=headers)
+    media_type = f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    return Response(body=Cached(document.json, raw=False), content_type=media_type, headers=headers)
+
+
+def _document(request: Request, document: Document) -> Response:
+    """A document of legacy discovery, as JSON or YAML. Raises 406."""
+    media_type = negotiate(request.headers.get("accept"), custom=False, listing=False, shapes=frozenset()).media_type
+    return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
+
+
+def _group(server: Server, request: Request, path: str) -> Response:
+    parts = path.strip("/").split("/")
+    if parts[0] == "api":
+        group, version = "", parts[1] if len(parts) == 2 else ""
+    else:
+        group, version = parts[1], parts[2] if len(parts) > 2 else ""
+    if len(parts) == 2 and parts[0] == "apis":
+        found = server.catalog.api_group(group)
+    else:
+        found = server.catalog.api_resource_list(group, version)
+    if found is not None:
+        return _document(request, server.catalog.document(path, lambda: found))
+    if server.catalog.serves_group(group) and not server.catalog.is_custom_group(group):
+        raise no_such_resource()
+    raise PlainAnswer(404, "404 page not found\n")
+
+
+def paths(server: Server) -> list[str]:
+    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+    for path, checks in health.CHECKS.items():
+        found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}
+    for resource in server.catalog.resources():
+        root = f"/apis/{resource.group}" if resource.group else "/api"
+        found |= {root, f"{root}/{resource.version}"}
+    return sorted(found)

@@ -1,0 +1,99 @@
+"""Who owns what after a write: managedFields, kept by every verb (`endpoints/handlers/fieldmanager`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.apply import managedfields
+from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
+from fakekube.apiserver.apply.managedfields import Writer
+from fakekube.apiserver.apply.updater import Updater
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.generic import objectmeta
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.options import WriteOptions
+
+Object = dict[str, Any]
+
+
+def created(call: Call, obj: Object, options: WriteOptions) -> Object:
+    """A new object, owned by its creator; owners that it names twice, it names once."""
+    obj = owners_once(call, obj)
+    return managedfields.updated(empty(call), obj, updater(call), writer(call, options))
+
+
+def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
+    """A changed object: its writer owns what it changed."""
+    obj = owners_once(call, obj)
+    return managedfields.updated(old, obj, updater(call), writer(call, options))
+
+
+def empty(call: Call) -> Object:
+    """What an object is compared with before it exists."""
+    return {"metadata": {}, **call.server.empty(call.resource)}
+
+
+def writer(call: Call, options: WriteOptions) -> Writer:
+    name = managedfields.manager_name(options.field_manager, call.request.user_agent)
+    return Writer(name, call.stamp.now, call.info.subresource)
+
+
+def owners_once(call: Call, obj: Object) -> Object:
+    """Without repeated owner references, and with a warning where there were some."""
+    owners = obj["metadata"].get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return obj
+    kept, repeated = objectmeta.distinct_owners(owners)
+    if not repeated:
+        return obj
+    call.warnings.append(
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+        f"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        f"{', '.join(repeated)}"
+    )
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}}
+
+
+def updater(call: Call) -> Updater:
+    """The rules for the resource through the path of the call; made once."""
+    resource = call.resource
+    key = (resource.group, resource.version, resource.plural, call.info.subresource)
+    found = call.server.updaters.get(key)
+    if found is None:
+        found = call.server.updaters[key] = _make_updater(call)
+    return found
+
+
+def _make_updater(call: Call) -> Updater:
+    server, resource = call.server, call.resource
+    ignored = not_written(call)
+
+    def convert(obj: Object, version: str) -> tuple[Object, Schema] | None:
+        if version == resource.api_version:
+            return obj, server.apply_schema(resource)
+        other = _in_version(call, version)
+        return (obj, server.apply_schema(other)) if other is not None else None
+
+    versions = [other.api_version for other in server.catalog.resources() if other.collection == resource.collection]
+    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored), reconciles=resource.custom)
+
+
+def _in_version(call: Call, version: str) -> Resource | None:
+    group, _, name = version.rpartition("/")
+    if group != call.resource.group:
+        return None
+    return call.server.catalog.find(group, name, call.resource.plural)
+
+
+def not_written(call: Call) -> Tree:
+    """The fields that the call's path does not write, whatever is sent (`GetResetFields`)."""
+    subresource = call.info.subresource
+    if not subresource:
+        return {"f:status": LEAF} if "status" in call.resource.subresources else {}
+    if subresource != "status":
+        return {}
+    if call.resource.custom:
+        return {"f:spec": LEAF, "f:metadata": LEAF}
+    kept: Tree = {f"f:{name}": LEAF for name in call.strategy.status_keeps if name != "generation"}
+    return union({"f:spec": LEAF}, {"f:metadata": kept} if kept else {})

@@ -1,0 +1,189 @@
+"""PATCH of an object (`endpoints/handlers/patch.go`); an apply has a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import ownership
+from fakekube.apiserver.endpoints.apply import apply
+from fakekube.apiserver.endpoints.body import check_place, typed
+from fakekube.apiserver.endpoints.update import check_version, store_changed
+from fakekube.apiserver.patch import json_patch, merge_patch, strategic
+from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.wire import codec, gojson, goprint
+from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
+from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.status import (
+    StatusError,
+    bad_request,
+    go_json,
+    invalid_patch,
+    not_found,
+    patch_rejected,
+    unsupported_media_type,
+)
+
+Object = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+def patch(call: Call) -> Step:
+    kind = patch_type(call)
+    options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
+    if kind == APPLY_PATCH:
+        return (yield from apply(call, options))
+    while True:
+        existing = call.stored()
+        if existing is None:
+            raise not_found(call.resource.qualified, call.info.name)
+        warnings: list[str] = []
+        current = call.shown(existing)
+        obj = patched(call, kind, current, options, warnings)
+        version = obj["metadata"].get("resourceVersion")
+        if version and version != existing.object["metadata"]["resourceVersion"]:
+            check_version(call, obj, existing, unconditional=True)
+        call.warnings += warnings
+        owned = ownership.changed(call, obj, current, options)
+        response: Response | None = yield from store_changed(call, owned, existing, options)
+        if response is not None:
+            return response
+
+
+def patch_type(call: Call) -> str:
+    """Raises 415 for what the resource does not take."""
+    kind = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    accepted = (
+        [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+        if call.resource.custom
+        else [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+    )
+    if kind in accepted:
+        return kind
+    if call.resource.custom:
+        raise unsupported_media_type(
+            f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+        )
+    raise unsupported_media_type("415: Unsupported Media Type", {})
+
+
+def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnings: list[str]) -> Object:
+    """The stored object with the patch, as an object of its kind; what a client is to be warned of goes to `warnings`.
+
+    Raises StatusError: 400 and 422 in the real server's words, which differ by the kind of patch.
+    """
+    current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **stored}
+    strict = options.field_validation != "Ignore"
+    if kind == STRATEGIC_MERGE_PATCH:
+        value, repeated = _parsed(call, "", strict=strict)
+        result, shown = _merged_strategically(call, value, current), partial(goprint.plain, value)
+        obj, problems = _as_object(call, result, stored, shown, converted=True)
+    else:
+        value, repeated = _parsed(call, "error decoding patch: ", strict=strict)
+        if kind == JSON_PATCH:
+            operations = json_patch.check(value)
+            repeated = [f"json patch {one}" for one in repeated]
+            repeated += [f"json patch {one}" for one in json_patch.unknown_members(operations)] if strict else []
+            result = json_patch.apply(current, operations)
+            _encoded(call, result)  # copies can nest deeper than any body
+        else:
+            result = _merged(current, value, strict=strict)
+        shown = partial(_encoded, call, result)
+        obj, problems = _as_object(call, result, stored, shown, converted=False)
+    problems = repeated + problems
+    if problems and options.field_validation == "Strict":
+        raise invalid_patch(shown(), f"strict decoding error: {', '.join(problems)}")
+    if strict:
+        warnings += problems
+    return check_place(call, obj, naming=True)
+
+
+def _encoded(call: Call, result: Any) -> str:
+    """The result as an error shows it. Raises 422 for one that is nested beyond what can be encoded."""
+    try:
+        shown = codec.encode(result).decode()
+    except TypeError:
+        raise patch_rejected() from None
+    return go_json(result) if call.resource.custom else shown  # a map to the real server, which has no order of its own
+
+
+def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
+    """The body's JSON, and what stands in it twice. Raises 400."""
+    body = call.request.body
+    if not isinstance(body, bytes):
+        return body, []
+    codec.check_size(body)
+    try:
+        value, _ = codec.parse(body, codec.JSON)
+    except SyntaxProblem as problem:
+        raise bad_request(f"{prefix}{problem}") from None
+    return value, [f'duplicate field "{path}"' for path in codec.duplicates(value, body)] if strict else []
+
+
+def _check_map(value: Any, prefix: str) -> None:
+    if value is not None and not isinstance(value, dict):
+        what = gojson.type_name(value)
+        raise bad_request(f"{prefix}json: cannot unmarshal {what} into Go value of type map[string]interface {{}}")
+
+
+def _merged(current: Object, value: Any, *, strict: bool) -> Any:
+    if strict:
+        _check_map(value, "error decoding patch: ")
+    if not isinstance(value, dict):
+        raise bad_request("Invalid JSON Patch")
+    return merge_patch.apply(current, value)
+
+
+def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
+    _check_map(value, "")
+    schema = call.server.schema(call.resource)
+    assert schema is not None, "only built-in kinds take strategic merge patches"
+    try:
+        return strategic.apply(current, without_kind(value or {}), schema)
+    except strategic.BadPatch as problem:
+        if problem.code == 422:
+            raise patch_rejected() from None
+        raise StatusError(problem.code, "BadRequest" if problem.code == 400 else "", str(problem)) from None
+
+
+def without_kind(patch: Object) -> Object:
+    """A strategic merge patch cannot change what kind the object is."""
+    return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
+
+
+def _typed(call: Call, result: Object, stored: Object, unknown: list[str]) -> Object:
+    """As `typed`; metadata that the patch has left alone is not looked at again: most patches are of a status."""
+    meta = stored["metadata"]
+    if not call.resource.custom or result.get("metadata") is not meta:
+        return typed(call, result, unknown)
+    obj = typed(call, {**result, "metadata": {}}, unknown)
+    return {**obj, "metadata": meta}
+
+
+def _as_object(
+    call: Call, result: Any, stored: Object, shown: Callable[[], str], *, converted: bool
+) -> tuple[Object, list[str]]:
+    """The result as an object of the kind, and the fields that the kind does not have. Raises 422 where it is none.
+
+    `shown` tells what an error shows. `converted`: the real server converts the result instead of decoding its text.
+    """
+    if not isinstance(result, dict):
+        raise invalid_patch(shown(), f"json: cannot unmarshal {gojson.type_name(result)} into Go value")
+    api_version, kind = result.get("apiVersion"), result.get("kind")
+    if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
+        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
+    unknown: list[str] = []
+    try:
+        obj = _typed(call, result, stored, unknown)
+    except WrongType as problem:
+        raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
+    except StatusError as error:
+        raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
+    return obj, [f'unknown field "{path}"' for path in unknown]

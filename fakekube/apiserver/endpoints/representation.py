@@ -1,0 +1,61 @@
+"""The shapes in which an answer shows objects: themselves, their metadata only, or a table (`handlers/response.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.tables.convert import TableMaker, check_include
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.storage.watch import View, partial_view
+from fakekube.apiserver.wire.response import Body, Document, StoredList
+
+Object = dict[str, Any]
+
+#: What a client may want instead of the object itself (`as=` in its Accept header).
+SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList", "Table"})
+
+
+def view(call: Call) -> View:
+    """How the objects of a request are shown. Raises 400 for a table with options that it has not."""
+    representation = call.representation
+    if representation.shape.startswith("PartialObjectMetadata"):
+        return partial_view(representation.shape_version)
+    if representation.shape == "Table":
+        return _table_view(_table(call))
+    return call.server.view(call.resource)
+
+
+def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
+    """A list of the resource's objects."""
+    resource, shape = call.resource, call.representation.shape
+    if shape == "Table":
+        return Document(_table(call).of_list(metadata, [entry.object for entry in entries]))
+    if shape:
+        return StoredList(view(call), "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
+    return StoredList(view(call), resource.list_kind, metadata, entries, named=resource.custom)
+
+
+def _table_view(maker: TableMaker) -> View:
+    """Every object a table of its own; ages differ from moment to moment, so that nothing is kept."""
+    api_version = f"meta.k8s.io/{maker.version}"
+    following = View(api_version, "Table", maker.row_of, shared=False)
+    return View(api_version, "Table", maker.of_object, shared=False, following=following)
+
+
+def _table(call: Call) -> TableMaker:
+    include = call.request.option("includeObject") or ""
+    problem = check_include(include)
+    if problem is not None:
+        raise problem
+    resource, own = call.resource, call.server.view(call.resource)
+    sub = resource.subresources.get(call.info.subresource)
+    return TableMaker(
+        call.server.printer(resource, sub.kind if sub else ""),
+        call.representation.shape_version,
+        include,
+        lambda: call.stamp.micro,
+        lambda obj: own.to_object(Entry(0, obj)),
+        in_version=resource.custom,
+    )

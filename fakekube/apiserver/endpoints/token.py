@@ -1,0 +1,126 @@
+"""POST `/serviceaccounts/NAME/token`: a token for a service account (`serviceaccount/storage.TokenREST`)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.options import parse_write_options
+from fakekube.apiserver.wire.response import Document, Response
+from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found
+
+Object = dict[str, Any]
+
+DEFAULT_SECONDS = 3600
+SHORTEST, LONGEST = 600, 1 << 32
+
+
+def create_token(call: Call) -> Step:
+    parse_write_options(call.request, "CreateOptions")
+    yield from ()
+    sent = _request(call)
+    meta = {key: value for key, value in (sent.get("metadata") or {}).items() if value}
+    _check_place(call, meta)
+    account = call.stored()
+    if account is None:
+        raise not_found("serviceaccounts", call.info.name)
+    uid = account.object["metadata"]["uid"]
+    if meta.get("uid") and meta["uid"] != uid:
+        why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
+        raise conflict("TokenRequest.authentication.k8s.io", call.info.name, why)
+    spec = dict(sent.get("spec") or {})
+    seconds = spec.get("expirationSeconds")
+    seconds = DEFAULT_SECONDS if seconds is None else seconds
+    _check(seconds)
+    audiences = spec.get("audiences") or [serviceaccount.ISSUER]
+    issued = serviceaccount.unix(call.stamp.now)
+    bound = _bound(call, spec.get("boundObjectRef"))
+    token = serviceaccount.mint(
+        call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
+        id=call.stamp.uid(f"tokens/{call.path}"),
+    )  # fmt: skip
+    ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {
+            **meta,
+            "name": call.info.name,
+            "namespace": call.namespace,
+            "uid": uid,
+            "creationTimestamp": call.stamp.now,
+        },
+        "spec": {
+            "audiences": audiences,
+            "expirationSeconds": seconds,
+            "boundObjectRef": spec.get("boundObjectRef"),
+        },
+        "status": {"token": token, "expirationTimestamp": ends},
+    }
+    return Response(201, Document(shown))
+
+
+def _check_place(call: Call, meta: Object) -> None:
+    """Raises 400 for another namespace than the path's, 422 for another name."""
+    if meta.get("namespace", call.namespace) != call.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    name = meta.get("name", call.info.name)
+    if name != call.info.name:
+        error = field_invalid("metadata.name", name, "must match the service account name if specified")
+        raise invalid("authentication.k8s.io", "TokenRequest", call.info.name, [error])
+
+
+def _request(call: Call) -> Object:
+    body = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
+    try:
+        return decode(call.server.schemas.type("authentication.v1.TokenRequest"), body, [])
+    except WrongType as problem:
+        raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
+
+
+def _check(seconds: int) -> None:
+    why = ""
+    if seconds < SHORTEST:
+        why = "may not specify a duration less than 10 minutes"
+    elif seconds > LONGEST:
+        why = "may not specify a duration larger than 2^32 seconds"
+    if why:
+        raise invalid(
+            "authentication.k8s.io", "TokenRequest", "", [field_invalid("spec.expirationSeconds", seconds, why)]
+        )
+
+
+def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
+    """What the token is to be bound to. Raises 400, 404, 409."""
+    if not ref:
+        return None
+    version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""
+    group, _, short = version.rpartition("/")
+    found = serviceaccount.BINDABLE.get(kind) if not group else None
+    if found is None:
+        raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
+    collection, claim = found
+    path = name if collection == "nodes" else f"{call.namespace}/{name}"
+    entry = call.server.store.get(collection, path)
+    if entry is None:
+        raise not_found(collection, name)
+    uid = entry.object["metadata"]["uid"]
+    if collection == "pods" and (entry.object["spec"].get("serviceAccountName") or "") != call.info.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{call.info.name}" to pod running with different serviceaccount '
+            "name."
+        )
+    if ref.get("uid") and ref["uid"] != uid:
+        why = (
+            f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict(kind, name, why)
+    return serviceaccount.Bound(claim, collection, path, name, uid)
+
+
+SERVED = {("serviceaccounts", "token", "create"): create_token}

@@ -1,0 +1,95 @@
+"""GET of a collection as a stream (`apiserver/pkg/storage/cacher`)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.endpoints.discovery import Catalog
+from fakekube.apiserver.endpoints.list import selection_of
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.selectors import FieldSelector, FieldTerm
+from fakekube.apiserver.storage.watch import Selection, Watch
+from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
+from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
+
+#: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).
+MIN_REQUEST_TIMEOUT = 1800
+
+
+def watch(call: Call) -> Step:
+    yield from ()
+    options = parse_list_options(call.request, watch=True, as_list=call.info.watch_path)
+    selection = selection_of(call, options)
+    if call.info.watch_path and _path_name(call):
+        selection = _one_name(call, options, selection)
+    return Response(watch=open_watch(call, options, selection))
+
+
+def _path_name(call: Call) -> str:
+    """The name in an old `/watch/` path."""
+    parts = call.info.parts
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _one_name(call: Call, options: ListOptions, selection: Selection) -> Selection:
+    name = _path_name(call)
+    if options.fields and options.fields.required("metadata.name") != name:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    terms = FieldSelector((*options.fields.terms, FieldTerm("metadata.name", True, name)))
+    return Selection(selection.namespace, selection.labels, terms, selection.fields)
+
+
+def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
+    """A cursor where the options want it, with the events that come first."""
+    store = call.server.store
+    try:
+        revision = parse_resource_version(options.resource_version)
+    except ValueError as error:
+        raise StatusError(500, "", str(error)) from None
+    initial = _wants_initial(options, revision)
+    timeout = options.timeout_seconds
+    if not timeout:
+        fraction = call.stamp.fraction("watch-timeout", call.resource.collection)
+        timeout = int(MIN_REQUEST_TIMEOUT * (1 + fraction))
+    found = Watch(
+        store,
+        call.resource.collection,
+        selection,
+        representation.view(call),
+        revision or store.revision,
+        timeout=float(timeout),
+        bookmarks=options.bookmarks,
+        empty=call.server.empty(call.resource),
+    )
+    if call.resource.custom:
+        found.over = partial(_gone, call.server.catalog, call.resource)
+    if options.send_initial_events is not None and revision > store.revision:
+        found.refused = too_large_resource_version(revision, store.revision)
+    elif revision and not initial and not store.readable(revision):
+        found.refused = expired(f"too old resource version: {revision} ({store.compacted})")
+    elif initial:
+        found.revision = store.revision
+        collection = store.collection(call.resource.collection)
+        found.initial = [
+            found.event("ADDED", entry)
+            for path, entry in collection.scan(selection.prefix, "", None)
+            if selection.takes(path, entry.object)
+        ]
+        if options.bookmarks:
+            asked = options.send_initial_events is True or not revision
+            found.initial.append(found.bookmark(initial_events_end=asked))
+    return found
+
+
+def _gone(catalog: Catalog, resource: Resource) -> bool:
+    return catalog.find(resource.group, resource.version, resource.plural) is None
+
+
+def _wants_initial(options: ListOptions, revision: int) -> bool:
+    """Synthetic ADDED events: asked for, or a watch from nowhere, which begins with what there is."""
+    if options.send_initial_events is not None:
+        return options.send_initial_events
+    return revision == 0

@@ -1,0 +1,129 @@
+"""Whole documents: one for each group and version (OpenAPI 3), and one for everything (OpenAPI 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from fakekube.apiserver import crd
+from fakekube.apiserver.call import Server
+from fakekube.apiserver.openapi import custom
+from fakekube.apiserver.openapi.nodes import Writer, reference
+from fakekube.apiserver.openapi.operations import paths_of
+from fakekube.apiserver.openapi.types import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.model import Schema
+
+Object = dict[str, Any]
+
+#: Types that every document has.
+_COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
+
+
+def root_of(resource: Resource) -> str:
+    """Where the document of a resource stands below `/openapi/v3`: `api/v1`, `apis/apps/v1`."""
+    return f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
+
+
+def roots(server: Server) -> list[str]:
+    return sorted({root_of(resource) for resource in server.catalog.resources()})
+
+
+def version_3(server: Server, root: str) -> Object:
+    """The document of a group and version."""
+    paths, types = _content(server, [r for r in server.catalog.resources() if root_of(r) == root], 3)
+    return {
+        "openapi": "3.0.0",
+        "info": _info(server),
+        "paths": paths,
+        "components": {
+            "schemas": types,
+            "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+        },
+    }
+
+
+def version_2(server: Server) -> Object:
+    """Everything that is served."""
+    paths, types = _content(server, list(server.catalog.resources()), 2)
+    return {
+        "swagger": "2.0",
+        "info": _info(server),
+        "paths": paths,
+        "definitions": types,
+        "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+        "security": [{"BearerToken": []}],
+    }
+
+
+def _info(server: Server) -> Object:
+    return {"title": "Kubernetes", "version": server.version.get("gitVersion", "")}
+
+
+def _content(server: Server, resources: Sequence[Resource], version: int) -> tuple[Object, Object]:
+    """The paths of resources, and the types that these need."""
+    collected = _Types(server.schemas, version)
+    paths: Object = {}
+    own: Object = {}
+    refer = partial(reference, version=version)
+    for resource in resources:
+        if resource.custom:
+            names = [custom_name(resource.group, resource.version, k) for k in (resource.kind, resource.list_kind)]
+            definition = server.store.get(crd.COLLECTION, resource.collection)
+            written = crd.openapi_of(definition.object, resource.version) if definition else None
+            own |= custom.schemas_of(resource, written, version)
+        else:
+            names = collected.kind(resource)
+        paths |= paths_of(resource, names[0], names[1], refer, version)
+    for name in _COMMON:
+        collected.add(name)
+    types = collected.written()
+    types[PATCH] = {"type": "object"}
+    return dict(sorted(paths.items())), dict(sorted({**types, **own}.items()))
+
+
+class _Types:
+    """The built-in types that a document refers to, and those that they refer to."""
+
+    def __init__(self, schemas: BuiltinSchemas, version: int) -> None:
+        self._schemas = schemas
+        self._gvks = kinds_of_types(schemas)
+        self._writer = Writer(version, self._need)
+        self._waiting: dict[str, Schema] = {}
+        self._nodes: Object = {}
+
+    def kind(self, resource: Resource) -> list[str]:
+        """The full names of a resource's kind and its list, which are taken in."""
+        schema = self._schemas.of_kind(resource.group, resource.version, resource.kind)
+        if schema is None:
+            return [full_name("meta.v1.Status")] * 2
+        names = [schema.name, f"{schema.name}List"]
+        for name in names:
+            self.add(name)
+        return [full_name(name) for name in names]
+
+    def add(self, name: str) -> None:
+        try:
+            self._need(name, self._schemas.type(name))
+        except KeyError:
+            return  # a kind without a list
+
+    def _need(self, name: str, schema: Schema | None) -> None:
+        if schema is None:
+            full, node = NAMED_SCALARS[name]
+            self._nodes[full] = node
+        elif full_name(name) not in self._nodes:
+            self._waiting[name] = schema
+
+    def written(self) -> Object:
+        while self._waiting:
+            name, _ = self._waiting.popitem()
+            self._nodes[full_name(name)] = {}  # on its way: types refer to themselves
+            self._nodes[full_name(name)] = self._writer.type(self._schemas.type(name), self._kinds(name))
+        return self._nodes
+
+    def _kinds(self, name: str) -> list[Object]:
+        found: Iterable[Object] = self._gvks.get(name, ())
+        return list(found)

@@ -1,0 +1,103 @@
+"""`/openapi/v3` and `/openapi/v2`: documents as files that can be kept (kube-openapi `handler3`, `handler`)."""
+
+from __future__ import annotations
+
+import orjson
+
+from fakekube.apiserver.call import Server
+from fakekube.apiserver.endpoints.discovery import Document
+from fakekube.apiserver.openapi import documents, wire
+from fakekube.apiserver.wire.negotiation import clauses
+from fakekube.apiserver.wire.request import Request
+from fakekube.apiserver.wire.response import Cached, Raw, Response
+
+V2, V3 = "/openapi/v2", "/openapi/v3"
+
+_JSON = "application/json"
+_TAKES_JSON = ("*/*", "application/*", _JSON)
+
+#: How the document is called in protobuf, now and formerly.
+PROTOBUF_2 = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+
+
+def answer(server: Server, request: Request) -> Response | None:
+    """The document of a path; None where the path is no document's."""
+    path = request.path
+    if path == V3:
+        return _file(request, _index(server), content_type="text/plain; charset=utf-8")
+    if path.startswith(f"{V3}/"):
+        return _group_version(server, request, path.removeprefix(f"{V3}/"))
+    if path == V2:
+        return _version_2(server, request)
+    return None
+
+
+def _version_2(server: Server, request: Request) -> Response:
+    """As JSON or in protobuf, whatever of the two the client names first."""
+    document = server.catalog.document(V2, lambda: documents.version_2(server))
+    for clause in clauses(request.headers.get("accept") or "*/*"):
+        if clause.media_type in PROTOBUF_2:
+            encoded = server.catalog.encoding(V2, lambda: wire.encode(orjson.loads(document.json)))
+            return _file(request, document, content_type=PROTOBUF_2[0], vary="Accept", content=encoded)
+        if clause.media_type in _TAKES_JSON:
+            return _file(request, document, vary="Accept")
+    return _nothing(406)
+
+
+def _index(server: Server) -> Document:
+    """Where the document of each group and version is; the address names its content, so that it can be kept."""
+
+    def build() -> object:
+        found = {
+            root: {"serverRelativeURL": _address(root, _document(server, root))} for root in documents.roots(server)
+        }
+        return {"paths": found}
+
+    return server.catalog.document(V3, build)
+
+
+def _document(server: Server, root: str) -> Document:
+    return server.catalog.document((V3, root), lambda: documents.version_3(server, root))
+
+
+def _address(root: str, document: Document) -> str:
+    return f"{V3}/{root}?hash={document.hash}"
+
+
+def _group_version(server: Server, request: Request, root: str) -> Response:
+    if root not in documents.roots(server):
+        return _nothing(404)
+    if not _takes_json(request):
+        return _nothing(406)
+    document = _document(server, root)
+    asked = request.option("hash") or ""
+    if asked and asked != document.hash:
+        return Response(301, content_type="", headers={"Location": _address(root, document)})
+    response = _file(request, document, vary="Accept")
+    if asked:
+        response.headers["Cache-Control"] = "public, immutable"
+    return response
+
+
+def _takes_json(request: Request) -> bool:
+    return any(clause.media_type in _TAKES_JSON for clause in clauses(request.headers.get("accept") or "*/*"))
+
+
+def _file(
+    request: Request, document: Document, *, content_type: str = _JSON, vary: str = "", content: bytes | None = None
+) -> Response:
+    """`content`: the document in another form than JSON; they share the tag."""
+    tag = f'"{document.hash}"'
+    headers = {"ETag": tag, **({"Vary": vary} if vary else {})}
+    if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
+        return Response(304, content_type="", headers=headers)
+    body = Cached(document.json) if content is None else Raw(content)
+    return Response(body=body, content_type=content_type, headers=headers)
+
+
+def _nothing(code: int) -> Response:
+    """An answer without a body, and so without a type."""
+    return Response(code, content_type="")

@@ -1,0 +1,213 @@
+"""JSON Patch (RFC 6902) with the leniencies of the real server's library (evanphx/json-patch v4).
+
+A missing member tests equal to null, is replaced by being added, and is copied as null; negative list positions
+count from the end. Operations work on copies of the paths that they touch: the document given is never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.wire import gojson, integers
+from fakekube.apiserver.wire.status import StatusError, bad_request, patch_rejected
+
+#: More operations than this are refused (`maxJSONPatchOperations`).
+MAX_OPERATIONS = 10_000
+
+#: The bytes that all `copy` operations of a patch may make together (`JSONPatchMaxCopyBytes`).
+MAX_COPIED = 3 * 1024 * 1024
+
+#: A longer pointer leads nowhere: no body nests as deep.
+MAX_TOKENS = 250
+
+_ABSENT = object()
+
+
+def check(patch: Any) -> list[dict[str, Any]]:
+    """The operations of a decoded patch document. Raises 400 where it is no list of objects, 413 where it is too
+    long."""
+    if not isinstance(patch, list):
+        what = gojson.type_name(patch)
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
+        )
+    for operation in patch:
+        if operation is not None and not isinstance(operation, dict):
+            what = gojson.type_name(operation)
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {what} into Go value of type handlers.jsonPatchOp"
+            )
+    if len(patch) > MAX_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    return [operation or {} for operation in patch]
+
+
+#: What an operation may have.
+MEMBERS = frozenset({"op", "path", "from", "value"})
+
+
+def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
+    """What operations have beside that, as a strict decoder tells it."""
+    return [f'unknown field "[{i}].{key}"' for i, one in enumerate(operations) for key in one if key not in MEMBERS]
+
+
+def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The document after all operations. Raises 422 where one does not apply; then nothing of it counts."""
+    copied = 0
+    for operation in operations:
+        name, path = operation.get("op"), operation.get("path")
+        if not isinstance(name, str) or name not in OPERATIONS or not isinstance(path, str):
+            raise patch_rejected()
+        if name == "copy":
+            copied += _size(_get(document, _from(operation)))
+            if copied > MAX_COPIED:
+                raise patch_rejected()
+        document = OPERATIONS[name](document, _tokens(path), operation)
+    return document
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value as JSON. Raises 422 where it is nested beyond what can be encoded."""
+    try:
+        return 0 if value is _ABSENT else len(orjson.dumps(value))
+    except orjson.JSONEncodeError:
+        raise patch_rejected() from None
+
+
+def _tokens(pointer: str) -> list[str]:
+    if pointer == "":
+        return []
+    if not pointer.startswith("/"):
+        raise patch_rejected()
+    tokens = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+    if len(tokens) > MAX_TOKENS:
+        raise patch_rejected()
+    return tokens
+
+
+def _position(items: list[Any], token: str, *, inserting: bool = False) -> int:
+    """A list position; -1 is the last item (or, inserting, before the end by one more)."""
+    try:
+        index = integers.parse_int(token)
+    except ValueError:
+        raise patch_rejected() from None
+    size = len(items) + (1 if inserting else 0)
+    if index < -size or index >= size:
+        raise patch_rejected()
+    return index + size if index < 0 else index
+
+
+def _child(parent: Any, token: str) -> Any:
+    if isinstance(parent, dict):
+        return parent.get(token, _ABSENT)
+    if isinstance(parent, list):
+        return parent[_position(parent, token)]
+    raise patch_rejected()
+
+
+def _get(document: Any, tokens: list[str]) -> Any:
+    """What stands at a pointer; a missing last member is _ABSENT, a missing parent an error."""
+    for i, token in enumerate(tokens):
+        document = _child(document, token)
+        if document is _ABSENT and i < len(tokens) - 1:
+            raise patch_rejected()
+    return document
+
+
+def _edit(document: Any, tokens: list[str], change: Any) -> Any:
+    """The document with `change(parent copy, last token)` done at the parent of a pointer."""
+    if not tokens:
+        raise patch_rejected()
+    token, rest = tokens[0], tokens[1:]
+    if not isinstance(document, dict | list):
+        raise patch_rejected()
+    copy: Any = document.copy()
+    if not rest:
+        change(copy, token)
+        return copy
+    child = _child(document, token)
+    if child is _ABSENT or child is None:
+        raise patch_rejected()
+    key = token if isinstance(copy, dict) else _position(copy, token)
+    copy[key] = _edit(child, rest, change)
+    return copy
+
+
+def _put(value: Any) -> Any:
+    def change(parent: Any, token: str) -> None:
+        if isinstance(parent, dict):
+            parent[token] = value
+        elif token == "-":
+            parent.append(value)
+        else:
+            parent.insert(_position(parent, token, inserting=True), value)
+
+    return change
+
+
+def _add(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = operation.get("value")
+    return _edit(document, tokens, _put(value)) if tokens else value
+
+
+def _remove(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    def change(parent: Any, token: str) -> None:
+        if isinstance(parent, dict):
+            if token not in parent:
+                raise patch_rejected()
+            del parent[token]
+        else:
+            del parent[_position(parent, token)]
+
+    return _edit(document, tokens, change)
+
+
+def _replace(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = operation.get("value")
+
+    def change(parent: Any, token: str) -> None:
+        parent[token if isinstance(parent, dict) else _position(parent, token)] = value
+
+    return _edit(document, tokens, change) if tokens else value
+
+
+def _from(operation: dict[str, Any]) -> list[str]:
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise patch_rejected()
+    return _tokens(source)
+
+
+def _move(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    source = _from(operation)
+    value = _get(document, source)
+    return _add(_remove(document, source, {}), tokens, {"value": None if value is _ABSENT else value})
+
+
+def _copy(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = _get(document, _from(operation))
+    return _add(document, tokens, {"value": None if value is _ABSENT else value})
+
+
+def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
+    value = _get(document, tokens)
+    have = None if value is _ABSENT else value
+    want = operation.get("value")
+    if not _same(have, want):
+        raise patch_rejected()
+    return document
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON, where true is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+
+
+OPERATIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, "copy": _copy, "test": _test}

@@ -1,0 +1,292 @@
+"""Strategic merge patch: a merge patch that knows which lists are merged, by which key (apimachinery
+`util/strategicpatch`).
+
+Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`, `$setElementOrder/FIELD`,
+`$deleteFromPrimitiveList/FIELD`. Works on copies; neither document nor patch is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire import goprint
+
+Object = dict[str, Any]
+
+PATCH, RETAIN_KEYS = "$patch", "$retainKeys"
+DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
+
+
+class BadPatch(Exception):
+    """A patch that cannot be applied; the message is the real library's.
+
+    `code` is the HTTP status: 400 and 422 for what the server knows as the client's mistake, 500 for the rest.
+    """
+
+    def __init__(self, message: str, code: int = 500) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _bad_format(directive: str) -> BadPatch:
+    return BadPatch(f"invalid patch format of {directive}", 400)
+
+
+def _no_merge_key(item: Object, merge_key: str) -> BadPatch:
+    return BadPatch(f"map: {goprint.plain(item)} does not contain declared merge key: {merge_key}")
+
+
+def _unknown_directive(item: Object) -> BadPatch:
+    return BadPatch(f"unknown patch type: {goprint.plain(item[PATCH])} in map: {goprint.plain(item)}")
+
+
+def _check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise BadPatch(f"expected a []interface {{}}, but received a {goprint.type_of(value)}")
+
+
+def apply(document: Object, patch: Object, schema: Schema) -> Object:
+    """The document with the patch merged in. Raises BadPatch."""
+    return _merge_map(_copy(document), _copy(patch), schema)
+
+
+def _copy(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
+
+
+def _field(schema: Schema | None, name: str, original: Any) -> Schema:
+    """The schema of a field that both sides have. Raises BadPatch where the kind has no such field."""
+    if schema is not None and schema.type == "object":
+        found = schema.fields.get(name)
+        if found is None:
+            raise BadPatch(f'unable to find api field in struct {schema.struct} for the json field "{name}"')
+        return found
+    if schema is not None and schema.type == "map" and schema.values is not None:
+        return schema.values
+    if schema is not None and schema.type != "any":
+        raise BadPatch(f"unrecognized type: {schema.type}")
+    return Schema("any")
+
+
+def _merge_map(original: Object, patch: Object, schema: Schema | None) -> Object:
+    if PATCH in patch:
+        return _directive_of_map(patch)
+    _retain_keys(original, patch)
+    _merge_ordered_lists(original, patch, schema)
+    for key, value in patch.items():
+        name, deleting = (key.removeprefix(DELETE_FROM), True) if key.startswith(DELETE_FROM) else (key, False)
+        if value is None:
+            original.pop(name, None)
+            continue
+        present: Any = original.get(name)
+        if name not in original or not _same_type(present, value):
+            if not deleting:
+                original[name] = without_directives(without_nulls(value))
+            continue
+        if isinstance(value, dict):
+            field = _field(schema, name, present)
+            replaced = "replace" in field.patch_strategy
+            original[name] = value if replaced else _merge_map(present, value, field)
+        elif isinstance(value, list):
+            field = _field(schema, name, present)
+            if "merge" in field.patch_strategy or deleting:
+                original[name] = _merge_list(present, value, field, deleting)
+            else:
+                original[name] = value
+        else:
+            original[name] = value
+    return original
+
+
+def _same_type(left: Any, right: Any) -> bool:
+    return _kind(left) == _kind(right)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return "map"
+    if isinstance(value, list):
+        return "slice"
+    return "scalar"
+
+
+def _directive_of_map(patch: Object) -> Object:
+    directive = patch[PATCH]
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != PATCH}
+    if directive == "delete":
+        return {}
+    raise _unknown_directive(patch)
+
+
+def _retain_keys(original: Object, patch: Object) -> None:
+    """Drop what the patch does not name; what it sets must be among what it names."""
+    if RETAIN_KEYS not in patch:
+        return
+    wanted = patch.pop(RETAIN_KEYS)
+    if not isinstance(wanted, list):
+        raise _bad_format("retainKeys")
+    for key, value in patch.items():
+        if key.startswith((DELETE_FROM, SET_ORDER)) or value is None:
+            continue
+        if key not in wanted:
+            raise _bad_format("retainKeys")
+    for key in [key for key in original if key not in wanted]:
+        del original[key]
+
+
+def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None) -> None:
+    """Lists whose order the patch gives with `$setElementOrder`."""
+    for key in [key for key in patch if key.startswith(SET_ORDER)]:
+        order = patch.pop(key)
+        _check_list(order)
+        name = key.removeprefix(SET_ORDER)
+        field = _field(schema, name, None)
+        items = patch.pop(name, None)
+        deletions = patch.pop(DELETE_FROM + name, None)
+        present = original.get(name)
+        if items is None and name in patch:
+            continue
+        if isinstance(items, list):
+            _check_order(items, order, field.merge_key, name)
+        if present is None and items is None:
+            continue
+        before = list(present or ())
+        merged = list(before)
+        if deletions is not None:
+            merged = _merge_list(merged, deletions, field, True)
+        if isinstance(items, list):
+            merged = _merge_list(merged, items, field, False)
+        original[name] = _in_order(merged, order, before, field.merge_key)
+
+
+def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) -> None:
+    """The patch's own items must stand in the given order, all of them."""
+    keys = [_key_of(item, merge_key) for item in order]
+    last = -1
+    for item in items:
+        if isinstance(item, dict) and item.get(PATCH) is not None:
+            continue
+        key = _key_of(item, merge_key)
+        position = keys.index(key) if key in keys else -1
+        if position < last or position < 0:
+            raise BadPatch(
+                f"The order in patch list:\n{goprint.plain(items)}\n"
+                f" doesn't match $setElementOrder list:\n{goprint.plain(order)}\n"
+            )
+        last = position
+
+
+def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting: bool) -> list[Any]:
+    if not original and not patch:
+        return original
+    if _item_type(original, patch) is not dict:
+        if deleting:
+            return [item for item in original if item not in patch]
+        merged = list(dict.fromkeys([*original, *patch]))
+        return _in_order(merged, patch, original, "")
+    merge_key = schema.merge_key
+    if not merge_key:
+        raise BadPatch(f"cannot merge lists without merge key for {schema.name or schema.type}")
+    before = list(original)
+    original, patch = _special_items(original, patch, merge_key)
+    for item in patch:
+        if merge_key not in item:
+            raise _no_merge_key(item, merge_key)
+        position = _find(original, item[merge_key], merge_key)
+        if position is None:
+            original.append(without_directives(without_nulls(item)))
+        else:
+            original[position] = _merge_map(original[position], item, schema.items)
+    return _in_order(original, patch, before, merge_key)
+
+
+def _item_type(original: list[Any], patch: list[Any]) -> type:
+    """The type that all items have (`sliceElementType`). Raises BadPatch where they differ, or are lists."""
+    found: type | None = None
+    for item in (*original, *patch):
+        if found is None:
+            found = type(item)
+            if found is list:
+                raise BadPatch("lists of lists are not supported", 422)
+        elif type(item) is not found:
+            raise BadPatch(f"list element types are not identical: {goprint.plain([original, patch])}")
+    assert found is not None, "one of them has items"
+    return found
+
+
+def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Items of the patch that are directives: `delete` takes one away, `replace` all that were there."""
+    plain: list[Any] = []
+    replace = False
+    kept = list(original)
+    for item in patch:
+        directive = item.get(PATCH)
+        if directive is None:
+            plain.append(item)
+        elif directive == "delete":
+            if merge_key not in item:
+                raise _no_merge_key(item, merge_key)
+            kept = [one for one in kept if one.get(merge_key) != item[merge_key]]
+        elif directive == "replace":
+            replace = True
+        elif directive == "merge":
+            raise BadPatch("merging lists cannot yet be specified in the patch")
+        else:
+            raise _unknown_directive(item)
+    return ([], plain) if replace else (kept, plain)
+
+
+def _find(items: list[Any], value: Any, merge_key: str) -> int | None:
+    for i, item in enumerate(items):
+        if merge_key in item and item[merge_key] == value:
+            return i
+    return None
+
+
+def _key_of(item: Any, merge_key: str) -> Any:
+    return item.get(merge_key) if isinstance(item, dict) else item
+
+
+def _in_order(merged: Sequence[Any], order: Sequence[Any], before: Sequence[Any], merge_key: str) -> list[Any]:
+    """What the patch names in its order, what only the server has in its own, the two merged as they stood before."""
+    named = [_key_of(item, merge_key) for item in order]
+    served = [_key_of(item, merge_key) for item in before]
+    key: Callable[[Any], Any] = lambda item: _key_of(item, merge_key)  # noqa: E731 - a name for what follows
+    ours = sorted((item for item in merged if key(item) in named), key=lambda item: named.index(key(item)))
+    theirs = [item for item in merged if key(item) not in named]
+    result: list[Any] = []
+    while ours and theirs:
+        left, right = key(theirs[0]), key(ours[0])
+        both = left in served and right in served
+        first = both and served.index(left) < served.index(right)
+        result.append(theirs.pop(0) if first else ours.pop(0))
+    return [*result, *ours, *theirs]
+
+
+def without_nulls(value: Any) -> Any:
+    """What a patch brings anew keeps no nulls."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def without_directives(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.get(PATCH) == "delete":
+            return {}
+        return {
+            key: without_directives(item)
+            for key, item in value.items()
+            if key not in (PATCH, RETAIN_KEYS) and not key.startswith((DELETE_FROM, SET_ORDER))
+        }
+    if isinstance(value, list):
+        kept = [item for item in value if not (isinstance(item, dict) and item.get(PATCH) == "delete")]
+        return [without_directives(item) for item in kept if not (isinstance(item, dict) and set(item) == {PATCH})]
+    return value

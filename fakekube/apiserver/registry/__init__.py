@@ -1,0 +1,1 @@
+"""The kinds that the server stores, one folder each, and what they share."""

@@ -1,0 +1,1 @@
+"""Services (registry/core/service)."""

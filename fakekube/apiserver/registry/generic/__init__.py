@@ -1,0 +1,1 @@
+"""What the registries of all kinds share (apiserver: pkg/registry/generic)."""

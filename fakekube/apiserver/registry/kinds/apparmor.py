@@ -1,0 +1,48 @@
+"""AppArmor profiles in annotations, where they once stood (`applyAppArmorVersionSkew`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.validation.formats import Errors
+from fakekube.apiserver.registry.validation.podoptions import CONTAINERS
+from fakekube.apiserver.registry.validation.securitycontext import APPARMOR, check_apparmor
+
+Object = dict[str, Any]
+
+PROFILES = {"unconfined": {"type": "Unconfined"}, "runtime/default": {"type": "RuntimeDefault"}}
+LOCAL = "localhost/"
+
+
+def profile_of(annotation: str) -> Object | None:
+    """The field for an annotation; None where it says nothing that can be a field."""
+    if annotation in PROFILES:
+        return dict(PROFILES[annotation])
+    local = annotation.removeprefix(LOCAL)
+    if not annotation.startswith(LOCAL) or not local:
+        return None
+    profile = {"type": "Localhost", "localhostProfile": local}
+    errors: Errors = []
+    check_apparmor(profile, "", errors)
+    return None if errors else profile
+
+
+def sync(spec: Object, annotations: Object) -> None:
+    """Gives containers the profiles of their annotations; `spec` is not shared, its containers are."""
+    if (spec.get("os") or {}).get("name") == "windows" or not any(key.startswith(APPARMOR) for key in annotations):
+        return
+    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for kind in CONTAINERS:
+        if spec.get(kind):
+            spec[kind] = [_synced(container, annotations, whole) for container in spec[kind]]
+
+
+def _synced(container: Object, annotations: Object, whole: Object | None) -> Object:
+    annotation = annotations.get(APPARMOR + (container.get("name") or ""))
+    context = container.get("securityContext") or {}
+    if annotation is None or context.get("appArmorProfile") is not None:
+        return container
+    profile = profile_of(annotation)
+    if profile is None or profile == whole:
+        return container
+    return {**container, "securityContext": {**context, "appArmorProfile": profile}}

@@ -1,0 +1,210 @@
+"""Pods: their defaults, what the server makes of a new one, grace periods, what selectors may ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.kinds import apparmor
+from fakekube.apiserver.registry.kinds.configuration import _at
+from fakekube.apiserver.registry.kinds.podresources import default_resources, qos_class
+from fakekube.apiserver.registry.kinds.podspec import default_pod_spec, default_template, without_old_annotations
+from fakekube.apiserver.registry.validation import pods, podwarnings, workloads, workloadwarnings
+
+Object = dict[str, Any]
+
+#: Tolerations that every pod gets (admission plugin DefaultTolerationSeconds).
+TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+def default_pod(obj: Object) -> None:
+    """Defaults that a pod has and a pod template has not."""
+    without_old_annotations(obj["metadata"])
+    spec = obj.setdefault("spec", {})
+    default_resources(spec)
+    spec.setdefault("enableServiceLinks", True)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    if spec.get("hostNetwork"):
+        for kind in ("initContainers", "containers"):
+            for container in spec.get(kind) or ():
+                for port in container.get("ports") or ():
+                    port.setdefault("hostPort", port.get("containerPort", 0))
+    default_pod_spec(spec)
+    if obj.get("status"):
+        _default_addresses(obj["status"])
+
+
+def _default_addresses(status: Object) -> None:
+    """`podIP` is the first of `podIPs`, and counts where they differ (`Convert_v1_PodStatus_To_core_PodStatus`)."""
+    own, addresses = status.get("podIP") or "", status.get("podIPs") or []
+    if own and (not addresses or addresses[0].get("ip") != own):
+        status["podIPs"] = [{"ip": own}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
+
+
+def default_pod_template(obj: Object) -> None:
+    default_template(obj.get("template"))
+
+
+def prepare_pod(obj: Object) -> Object:
+    """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
+    spec = _tolerating(obj["spec"])
+    _merge_label_keys(spec, obj["metadata"].get("labels") or {})
+    annotations = obj["metadata"].get("annotations")
+    if annotations:
+        apparmor.sync(spec, annotations)
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [{**GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]
+    return {**obj, "spec": spec, "status": status}
+
+
+def _tolerating(spec: Object) -> Object:
+    """A copy of the spec in which the pod tolerates, for a while, a node that is gone."""
+    tolerations = list(spec.get("tolerations") or ())
+    for key in TOLERATED:
+        if not any(_tolerates(toleration, key) for toleration in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    return {**spec, "tolerations": tolerations}
+
+
+def _tolerates(toleration: Object, key: str) -> bool:
+    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+def _merge_label_keys(spec: Object, labels: Object) -> None:
+    """Selectors of pods like this one say how it is labelled (`mutatePodAffinity`)."""
+    if spec.get("topologySpreadConstraints"):
+        spec["topologySpreadConstraints"] = [_merged(one, labels) for one in spec["topologySpreadConstraints"]]
+    affinity = spec.get("affinity")
+    if not affinity:
+        return
+    affinity = dict(affinity)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if affinity.get(kind):
+            affinity[kind] = _merged_affinity(affinity[kind], labels)
+    spec["affinity"] = affinity
+
+
+def _merged_affinity(affinity: Object, labels: Object) -> Object:
+    made = dict(affinity)
+    required, preferred = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+    if made.get(required):
+        made[required] = [_merged(term, labels) for term in made[required]]
+    if made.get(preferred):
+        made[preferred] = [
+            {**one, "podAffinityTerm": _merged(one.get("podAffinityTerm") or {}, labels)} for one in made[preferred]
+        ]
+    return made
+
+
+def _merged(term: Object, labels: Object) -> Object:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return term
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field) or ()
+        if key in labels
+    ]
+    if not added:
+        return term
+    expressions = [*(selector.get("matchExpressions") or ()), *added]
+    return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
+
+
+def prepare_pod_update(new: Object, old: Object) -> Object:
+    """Tolerations and priority as of a new one; the priority, once given, stays."""
+    spec, before = _tolerating(new.get("spec") or {}), old.get("spec") or {}
+    for field in ("priority", "preemptionPolicy"):
+        if field not in spec and field in before:
+            spec[field] = before[field]
+    return {**new, "spec": spec}
+
+
+def prepare_pod_status(new: Object, old: Object) -> Object:
+    """The QoS class stays where nobody says otherwise."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    if status.get("qosClass") or not before.get("qosClass"):
+        return new
+    return {**new, "status": {**status, "qosClass": before["qosClass"]}}
+
+
+def grace_period(pod: Object, asked: int | None) -> int:
+    """Seconds that a pod gets to end: what was asked, else its own; none where nothing runs
+    (`podStrategy.CheckGracefulDelete`)."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    period = asked if asked is not None else spec.get("terminationGracePeriodSeconds")
+    if period is None:
+        period = 30
+    if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
+        return 0
+    return max(period, 1) if period < 0 else int(period)
+
+
+def _host_network(obj: Object) -> str:
+    return "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
+
+
+def _pod_ip(obj: Object) -> str:
+    status = obj.get("status") or {}
+    ips = status.get("podIPs") or ()
+    return str(ips[0].get("ip", "")) if ips else str(status.get("podIP", ""))
+
+
+POD_FIELDS = {
+    "spec.nodeName": _at("spec", "nodeName"),
+    "spec.restartPolicy": _at("spec", "restartPolicy"),
+    "spec.schedulerName": _at("spec", "schedulerName"),
+    "spec.serviceAccountName": _at("spec", "serviceAccountName"),
+    "spec.hostNetwork": _host_network,
+    "status.phase": _at("status", "phase"),
+    "status.podIP": _pod_ip,
+    "status.nominatedNodeName": _at("status", "nominatedNodeName"),
+}
+
+
+def no_warnings(new: Object, old: Object) -> list[str]:
+    """An update of a pod is seldom a human's."""
+    return []
+
+
+STRATEGIES = {
+    "pods": Strategy(
+        generation=("spec",),
+        returns_deleted=True,
+        graceful=True,
+        fields=POD_FIELDS,
+        fields_message="label",
+        default=default_pod,
+        prepare_create=prepare_pod,
+        prepare_update=prepare_pod_update,
+        prepare_status_update=prepare_pod_status,
+        status_keeps=("generation", "ownerReferences"),
+        validate=pods.validate,
+        warnings=podwarnings.pod_warnings,
+        update_warnings=no_warnings,
+        validate_update=pods.validate_update,
+        validate_status_update=pods.validate_status_update,
+    ),
+    "podtemplates": Strategy(
+        returns_deleted=True,
+        generation=("template",),
+        default=default_pod_template,
+        validate=workloads.validate_pod_template,
+        warnings=workloadwarnings.of_pod_template,
+        update_warnings=workloadwarnings.where_changed(workloadwarnings.of_pod_template),
+        validate_update=workloads.validate_pod_template_update,
+    ),
+}

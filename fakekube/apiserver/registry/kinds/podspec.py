@@ -1,0 +1,167 @@
+"""Defaults of a pod's spec, wherever it stands (kubernetes `pkg/apis/core/v1/defaults.go`).
+
+Defaulting works on a draft: an object that was just decoded and that nobody else has seen. It is filled in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from fakekube.apiserver.registry.kinds.images import pull_policy
+from fakekube.apiserver.schema.quantity import canonical, value_of
+
+Object = dict[str, Any]
+
+#: Volume sources with file modes, and the mode (0644).
+MODED_SOURCES = ("secret", "configMap", "downwardAPI", "projected")
+DEFAULT_MODE = 0o644
+
+
+def containers(spec: Object) -> Iterator[Object]:
+    """Init containers, containers and ephemeral ones."""
+    for key in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(key) or ()
+
+
+def default_pod_spec(spec: Object) -> None:
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("securityContext", {})
+    spec.pop("schedulingGroup", None)
+    if spec.get("serviceAccountName"):
+        spec["serviceAccount"] = spec["serviceAccountName"]
+    elif spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"]
+    for container in containers(spec):
+        default_container(container)
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+    for quantities in (spec.get("overhead"), *(spec.get("resources") or {}).values()):
+        if type(quantities) is dict:
+            round_up(quantities)
+
+
+def default_container(container: Object) -> None:
+    fill = container.setdefault
+    fill("terminationMessagePath", "/dev/termination-log")
+    fill("terminationMessagePolicy", "File")
+    if "imagePullPolicy" not in container:
+        container["imagePullPolicy"] = pull_policy(container.get("image") or "")
+    resources = fill("resources", {})
+    for quantities in resources.values():
+        if type(quantities) is dict:
+            round_up(quantities)
+    for port in container.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+    for variable in container.get("env") or ():
+        if variable.get("valueFrom"):
+            default_source(variable["valueFrom"])
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if name in container:
+            default_probe(container[name])
+    if "lifecycle" in container:
+        default_lifecycle(container["lifecycle"])
+
+
+def default_lifecycle(lifecycle: Object) -> None:
+    lifecycle.pop("stopSignal", None)
+    for hook in lifecycle.values():
+        if hook.get("httpGet") is not None:
+            default_http_get(hook["httpGet"])
+
+
+def default_source(source: Object) -> None:
+    """Where a variable has its value from."""
+    if source.get("fieldRef") is not None:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if source.get("resourceFieldRef") is not None:
+        source["resourceFieldRef"].setdefault("divisor", "0")
+    if source.get("fileKeyRef") is not None:
+        source["fileKeyRef"].setdefault("optional", False)
+
+
+def round_up(quantities: dict[str, str]) -> None:
+    """Nothing is counted in less than thousandths (`SetDefaults_ResourceList`)."""
+    for name, value in quantities.items():
+        if value[-1] in "nu":
+            quantities[name] = canonical(f"{math.ceil(value_of(value) * 1000)}m")
+
+
+def default_probe(probe: Object) -> None:
+    for key, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        probe.setdefault(key, value)
+    if probe.get("httpGet") is not None:
+        default_http_get(probe["httpGet"])
+    if probe.get("grpc") is not None:
+        probe["grpc"].setdefault("service", "")
+
+
+def default_http_get(action: Object) -> None:
+    action.setdefault("path", "/")
+    action.setdefault("scheme", "HTTP")
+
+
+#: Volume source -> what its fields are where nobody says.
+SOURCE_DEFAULTS: dict[str, Object] = {
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+
+
+def default_downward(source: Object | None) -> None:
+    for item in (source or {}).get("items") or ():
+        default_source(item)
+
+
+def default_volume(volume: Object) -> None:
+    """A volume without a source is an emptyDir."""
+    if len(volume) == 1 and "name" in volume:
+        volume["emptyDir"] = {}
+    for source in MODED_SOURCES:
+        if volume.get(source) is not None:
+            volume[source].setdefault("defaultMode", DEFAULT_MODE)
+    default_downward(volume.get("downwardAPI"))
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        default_downward(source.get("downwardAPI"))
+        for disabled in ("clusterTrustBundle", "podCertificate"):
+            source.pop(disabled, None)
+        if source.get("serviceAccountToken") is not None:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+    if volume.get("image") is not None:
+        volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference") or ""))
+    for name, defaults in SOURCE_DEFAULTS.items():
+        if volume.get(name) is not None:
+            for key, value in defaults.items():
+                volume[name].setdefault(key, value)
+    ephemeral = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+    if ephemeral is not None:
+        ephemeral.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+#: Where init containers once were; the server drops them.
+OLD_ANNOTATIONS = frozenset(
+    f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("alpha", "beta") for what in ("s", "-statuses")
+)
+
+
+def without_old_annotations(meta: Object) -> None:
+    annotations = meta.get("annotations")
+    if annotations and not OLD_ANNOTATIONS.isdisjoint(annotations):
+        meta["annotations"] = {key: value for key, value in annotations.items() if key not in OLD_ANNOTATIONS}
+
+
+def default_template(template: Object | None) -> None:
+    """The template of a workload."""
+    if not template:
+        return
+    if template.get("metadata"):
+        without_old_annotations(template["metadata"])
+    if template.get("spec") is not None:
+        default_pod_spec(template["spec"])

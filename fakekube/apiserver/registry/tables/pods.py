@@ -1,0 +1,181 @@
+"""The row of a Pod: what `kubectl get pods` says of its containers (`printers/internalversion.printPod`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.registry.tables.ages import Ages
+from fakekube.apiserver.registry.tables.columns import AGE, NAME, Printer, age, columns, get, going, name, wide
+
+Object = dict[str, Any]
+
+#: A pod whose node cannot be reached has this reason (`util/node.NodeUnreachablePodReason`).
+NODE_LOST = "NodeLost"
+
+_ENDED = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
+
+
+def conditions(pod: Object) -> list[Object]:
+    """A pod that has ended is Completed: clients may leave it out."""
+    phase = get(pod, "status.phase", "")
+    if phase not in _ENDED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
+
+
+@dataclass(slots=True)
+class _Summary:
+    """What the containers add up to: how many are ready, how often they restarted and when last, the word for it."""
+
+    reason: str
+    ready: int = 0
+    restarts: int = 0
+    last_restart: str = ""
+
+    def count_restarts(self, container: Object) -> None:
+        self.restarts += container.get("restartCount") or 0
+        ended = get(container, "lastState.terminated.finishedAt", "")
+        if ended and (not self.last_restart or ended > self.last_restart):
+            self.last_restart = ended
+
+    def restarts_cell(self, ages: Ages) -> str:
+        if self.restarts and self.last_restart:
+            return f"{self.restarts} ({ages(self.last_restart)} ago)"
+        return str(self.restarts)
+
+
+def _ended_reason(terminated: Object) -> str:
+    """Why a container ended: its reason, else its signal, else its exit code."""
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated.get('exitCode') or 0}"
+
+
+def _initial_reason(pod: Object) -> str:
+    status = pod.get("status") or {}
+    gated = "SchedulingGated"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == gated:
+            return gated
+    return status.get("reason") or status.get("phase") or ""
+
+
+def _sidecars(pod: Object) -> set[str]:
+    """Init containers that go on running."""
+    found = get(pod, "spec.initContainers", ())
+    return {container.get("name", "") for container in found if container.get("restartPolicy") == "Always"}
+
+
+def _init_reason(container: Object, position: int, total: int) -> str:
+    """The word for a pod whose init container at `position` is not done."""
+    terminated = get(container, "state.terminated")
+    if terminated is not None:
+        return "Init:" + _ended_reason(terminated)
+    waiting = get(container, "state.waiting.reason", "")
+    if waiting and waiting != "PodInitializing":
+        return "Init:" + str(waiting)
+    return f"Init:{position}/{total}"
+
+
+def _initializing(pod: Object, all_of_them: _Summary, sidecars: _Summary) -> bool:
+    """Go through the init containers up to the first that is not done."""
+    running_on = _sidecars(pod)
+    for position, container in enumerate(get(pod, "status.initContainerStatuses", ())):
+        all_of_them.count_restarts(container)
+        is_sidecar = container.get("name") in running_on
+        if is_sidecar:
+            sidecars.count_restarts(container)
+        terminated = get(container, "state.terminated")
+        if terminated is not None and not terminated.get("exitCode"):
+            continue
+        if is_sidecar and container.get("started"):
+            all_of_them.ready += bool(container.get("ready"))
+            continue
+        all_of_them.reason = _init_reason(container, position, len(get(pod, "spec.initContainers", ())))
+        return True
+    return False
+
+
+def _running(pod: Object, summary: _Summary) -> None:
+    """Go through the containers, the last first: the first one's word counts."""
+    has_running = False
+    for container in reversed(get(pod, "status.containerStatuses", ())):
+        summary.count_restarts(container)
+        waiting, terminated = get(container, "state.waiting.reason", ""), get(container, "state.terminated")
+        if waiting:
+            summary.reason = waiting
+        elif terminated is not None:
+            summary.reason = _ended_reason(terminated)
+        elif container.get("ready") and get(container, "state.running") is not None:
+            has_running = True
+            summary.ready += 1
+    if summary.reason == "Completed" and has_running:
+        summary.reason = "Running" if _holds(pod, "Ready") else "NotReady"
+
+
+def _holds(pod: Object, type: str) -> bool:
+    return any(
+        condition.get("type") == type and condition.get("status") == "True"
+        for condition in get(pod, "status.conditions", ())
+    )
+
+
+def _summary(pod: Object) -> _Summary:
+    summary = _Summary(_initial_reason(pod))
+    sidecars = _Summary("")
+    if not _initializing(pod, summary, sidecars) or _holds(pod, "Initialized"):
+        summary.restarts, summary.last_restart = sidecars.restarts, sidecars.last_restart
+        _running(pod, summary)
+    status = pod.get("status") or {}
+    if going(pod):
+        if status.get("reason") == NODE_LOST:
+            summary.reason = "Unknown"
+        elif status.get("phase") not in _ENDED:
+            summary.reason = "Terminating"
+    return summary
+
+
+def _readiness_gates(pod: Object) -> str:
+    gates = [gate.get("conditionType") for gate in get(pod, "spec.readinessGates", ())]
+    if not gates:
+        return "<none>"
+    open_ones = sum(_first_status(get(pod, "status.conditions", ()), gate) == "True" for gate in gates)
+    return f"{open_ones}/{len(gates)}"
+
+
+def _first_status(found: Iterable[Object], type: str) -> str:
+    return next((one.get("status", "") for one in found if one.get("type") == type), "")
+
+
+def cells(pod: Object, ages: Ages) -> list[Any]:
+    summary = _summary(pod)
+    total = len(get(pod, "spec.containers", ())) + len(_sidecars(pod))
+    addresses = get(pod, "status.podIPs", ())
+    return [
+        name(pod),
+        f"{summary.ready}/{total}",
+        summary.reason,
+        summary.restarts_cell(ages),
+        age(pod, ages),
+        (addresses[0].get("ip") if addresses else "") or "<none>",
+        get(pod, "spec.nodeName") or "<none>",
+        get(pod, "status.nominatedNodeName") or "<none>",
+        _readiness_gates(pod),
+    ]
+
+
+POD = Printer(
+    columns(
+        NAME, "Ready", "Status", "Restarts", AGE, wide("IP"), wide("Node"), wide("Nominated Node"),
+        wide("Readiness Gates"),
+    ),
+    cells,
+    conditions,
+)  # fmt: skip

@@ -1,0 +1,139 @@
+"""IP addresses and ranges of them as fields hold them (apimachinery `util/validation/ip.go`, strict since 1.36)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from fakekube.apiserver.registry.validation.formats import Address, Errors, add, ip_problems, parse_ip
+from fakekube.apiserver.wire.status import go_quote
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_length = re.compile(r"[0-9]{1,4}")
+_leading_zero = re.compile(r"(^|[./])0[0-9]")
+
+
+def mapped(address: Address) -> Address:
+    """An IPv4 address in IPv6 notation is one of IPv4 to Go."""
+    inner = address.ipv4_mapped if address.version == 6 else None
+    return inner if inner is not None else address
+
+
+def family(value: str) -> str:
+    """IPv4 or IPv6; empty where the text is no address."""
+    address = parse_ip(value)
+    if address is None:
+        return ""
+    return "IPv6" if mapped(address).version == 6 else "IPv4"
+
+
+def canonical(address: Address) -> str:
+    """`net.IP.String`."""
+    return str(mapped(address))
+
+
+def special_problems(value: str) -> list[str]:
+    """Addresses that are nobody's endpoint (`ValidateNonSpecialIP`)."""
+    address = parse_ip(value)
+    if address is None:
+        return ["must be a valid IP address"]
+    address = mapped(address)
+    problems = []
+    if address.is_unspecified:
+        problems.append(f"may not be unspecified ({value})")
+    if address.is_loopback:
+        problems.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        problems.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if _is_link_local_multicast(address):
+        problems.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return problems
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    packed = address.packed
+    if address.version == 4:
+        return packed[:3] == b"\xe0\x00\x00"
+    return packed[0] == 0xFF and packed[1] & 0x0F == 0x02
+
+
+def parse_cidr(value: str) -> tuple[Address, Network] | None:
+    """The address before the slash, and the network that it is in (`ParseCIDRSloppy`)."""
+    text, slash, length = value.partition("/")
+    address = parse_ip(text)
+    if not slash or address is None or not _length.fullmatch(length) or int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)
+
+
+def cidr_problems(value: str) -> list[str]:
+    """Of a range in a field that has always been there (`IsValidCIDRForLegacyField`, strict)."""
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    address, network = parsed
+    if (address.version == 4 and _leading_zero.search(value)) or re.search(r"/0[0-9]", value):
+        return ["must not have leading 0s in IP or prefix length"]
+    if address.version == 6 and address.ipv4_mapped is not None:
+        return ["must not have an IPv4-mapped IPv6 address"]
+    if address != network.network_address:
+        return ["must not have bits set beyond the prefix length"]
+    return []
+
+
+def check_cidr(value: str, path: str, errors: Errors, known: Sequence[str] = ()) -> None:
+    """`known` are what the stored object has: they stay, even where they would be refused now."""
+    if value not in known:
+        add(errors, path, value, cidr_problems(value))
+
+
+def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
+    """A range in a newer field (`IsValidCIDR`)."""
+    problems = cidr_problems(value)
+    parsed = parse_cidr(value)
+    if not problems and parsed is not None and str(parsed[1]) != value:
+        problems = [f"must be in canonical form ({go_quote(str(parsed[1]))})"]
+    add(errors, path, value, problems)
+
+
+def cidr_family(value: str) -> str:
+    parsed = parse_cidr(value)
+    return "" if parsed is None else f"IPv{parsed[0].version}"
+
+
+# --- warnings ------------------------------------------------------------------------------------------------------
+
+
+def ip_warnings(value: str, path: str) -> list[str]:
+    """Of an address that is stored although it would be refused today, or is spelt unusually (`GetWarningsForIP`)."""
+    address = parse_ip(value)
+    if address is None:
+        return []
+    if ip_problems(value):
+        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {go_quote(canonical(address))}"]
+    if address.version == 6 and str(address) != value:
+        shown = go_quote(str(address))
+        return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({shown})"]
+    return []
+
+
+def cidr_warnings(value: str, path: str) -> list[str]:
+    """`GetWarningsForCIDR`."""
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return []
+    address, network = parsed
+    right = go_quote(str(network))
+    warnings = []
+    if address != network.network_address:
+        alone = go_quote(f"{canonical(address)}/{address.max_prefixlen}")
+        warnings.append(
+            f"{path}: CIDR value {go_quote(value)} is ambiguous in this context (should be {right} or {alone}?)"
+        )
+    if _leading_zero.search(value) or (address.version == 6 and address.ipv4_mapped is not None):
+        warnings.append(f"{path}: non-standard CIDR value {go_quote(value)} is invalid: use {right}")
+    if not warnings and address.version == 6 and str(network) != value:
+        warnings.append(f"{path}: IPv6 CIDR value {go_quote(value)} should be in RFC 5952 canonical format ({right})")
+    return warnings

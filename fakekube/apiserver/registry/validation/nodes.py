@@ -1,0 +1,144 @@
+"""Nodes: their taints, resources and ranges of pod addresses (`ValidateNode`, `ValidateNodeUpdate`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakekube.apiserver.registry.validation import gostructs
+from fakekube.apiserver.registry.validation.addresses import check_cidr, cidr_family
+from fakekube.apiserver.registry.validation.formats import (
+    Errors,
+    add,
+    check_dns_label,
+    check_dns_subdomain,
+    check_qualified_name,
+    config_key_problems,
+)
+from fakekube.apiserver.registry.validation.labels import value_problems
+from fakekube.apiserver.registry.validation.resources import check_quantity
+from fakekube.apiserver.wire.status import (
+    FieldError,
+    field_duplicate,
+    field_forbidden,
+    field_invalid,
+    field_not_supported,
+    field_required,
+)
+
+Object = dict[str, Any]
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def validate_node(node: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec = node.get("spec") or {}
+    _check_taints(spec.get("taints") or (), errors)
+    _check_resources(node, errors)
+    _check_pod_ranges(spec.get("podCIDRs") or [], errors)
+    return errors
+
+
+def validate_node_update(new: Object, old: Object) -> list[FieldError]:
+    """Of the node and of its status: both are checked whole."""
+    errors: Errors = []
+    after, before, status = new.get("spec") or {}, old.get("spec") or {}, new.get("status") or {}
+    _check_resources(new, errors)
+    _check_node_addresses(status.get("addresses") or (), errors)
+    _check_pod_ranges_kept(after.get("podCIDRs") or [], before.get("podCIDRs") or [], errors)
+    if before.get("providerID") and before["providerID"] != after.get("providerID"):
+        why = 'node updates may not change providerID except from "" to valid'
+        errors.append(field_forbidden("spec.providerID", why))
+    if after.get("configSource") is not None:
+        _check_config_source(after["configSource"], "spec.configSource", errors, recorded=False)
+    for field in ("assigned", "active", "lastKnownGood"):
+        source = (status.get("config") or {}).get(field)
+        if source is not None:
+            _check_config_source(source, f"status.config.{field}", errors, recorded=True)
+    _check_taints(after.get("taints") or (), errors)
+    if (after.get("externalID") or "") != (before.get("externalID") or ""):
+        errors.append(field_forbidden("spec.externalID", "may not be updated"))
+    return errors
+
+
+def _check_taints(taints: Sequence[Object], errors: Errors) -> None:
+    """The paths are below metadata, where taints once were."""
+    seen: set[tuple[str, str]] = set()
+    for i, taint in enumerate(taints):
+        path = f"metadata.taints[{i}]"
+        key, value, effect = (taint.get(field) or "" for field in ("key", "value", "effect"))
+        check_qualified_name(key, f"{path}.key", errors)
+        problems = value_problems(value)
+        if problems:
+            errors.append(field_invalid(f"{path}.value", value, ";".join(problems)))
+        if not effect:
+            errors.append(field_required(f"{path}.effect"))
+        elif effect not in EFFECTS:
+            errors.append(field_not_supported(f"{path}.effect", effect, EFFECTS))
+        if (key, effect) in seen:
+            shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
+            why = f"Duplicate value: {gostructs.marshal(shown)}: taints must be unique by key and effect pair"
+            errors.append(FieldError(path, "FieldValueDuplicate", why))
+        seen.add((key, effect))
+
+
+def _check_resources(node: Object, errors: Errors) -> None:
+    status = node.get("status") or {}
+    for field in ("capacity", "allocatable"):
+        for name, value in (status.get(field) or {}).items():
+            check_quantity(name, value, f"status.{field}.{name}", errors)
+
+
+def _check_pod_ranges(ranges: list[str], errors: Errors) -> None:
+    path = "spec.podCIDRs"
+    for i, one in enumerate(ranges):
+        check_cidr(one, f"{path}[{i}]", errors)
+    if len(ranges) < 2:
+        return
+    families = [cidr_family(one) for one in ranges]
+    if "" not in families and (len(set(families)) < 2 or len(ranges) > 2):
+        errors.append(field_invalid(path, ranges, "may specify no more than one CIDR for each IP family"))
+    for i, one in enumerate(ranges):
+        if one in ranges[:i]:
+            errors.append(field_duplicate(f"{path}[{i}]", one))
+
+
+def _check_pod_ranges_kept(after: list[str], before: list[str], errors: Errors) -> None:
+    if not before:
+        return
+    why = 'node updates may not change podCIDR except from "" to valid'
+    changed = 1 if len(after) != len(before) else sum(one != other for one, other in zip(after, before, strict=True))
+    errors += [field_forbidden("spec.podCIDRs", why)] * changed
+
+
+def _check_node_addresses(addresses: Sequence[Object], errors: Errors) -> None:
+    for i, address in enumerate(addresses):
+        if address in addresses[:i]:
+            shown = gostructs.marshal({"Type": address.get("type", ""), "Address": address.get("address", "")})
+            errors.append(FieldError(f"status.addresses[{i}]", "FieldValueDuplicate", f"Duplicate value: {shown}"))
+
+
+def _check_config_source(source: Object, path: str, errors: Errors, *, recorded: bool) -> None:
+    """A kubelet's configuration from a ConfigMap: long gone, still checked."""
+    reference = source.get("configMap")
+    if reference is None:
+        why = "exactly one reference subfield must be non-nil"
+        errors.append(FieldError(path, "FieldValueInvalid", f'Invalid value: {{"ConfigMap":null}}: {why}'))
+        return
+    path = f"{path}.configMap"
+    for field in ("uid", "resourceVersion"):
+        if recorded and not reference.get(field):
+            errors.append(field_required(f"{path}.{field}", f"{field} must be set in status"))
+        if not recorded and reference.get(field):
+            errors.append(field_forbidden(f"{path}.{field}", f"{field} must not be set in spec"))
+    for field in ("namespace", "name", "kubeletConfigKey"):
+        value, here = reference.get(field) or "", f"{path}.{field}"
+        if not value:
+            errors.append(field_required(here, f"{field} must be set"))
+        elif field == "namespace":
+            check_dns_label(value, here, errors)
+        elif field == "name":
+            check_dns_subdomain(value, here, errors)
+        else:
+            add(errors, here, value, config_key_problems(value))

@@ -1,0 +1,74 @@
+"""PriorityClass and RuntimeClass (kubernetes `pkg/apis/scheduling/validation`, `pkg/apis/node/validation`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.validation import affinity, formats, labels, resources
+from fakekube.apiserver.registry.validation.formats import Errors
+from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.validation.podspec import PREEMPTION_POLICIES
+from fakekube.apiserver.wire.status import field_forbidden
+
+Object = dict[str, Any]
+
+HIGHEST = 1_000_000_000
+"""The highest priority that is not the system's own."""
+
+SYSTEM_PREFIX = "system-"
+SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+
+def validate_priority_class(obj: Object) -> Errors:
+    errors: Errors = []
+    name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
+    if name.startswith(SYSTEM_PREFIX):
+        problem = _system_problem(obj, name, value)
+        if problem:
+            reserved = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only"
+            errors.append(field_forbidden("metadata.name", f"{reserved}. error: {problem}"))
+    elif value > HIGHEST:
+        why = f"maximum allowed value of a user defined priority is {HIGHEST}"
+        errors.append(field_forbidden("value", why))
+    policy = obj.get("preemptionPolicy")
+    if policy is not None:
+        formats.check_choice(policy, PREEMPTION_POLICIES, "preemptionPolicy", errors)
+    return errors
+
+
+def _system_problem(obj: Object, name: str, value: int) -> str:
+    known = SYSTEM_PRIORITIES.get(name)
+    if known is None:
+        return f"{name} is not a known system priority class"
+    if value != known:
+        return f"value of {name} PriorityClass must be {known}"
+    return f"globalDefault of {name} PriorityClass must be false" if obj.get("globalDefault") else ""
+
+
+def validate_priority_class_update(new: Object, old: Object) -> Errors:
+    errors: Errors = []
+    if (new.get("value") or 0) != (old.get("value") or 0):
+        errors.append(field_forbidden("value", "may not be changed in an update."))
+    formats.check_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
+    return errors
+
+
+def validate_runtime_class(obj: Object) -> Errors:
+    errors: Errors = []
+    formats.check_dns_label(obj.get("handler") or "", "handler", errors)
+    if obj.get("overhead") is not None:
+        rules = resources.Rules(resources.check_container_resource)
+        resources.check_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", errors, rules)
+    scheduling = obj.get("scheduling")
+    if scheduling is not None:
+        labels.check_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
+        affinity.check_tolerations(scheduling.get("tolerations") or (), "scheduling.tolerations", errors)
+    return errors
+
+
+def validate_runtime_class_update(new: Object, old: Object) -> Errors:
+    errors: Errors = []
+    check_again(new, errors)
+    errors += validate_runtime_class(new)
+    formats.check_immutable(new.get("handler"), old.get("handler"), "handler", errors)
+    return errors

@@ -1,0 +1,335 @@
+"""An object as Go's decoder would take it: unknown fields found, wrong types refused, zeros where Go has them.
+
+Follows `encoding/json` with the strictness of `sigs.k8s.io/json`, then the marshalling of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from fakekube.apiserver.schema.goshape import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
+from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
+from fakekube.apiserver.wire import gojson
+
+Object = dict[str, Any]
+
+#: The type of a definition's schemas, and its fields that are a schema or something else.
+JSON_SCHEMA = "JSONSchemaProps"
+SCHEMA_OR_BOOL = frozenset(("additionalItems", "additionalProperties"))
+SCHEMA_OR_ELSE = SCHEMA_OR_BOOL | {"items"}
+
+INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
+
+
+class WrongType(Exception):
+    """A value of another type than its field's; the text is that of Go's JSON decoder.
+
+    `unstructured` is what Go says where it converts a map instead of decoding text (`DefaultUnstructuredConverter`).
+    """
+
+    def __init__(self, text: str, unstructured: str = "") -> None:
+        super().__init__(text)
+        self.unstructured = unstructured or text
+
+
+def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
+    """The object with nothing that its kind does not know; paths of what it does not know go to `unknown`.
+
+    Raises WrongType.
+    """
+    return _struct(schema, obj, "", "", unknown)
+
+
+def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]) -> Object:
+    """`path` has list positions and is for unknown fields; `shown` has none and is for Go's type errors."""
+    fields = schema.fields
+    found: Object = {}
+    for key, item in value.items():
+        field = fields.get(key)
+        if field is not None and field.type == "string" and item and type(item) is str:
+            found[key] = item  # by far the most
+            continue
+        here = f"{path}.{key}" if path else key
+        if field is None:
+            if not (path == "" and key in ("apiVersion", "kind")):
+                unknown.append(here)
+            continue
+        if item is None:
+            continue
+        below = f"{shown}.{key}" if shown else key
+        if key in SCHEMA_OR_ELSE and schema.struct == JSON_SCHEMA:
+            decoded = _schema_or_else(schema, key, item, below)
+        else:
+            decoded = _value(field, item, here, below, unknown, schema.struct)
+        if _kept(schema, key, field, decoded):
+            found[key] = decoded if decoded or field.type not in NULLABLE else None  # the storage knows no empty list
+    complete(schema, found)
+    return found
+
+
+def complete(schema: Schema, found: Object) -> None:
+    """Add what shows even where it is nothing: required fields, structs that are no pointers."""
+    if schema.shown is None:
+        schema.shown = tuple(_shown(schema))
+    for key, field, constant in schema.shown:
+        if key not in found:
+            found[key] = constant if field is None else _zero(field)
+
+
+def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
+    """The fields that show even where they are nothing: each with its schema, or with what it then is."""
+    name = schema.name
+    for key in (one for one in schema.fields if one in schema.required):  # in order: a set of names has none
+        where = f"{name}.{key}"
+        if where in ALWAYS:
+            yield key, None, ALWAYS[where]
+        else:
+            yield key, schema.fields[key], None
+    for key, field in schema.fields.items():
+        where = f"{name}.{key}"
+        if key in schema.required:
+            continue
+        if where in ALWAYS:
+            yield key, None, ALWAYS[where]
+        elif (field.type in ("time", "microtime") and has_plain_times(name)) or (
+            field.type == "object" and (where in EMBEDDED or (key in ("spec", "status") and is_kind(schema)))
+        ):
+            yield key, field, None
+
+
+def is_kind(schema: Schema) -> bool:
+    """A kind itself: it has metadata of its own, and its spec and status are no pointers."""
+    return (
+        "metadata" in schema.fields
+        and schema.fields["metadata"].name == "meta.v1.ObjectMeta"
+        and not (schema.struct.endswith("TemplateSpec") or schema.struct.endswith("ClaimTemplate"))
+    )
+
+
+def _zero(schema: Schema) -> Any:
+    return zero(schema) if schema.type == "object" else ZEROS.get(schema.type)
+
+
+def zero(schema: Schema) -> Object:
+    """What an empty object of the type shows."""
+    empty: Object = {}
+    complete(schema, empty)
+    return empty
+
+
+#: Types whose empty values are nil once they were stored.
+NULLABLE = frozenset(("list", "map", "bytes"))
+
+ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
+         "int-or-string": 0}  # fmt: skip
+
+
+def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
+    """Whether Go's omitempty leaves the value in."""
+    if value or key in schema.required:
+        return True
+    if value is None and schema.struct == JSON_SCHEMA:
+        return False
+    where = f"{schema.name}.{key}"
+    if where in ALWAYS:
+        return True
+    kind = field.type
+    if kind in ("list", "map", "bytes"):
+        return False
+    if kind == "string":
+        return where in POINTER_STRINGS
+    if kind == "object":
+        return True
+    if kind in ("boolean", "int32", "int64", "integer", "double"):
+        return where not in PLAIN
+    return kind in ("int-or-string", "any", "quantity", "time", "microtime")  # the zero time shows as null
+
+
+def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str], struct: str) -> Any:
+    kind = schema.type
+    if kind == "object":
+        if not isinstance(value, dict):
+            raise wrong(value, struct, shown, schema)
+        return _struct(schema, value, path, shown, unknown)
+    if kind == "list":
+        if not isinstance(value, list):
+            raise wrong(value, struct, shown, schema)
+        return [_item(schema, item, f"{path}[{i}]", shown, unknown, struct) for i, item in enumerate(value)]
+    if kind == "map":
+        if not isinstance(value, dict):
+            raise wrong(value, struct, shown, schema)
+        values = schema.values
+        assert values is not None
+        if values.type == "string" and all(type(item) is str for item in value.values()):
+            return value
+        return {
+            key: _in_map(values) if item is None else _value(values, item, f"{path}.{key}", shown, unknown, struct)
+            for key, item in value.items()
+        }
+    return _scalar(schema, value, shown, struct)
+
+
+def _item(schema: Schema, item: Any, path: str, shown: str, unknown: list[str], struct: str) -> Any:
+    items = schema.items
+    assert items is not None
+    return _zero(items) if item is None else _value(items, item, path, shown, unknown, struct)
+
+
+def _in_map(values: Schema) -> Any:
+    return "" if values.type == "bytes" else _zero(values)
+
+
+def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
+    """Fields of a definition's schema that are a schema or something else (`JSONSchemaPropsOrBool`, `…OrArray`).
+
+    They decode themselves, and do not look for fields that they do not know. What is neither becomes nothing.
+    """
+    try:
+        if isinstance(value, dict):
+            return _struct(schema, value, "", "", [])
+        if key in SCHEMA_OR_BOOL:
+            if not isinstance(value, bool):
+                raise WrongType("boolean or JSON schema expected")
+            return value
+        if key == "items" and isinstance(value, list):
+            several = Schema("list", items=schema)
+            return _value(several, value, "", "", [], schema.struct) or None
+    except WrongType as problem:
+        place = _place(schema.struct, shown)
+        raise WrongType(re.sub(r"Go (struct field|value)( \S+)? of type", f"{place} of type", str(problem))) from None
+    return None
+
+
+def _scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
+    kind = schema.type
+    if kind == "string":
+        if type(value) is not str:
+            raise wrong(value, struct, shown, schema)
+        return value
+    if kind in INTEGER_LIMITS:
+        return _integer(schema, value, shown, struct)
+    if kind == "boolean":
+        if type(value) is not bool:
+            raise wrong(value, struct, shown, schema)
+        return value
+    if kind == "any":
+        return value
+    if kind == "double":
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise wrong(value, struct, shown, schema)
+        return value
+    return SPECIAL[kind](schema, value, shown, struct)
+
+
+def _integer(schema: Schema, value: Any, shown: str, struct: str) -> int:
+    limit = INTEGER_LIMITS[schema.type]
+    if type(value) is float and value.is_integer() and abs(value) < limit:
+        raise WrongType(f"json: cannot unmarshal number {value} into {_place(struct, shown)} of type {schema.go_type}")
+    if type(value) is not int:
+        raise wrong(value, struct, shown, schema)
+    if not -limit <= value < limit:
+        raise WrongType(f"json: cannot unmarshal number {value} into {_place(struct, shown)} of type {schema.go_type}")
+    return value
+
+
+def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
+    if type(value) is not str:
+        raise wrong(value, struct, shown, schema)
+    position = illegal_base64(value)
+    if position is not None:
+        text = f"illegal base64 data at input byte {position}"
+        raise WrongType(text, f"error decoding from json: {text}")
+    return value.replace("\n", "").replace("\r", "")
+
+
+def illegal_base64(text: str) -> int | None:
+    """Where standard base64 goes wrong, as Go's decoder counts; None where it does not."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    plain = [(i, c) for i, c in enumerate(text) if c not in "\r\n"]
+    body = "".join(c for _, c in plain)
+    for n, (i, char) in enumerate(plain):
+        if char in alphabet:
+            continue
+        if char == "=" and n % 4 >= 2 and body[n:] in ("=", "==") and (n + len(body[n:])) % 4 == 0:
+            return None
+        return i
+    return len(text) - len(body) % 4 if len(body) % 4 else None
+
+
+def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise WrongType(QUANTITY_PROBLEM)
+    try:
+        return canonical(str(value).strip() if not isinstance(value, float) else repr(value))
+    except InvalidQuantity as problem:
+        raise WrongType(str(problem)) from None
+
+
+QUANTITY_PROBLEM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+def _time(schema: Schema, value: Any, shown: str, struct: str) -> str | None:
+    if type(value) is not str:
+        raise wrong(value, struct, shown, schema, go_type="string")
+    try:
+        return time_text(value)
+    except InvalidTime as problem:
+        raise WrongType(str(problem)) from None
+
+
+def _microtime(schema: Schema, value: Any, shown: str, struct: str) -> str | None:
+    if type(value) is not str:
+        raise wrong(value, struct, shown, schema, go_type="string")
+    try:
+        return microtime_text(value)
+    except InvalidTime as problem:
+        raise WrongType(str(problem)) from None
+
+
+def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int | str:
+    if isinstance(value, str) or type(value) is int:
+        return value
+    if isinstance(value, float):
+        raise WrongType(f"json: cannot unmarshal number {value} into Go value of type int32")
+    raise WrongType(f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type int32")
+
+
+SPECIAL = {
+    "bytes": _bytes,
+    "quantity": _quantity,
+    "time": _time,
+    "microtime": _microtime,
+    "int-or-string": _int_or_string,
+}
+
+
+def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
+    what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
+    text = f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type or schema.go_type}"
+    return WrongType(text, _not_restored(value, schema))
+
+
+#: JSON type -> what Go's reflection calls the kind of its value.
+KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
+
+
+def _not_restored(value: Any, schema: Schema) -> str:
+    kind = KINDS.get(type(value), "invalid")
+    if schema.type == "object":
+        return f"cannot restore struct from: {kind}"
+    if schema.type == "map":
+        return f"cannot restore map from {kind}"
+    if schema.type == "list":
+        return f"cannot restore slice from {kind}"
+    return f"unrecognized type: {schema.go_type}" if schema.type in PLAIN_KINDS else ""
+
+
+PLAIN_KINDS = frozenset({"string", "boolean", "int32", "int64", "integer", "double"})
+
+
+def _place(struct: str, shown: str) -> str:
+    return f"Go struct field {struct}.{shown}"

@@ -1,0 +1,85 @@
+"""Timestamps as the API takes and shows them (apimachinery `meta/v1.Time`, `MicroTime`)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from fakekube.apiserver.wire.status import go_quote
+
+#: A fraction of a second may follow where the layout has none.
+_RFC3339 = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:\d\d)")
+_MICRO = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})(Z|[+-]\d\d:\d\d)")
+
+LAYOUT = '"2006-01-02T15:04:05Z07:00"'
+MICRO_LAYOUT = '"2006-01-02T15:04:05.000000Z07:00"'
+
+#: After so many years the calendar comes again. Python's has no year 0 and none after 9999; a zone may lead there.
+_CYCLE = 400
+
+#: Go's zero time, which stands for none.
+_ZERO = datetime(1 + _CYCLE, 1, 1, tzinfo=UTC)
+
+
+class InvalidTime(Exception):
+    """A text that is no time; the message is Go's."""
+
+
+def time_text(text: str) -> str | None:
+    """A time in whole seconds, UTC; None for the zero time. Raises InvalidTime."""
+    return _text(text, _RFC3339, LAYOUT, "%m-%dT%H:%M:%S")
+
+
+def microtime_text(text: str) -> str | None:
+    """A time with exactly six decimals, UTC; None for the zero time. Raises InvalidTime."""
+    return _text(text, _MICRO, MICRO_LAYOUT, "%m-%dT%H:%M:%S.%f")
+
+
+def _text(text: str, pattern: re.Pattern[str], layout: str, shown: str) -> str | None:
+    match = pattern.fullmatch(text)
+    if not match:
+        raise InvalidTime(_problem(text, layout))
+    year, rest, zone = match.groups()
+    shift = _CYCLE if int(year) < 5000 else -_CYCLE
+    try:
+        at = datetime.fromisoformat(f"{int(year) + shift:04}{rest}{zone.replace('Z', '+00:00')}").astimezone(UTC)
+    except ValueError:
+        raise InvalidTime(_problem(text, layout)) from None
+    return None if at == _ZERO and shift > 0 else f"{at.year - shift:04}-{at.strftime(shown)}Z"
+
+
+#: The parts of a time in order: pattern, how the layout writes it, and the most it may be (and the least) with the
+#: word for it.
+_PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
+    (r"\d{4}", "2006", (0, 9999), "year"),
+    (r"-", "-", (0, 0), ""),
+    (r"\d\d", "01", (1, 12), "month"),
+    (r"-", "-", (0, 0), ""),
+    (r"\d\d", "02", (0, 99), "day"),
+    (r"T", "T", (0, 0), ""),
+    (r"\d\d", "15", (0, 23), "hour"),
+    (r":", ":", (0, 0), ""),
+    (r"\d\d", "04", (0, 59), "minute"),
+    (r":", ":", (0, 0), ""),
+    (r"\d\d", "05", (0, 59), "second"),
+    (r"[.,]\d{6}", ".000000", (0, 0), ""),
+    (r"Z|[+-]\d\d:\d\d", "Z07:00", (0, 0), ""),
+)
+
+
+def _problem(text: str, layout: str) -> str:
+    """`time.ParseError`: what was left when the layout could not go on, or the part that no calendar has."""
+    rest = text
+    for pattern, element, (least, most), word in _PARTS:
+        if element == ".000000" and layout == LAYOUT:
+            rest = re.sub(r"^[.,]\d+", "", rest)
+            continue
+        match = re.match(pattern, rest)
+        if not match:
+            return f"parsing time {go_quote(text)} as {layout}: cannot parse {go_quote(rest)} as {go_quote(element)}"
+        rest = rest[match.end() :]
+        if word and not least <= int(match[0]) <= most:
+            return f"parsing time {go_quote(text)}: {word} out of range"
+    if rest:
+        return f"parsing time {go_quote(text)}: extra text: {go_quote(rest)}"
+    return f"parsing time {go_quote(text)}: day out of range"

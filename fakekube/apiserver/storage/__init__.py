@@ -1,0 +1,1 @@
+"""The store with its history, and watches as cursors over it."""

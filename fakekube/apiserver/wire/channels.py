@@ -1,0 +1,105 @@
+"""The channels of an exec, an attach or a port-forward over a WebSocket, without the socket: messages in, messages out
+(apimachinery `util/remotecommand`, client-go `transport/websocket`).
+
+A message is a channel's number and its data. `v5.channel.k8s.io` has one more, by which the client says that a channel
+is at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from fakekube.apiserver.kubelet import ExecResult, in_bytes
+
+Object = dict[str, Any]
+
+STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+
+#: Subprotocols that are spoken, the newest first. The last one is spoken without being asked for.
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+
+
+def choose(offered: Sequence[str]) -> str:
+    """The newest protocol that client and server have; "" where there is none."""
+    return next((one for one in PROTOCOLS if one in offered), "")
+
+
+class Session(Protocol):
+    """One open connection. `done`: there is nothing more to say, and it can be closed."""
+
+    done: bool
+
+    def opened(self) -> list[bytes]: ...
+
+    def received(self, message: bytes) -> list[bytes]: ...
+
+
+class ExecSession:
+    """Runs a command once its input is there: at once where it takes none, else when the client ends it.
+
+    A client of version 4 cannot end its input: the command gets its first message.
+    """
+
+    def __init__(
+        self, run: Callable[[bytes], ExecResult], command: Sequence[str], protocol: str, *, stdin: bool
+    ) -> None:
+        self._run, self._command, self._stdin = run, command, stdin
+        self._waits_for_end = protocol == PROTOCOLS[0]
+        self._input: list[bytes] = []
+        self.done = False
+
+    def opened(self) -> list[bytes]:
+        return [] if self._stdin else self._finish()
+
+    def received(self, message: bytes) -> list[bytes]:
+        if self.done or not message:
+            return []
+        channel, data = message[0], message[1:]
+        if channel == STDIN:
+            self._input.append(data)
+            return [] if self._waits_for_end else self._finish()
+        if channel == CLOSE and data[:1] == bytes([STDIN]):
+            return self._finish()
+        return []
+
+    def _finish(self) -> list[bytes]:
+        result = self._run(b"".join(self._input))
+        self.done = True
+        written = [(STDOUT, in_bytes(result.stdout)), (STDERR, in_bytes(result.stderr))]
+        messages = [bytes([channel]) + data for channel, data in written if data]
+        return [*messages, bytes([ERROR]) + orjson.dumps(outcome(result.exit_code, self._command))]
+
+
+def outcome(exit_code: int, command: Sequence[str]) -> Object:
+    """How a command ended, as a Status."""
+    if exit_code == 0:
+        return {"metadata": {}, "status": "Success"}
+    why = f"error executing command [{' '.join(command)}], exit code {exit_code}"
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: {why}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(exit_code)}]},
+    }
+
+
+class ForwardSession:
+    """Two channels for each port: data and errors. Each begins with the port's number; then what comes is answered."""
+
+    def __init__(self, answer: Callable[[int, bytes], bytes], ports: Sequence[int]) -> None:
+        self._answer, self._ports = answer, ports
+        self.done = False
+
+    def opened(self) -> list[bytes]:
+        numbered = [(channel, port) for i, port in enumerate(self._ports) for channel in (2 * i, 2 * i + 1)]
+        return [bytes([channel]) + port.to_bytes(2, "little") for channel, port in numbered]
+
+    def received(self, message: bytes) -> list[bytes]:
+        if not message or message[0] % 2 or message[0] // 2 >= len(self._ports):
+            return []
+        answer = self._answer(self._ports[message[0] // 2], message[1:])
+        return [message[:1] + answer] if answer else []

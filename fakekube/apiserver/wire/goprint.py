@@ -1,0 +1,61 @@
+"""JSON values as Go's `fmt` prints them: error messages of the real server show values in these forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.wire.status import go_quote
+
+
+def plain(value: Any) -> str:
+    """%v: `map[a:1 b:[x y]]`."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{plain(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(plain(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else number(value) if isinstance(value, float) else str(value)
+
+
+def syntax(value: Any) -> str:
+    """%#v: `map[string]interface {}{"a":1}`."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{go_quote(key)}:{syntax(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(syntax(item) for item in value)}}}"
+    if isinstance(value, str):
+        return go_quote(value)
+    if value is None:
+        return "interface {}(nil)"
+    return plain(value)
+
+
+def type_of(value: Any) -> str:
+    """%T."""
+    if value is None:
+        return "<nil>"
+    return TYPES[type(value)]
+
+
+TYPES: dict[type, str] = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def number(value: float) -> str:
+    """%v of a float64: the shortest form, with an exponent from 21 digits on."""
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
+        return text
+    sign, digits = ("-", exponent[1:]) if exponent[0] == "-" else ("+", exponent.lstrip("+"))
+    return f"{mantissa}e{sign}{digits.zfill(2)}"

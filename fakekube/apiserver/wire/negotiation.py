@@ -1,0 +1,170 @@
+"""Which representation to answer in (`apiserver/pkg/endpoints/handlers/negotiation`, and go-restful's own check)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.status import StatusError, not_acceptable
+
+ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
+STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """A media type, and the shape that the client wants the object in (`as`: Table, PartialObjectMetadata; "":
+    itself)."""
+
+    media_type: str = JSON
+    shape: str = ""
+    shape_version: str = ""
+
+
+PLAIN = Representation()
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One part of an Accept header. `media_type` may have wildcards."""
+
+    media_type: str
+    parameters: dict[str, str]
+
+    @property
+    def shape(self) -> tuple[str, str, str] | None:
+        """What the object is to be turned into (group, version, kind); None where nothing of it is asked."""
+        values = self.parameters
+        if not values.keys() & {"g", "v", "as"}:
+            return None
+        return values.get("g", ""), values.get("v", ""), values.get("as", "")
+
+    @property
+    def taken(self) -> Sequence[str]:
+        """The media types that we write and the clause takes, in the server's order."""
+        kind, _, subtype = self.media_type.partition("/")
+        if subtype == "*":
+            return (JSON, YAML) if kind in ("*", "application") else ()
+        return (self.media_type,) if self.media_type in (JSON, YAML) else ()
+
+    def fits(self, media: str) -> bool:
+        """Its other parameters can be had in this media type: only JSON has a stream, of the one schema `watch`."""
+        stream = self.parameters.get("stream", "")
+        return (not stream or (stream == "watch" and media == JSON)) and not self.parameters.get("sv")
+
+
+def clauses(accept: str) -> list[Clause]:
+    """The clauses of an Accept header, the most wanted first; wildcards come behind the equally wanted."""
+    found: list[tuple[tuple[float, bool, bool, int], Clause]] = []
+    for i, part in enumerate(accept.split(",")):
+        media, *parameters = (piece.strip() for piece in part.split(";"))
+        media = "*/*" if media == "*" else media.lower()
+        kind, slash, subtype = media.partition("/")
+        if not slash:
+            continue
+        values = {key.strip(): value.strip() for key, _, value in (one.partition("=") for one in parameters) if value}
+        try:
+            quality = float(values.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        found.append(((-quality, kind == "*", subtype == "*", i), Clause(media, values)))
+    return [clause for _, clause in sorted(found, key=lambda row: row[0])]
+
+
+def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozenset[str]) -> Representation:
+    """The first representation in the client's order that can be given. Raises 406 where none can.
+
+    `custom`: a custom resource answers (its refusal has other words); `listing`: the path also offers streams;
+    `shapes`: what `as` may ask for here.
+    """
+    if not accept or accept == "*/*" or accept == JSON:
+        return PLAIN
+    wanted = clauses(accept)
+    if not custom and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in wanted):
+        raise refuse_all(listing)
+    for clause in wanted:
+        for media in clause.taken:
+            found = _representation(clause, media, shapes)
+            if found is not None:
+                return found
+    raise refuse_known()
+
+
+def _representation(clause: Clause, media: str, shapes: frozenset[str]) -> Representation | None:
+    if not clause.fits(media):
+        return None
+    shape = clause.shape
+    if shape is None:
+        return Representation(media)
+    group, version, kind = shape
+    if kind not in shapes or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    return Representation(media, kind, version)
+
+
+def refusal_media_type(accept: str | None) -> str:
+    """In which media type a Status is written: as the answer would have been, and JSON where that cannot be."""
+    if not accept or "yaml" not in accept:
+        return JSON
+    for clause in clauses(accept):
+        for media in clause.taken:
+            if clause.fits(media):
+                return media
+    return JSON
+
+
+def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
+    """Which version of aggregated discovery a client wants of those `served`; "" where it wants none."""
+    if not accept or "APIGroupDiscoveryList" not in accept:
+        return ""
+    for clause in clauses(accept):
+        group, version, kind = clause.shape or ("", "", "")
+        wanted = group == "apidiscovery.k8s.io" and kind == "APIGroupDiscoveryList" and version in served
+        if wanted and JSON in clause.taken and clause.fits(JSON):
+            return version
+    return ""
+
+
+#: Programs that a person sits in front of (`negotiation.isPrettyPrint`).
+_READERS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+def is_pretty(request: Request) -> bool:
+    """Whether JSON is to be laid out for a reader: the client asks for it, or is a known program of a person."""
+    asked = request.option("pretty")
+    return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
+
+
+def refuse_all(listing: bool) -> StatusError:
+    available = f"{ACCEPTED}, {STREAMS}" if listing else ACCEPTED
+    return not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", {})
+
+
+def refuse_known() -> StatusError:
+    return not_acceptable(f"only the following media types are accepted: {ACCEPTED}")
+
+
+def refuse_stream() -> StatusError:
+    """A stream cannot be given in the first representation that the client takes."""
+    return not_acceptable(f"only the following media types are accepted: {STREAMS}")
+
+
+def check_shape_fits(representation: Representation, info: RequestInfo, resource: Resource) -> None:
+    """A list cannot be shown as one object's metadata, nor the other way round. Raises 406."""
+    shape = representation.shape
+    if not shape:
+        return
+    listing = info.verb in ("list", "deletecollection")
+    go_type = (
+        "unstructured.Unstructured"
+        if resource.custom
+        else f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+    )
+    if shape == "PartialObjectMetadata" and listing:
+        raise not_acceptable(f"you requested {shape}, but the requested object is a list (*{go_type}List)")
+    if shape == "PartialObjectMetadataList" and not listing:
+        raise not_acceptable(f"you requested {shape}, but the requested object is not a list (*{go_type})")

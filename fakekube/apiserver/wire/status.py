@@ -1,0 +1,309 @@
+"""Refusals: the Status objects of the API, in the real server's words (apimachinery `api/errors`,
+`util/validation/field`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.resource import qualify
+
+Object = dict[str, Any]
+
+
+class StatusError(Exception):
+    """A request that is refused. Branch on `reason`, never on `message`.
+
+    `code` is the HTTP status; `details` stands under that key where it is not None (an empty mapping is sent, too, as
+    the real server does for its generic errors); `headers` go with the answer (Retry-After).
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Object | None = None,
+        *,
+        headers: dict[str, str] | None = None,
+        metadata: Object | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+        self.details, self.headers, self.metadata = details, headers or {}, metadata or {}
+        self.warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<StatusError {self.code} {self.reason} {self.message!r}>"
+
+    def to_object(self) -> Object:
+        """The Status that a client gets."""
+        status: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+
+class PlainAnswer(Exception):
+    """A refusal that never reaches the API machinery: plain text, as Go's own mux answers."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field that is wrong (`field.Error`): its path, what is wrong, and the Status cause's reason."""
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def quoted(value: Any) -> str:
+    """A value as field errors show it: strings quoted as Go's %q does, booleans and numbers bare."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | float):
+        return go_json(value)
+    return str(value)
+
+
+#: What Go's JSON writes as escapes, that a page of HTML could hold it.
+_HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def go_json(value: Any) -> str:
+    """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
+    import json
+
+    return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {
+    "\f": "\\f",
+    "\v": "\\v",
+}
+
+
+def go_quote(text: str) -> str:
+    """`strconv.Quote`: double quotes, Go's escapes, printable characters as they are."""
+    out = ['"']
+    for char in text:
+        if char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char.isprintable():
+            out.append(char)
+        elif ord(char) < 0x80:
+            out.append(f"\\x{ord(char):02x}")
+        elif ord(char) <= 0xFFFF:
+            out.append(f"\\u{ord(char):04x}")
+        else:
+            out.append(f"\\U{ord(char):08x}")
+    out.append('"')
+    return "".join(out)
+
+
+def _detailed(message: str, detail: str) -> str:
+    return f"{message}: {detail}" if detail else message
+
+
+def field_invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(field, "FieldValueInvalid", _detailed(f"Invalid value: {quoted(value)}", detail))
+
+
+def field_required(field: str, detail: str = "") -> FieldError:
+    return FieldError(field, "FieldValueRequired", _detailed("Required value", detail))
+
+
+def field_forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def field_duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
+
+
+def field_not_found(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueNotFound", f"Not found: {quoted(value)}")
+
+
+def field_too_many(field: str, count: int, limit: int) -> FieldError:
+    return FieldError(field, "FieldValueTooMany", f"Too many: {count}: must have at most {limit} items")
+
+
+def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}")
+
+
+def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
+    choices = ", ".join(go_quote(one) for one in supported)
+    shown = go_json(value) if isinstance(value, list) else quoted(value)
+    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {choices}")
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422: the object, or the options, do not hold what they must; one cause for each field."""
+    texts = list(dict.fromkeys(map(str, errors)))
+    text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    details: Object = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    details["causes"] = [_cause(error) for error in errors]
+    return StatusError(422, "Invalid", f'{qualify(kind, group)} "{name}" is invalid: {text}', details)
+
+
+def _cause(error: FieldError) -> Object:
+    cause = {"reason": error.reason, "message": error.message}
+    return {**cause, "field": error.field} if error.field else cause
+
+
+def _of(qualified: str, name: str) -> Object:
+    plural, _, group = qualified.partition(".")
+    details: Object = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    details["kind"] = plural
+    return details
+
+
+def invalid_patch(shown: str, why: str) -> StatusError:
+    """422: the patch, or what it makes of the object, cannot be taken; `shown` is the value as Go prints it."""
+    return invalid("", "", "", [FieldError("patch", "FieldValueInvalid", f"Invalid value: {go_quote(shown)}: {why}")])
+
+
+def patch_rejected() -> StatusError:
+    """422 of a patch that does not apply: the real server tells no more."""
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+
+
+def not_found(qualified: str, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{qualified} "{name}" not found', _of(qualified, name))
+
+
+def already_exists(qualified: str, name: str) -> StatusError:
+    return StatusError(409, "AlreadyExists", f'{qualified} "{name}" already exists', _of(qualified, name))
+
+
+def generate_name_conflict(qualified: str, name: str, retry_after: int = 1) -> StatusError:
+    """409: the name is taken, and the client had asked for one that is generated."""
+    error = already_exists(qualified, name)
+    message = f"{error.message}, the server was not able to generate a unique name for the object"
+    details = {**(error.details or {}), "retryAfterSeconds": retry_after}
+    return StatusError(409, "AlreadyExists", message, details, headers={"Retry-After": str(retry_after)})
+
+
+def conflict(qualified: str, name: str, why: str = "") -> StatusError:
+    why = why or ("the object has been modified; please apply your changes to the latest version and try again")
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _of(qualified, name))
+
+
+def forbidden(qualified: str, name: str, why: str) -> StatusError:
+    """`qualified` is empty where the path is no resource's."""
+    if not qualified:
+        return StatusError(403, "Forbidden", f"forbidden: {why}", {})
+    subject = f'{qualified} "{name}" is forbidden' if name else f"{qualified} is forbidden"
+    return StatusError(403, "Forbidden", f"{subject}: {why}", _of(qualified, name))
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def internal_error(message: str) -> StatusError:
+    details = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
+
+
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def no_such_resource() -> StatusError:
+    """404 of a served group that has no such resource, or of a resource that has no such subresource."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def method_not_allowed() -> StatusError:
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, {})
+
+
+def not_acceptable(message: str, details: Object | None = None) -> StatusError:
+    return StatusError(406, "NotAcceptable", message, details)
+
+
+def unsupported_media_type(message: str, details: Object | None = None) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", message, details)
+
+
+def too_large(message: str) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
+def expired(message: str, *, metadata: Object | None = None) -> StatusError:
+    """410: what was asked for has left the history window."""
+    return StatusError(410, "Expired", message, metadata=metadata)
+
+
+def too_large_resource_version(asked: int, current: int) -> StatusError:
+    """504 of a read not older than a version that the store has not reached."""
+    details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    message = f"Too large resource version: {asked}, current: {current}"
+    return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
+
+
+def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
+    details = {"retryAfterSeconds": retry_after}
+    return StatusError(429, "TooManyRequests", message, details, headers={"Retry-After": str(retry_after)})
+
+
+def service_unavailable(message: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message)
+
+
+def not_implemented(what: str) -> StatusError:
+    """501: a part of the API that this server does not have; it says so and pretends nothing."""
+    return StatusError(501, "NotImplemented", f"fakekube does not implement {what}", {})
+
+
+def together(problems: Iterable[str]) -> str:
+    """Several problems as one, each told once; "" where there are none (`utilerrors.Aggregate`)."""
+    told = list(dict.fromkeys(problems))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""

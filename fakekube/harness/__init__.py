@@ -1,0 +1,1 @@
+"""What a test holds: FakeKube, the ledger of reconciles, the request log, assertions."""

@@ -1,0 +1,74 @@
+"""What runs beside a test: operators, coroutines and threads; and what they failed with, until the test hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from fakekube.harness.operator import Operator
+from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.threads.scheduler import BubbleThread
+
+
+class Background:
+    """Starts and ends; the test's next step raises what any of them failed with."""
+
+    def __init__(self, bubble: Bubble) -> None:
+        self._bubble = bubble
+        self._operators: list[Operator] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failures: list[BaseException] = []
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        return tuple(self._operators)
+
+    def add(self, operator: Operator) -> None:
+        """An operator that is the cluster's from now on, started or not."""
+        self._operators.append(operator)
+
+    def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
+        task = self._bubble.loop.create_task(self._guarded(work), name=name or getattr(work, "__qualname__", "task"))
+        self._tasks.append(task)
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await work
+        except Exception as error:  # handed to the test, which raises it
+            self.failed(error)
+
+    def thread(self, function: Callable[..., Any], args: tuple[Any, ...], name: str | None) -> BubbleThread:
+        def guarded() -> None:
+            try:
+                function(*args)
+            except Exception as error:  # handed to the test, which raises it
+                self.failed(error)
+
+        return self._bubble.thread(guarded, name=name or getattr(function, "__qualname__", None))
+
+    def failed(self, error: BaseException) -> None:
+        self._failures.append(error)
+
+    def raise_failure(self, instead_of: BaseException | None = None) -> None:
+        """Raise the oldest failure that nobody has heard of, if there is one."""
+        if self._failures:
+            raise self._failures.pop(0) from instead_of
+
+    def facts(self) -> Sequence[str]:
+        """The queues of what runs, one controller a line."""
+        return [
+            f"controller {view.name}: ready {view.ready}, processing {view.processing}, waiting {list(view.waiting)}"
+            for operator in self._operators
+            for view in operator.views()
+        ]
+
+    async def end(self) -> None:
+        """End all, the youngest operator first."""
+        while self._operators:
+            await self._operators.pop().end()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)

@@ -1,0 +1,89 @@
+"""How clients reach a cluster from outside: its address, kubeconfig and the official client."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fakekube.apiserver.auth.authentication import User, authenticated
+from fakekube.server import kubeconfig
+from fakekube.server.runner import ControlPlane
+
+if TYPE_CHECKING:
+    from fakekube.server.http import HttpServer
+
+T = TypeVar("T")
+
+
+class Endpoint:
+    """A server that listens from the first question for its address on; `drive` runs a coroutine from sync code.
+
+    `tokens`: bearer tokens that the server knows; `admin`: the one that clients made here send.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        drive: Callable[[Coroutine[Any, Any, None]], None],
+        tokens: dict[str, User],
+        admin: str = "",
+    ) -> None:
+        self._plane, self._drive, self._tokens, self.admin = plane, drive, tokens, admin
+        self._server: HttpServer | None = None
+        self._serving = AsyncExitStack()
+        self._leave = ExitStack()
+        self._kubeconfig: Path | None = None
+
+    def __repr__(self) -> str:
+        return self._server.url if self._server else "not listening"
+
+    @property
+    def url(self) -> str:
+        if self._server is None:
+            self._drive(self.listen())
+        assert self._server is not None
+        return self._server.url
+
+    async def listen(self) -> None:
+        if self._server is None:
+            from fakekube.server.http import listen
+
+            self._server = await self._serving.enter_async_context(listen(self._plane))
+
+    @property
+    def kubeconfig(self) -> Path:
+        if self._kubeconfig is None:
+            folder = self._leave.enter_context(tempfile.TemporaryDirectory(prefix="fakekube-"))
+            path = Path(folder, "kubeconfig")
+            kubeconfig.write(path, self.url, token=self.admin)
+            self._kubeconfig = path
+        return self._kubeconfig
+
+    def api_client(self, user: User | None = None) -> Any:
+        """An official `kubernetes.client.ApiClient`; closed with the endpoint. A `user` gets a token of its own."""
+        from kubernetes import client
+
+        token = self.admin if user is None else self.token_of(user)
+        configuration = client.Configuration(host=self.url)
+        made = self._leave.enter_context(client.ApiClient(configuration))
+        if token:
+            made.set_default_header("Authorization", f"Bearer {token}")
+        return made
+
+    def token_of(self, user: User) -> str:
+        """A token for a user. Raises ValueError where another user of that name has one."""
+        user, token = authenticated(user), f"token-of-{user.name}"
+        if self._tokens.setdefault(token, user) != user:
+            raise ValueError(f"there is another user {user.name!r} already: {self._tokens[token]}")
+        return token
+
+    async def aclose(self) -> None:
+        """Stop listening; open watches end first."""
+        await self._serving.aclose()
+
+    def forget_clients(self) -> None:
+        """Close the clients and remove the files that were made here."""
+        self._leave.close()

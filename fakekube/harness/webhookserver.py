@@ -1,0 +1,89 @@
+"""A test's own webhooks: aiohttp handlers over HTTPS, reached as the Services that configurations name."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from fakekube.apiserver.call import Service
+from fakekube.server.runner import ControlPlane
+
+if TYPE_CHECKING:
+    from fakekube.server.certificates import Authority
+
+#: What may name webhooks: apiVersion and kind.
+CONFIGURATIONS = (
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+)
+
+
+class WebhookServers:
+    """Webhooks that are served for a cluster until it ends; `drive` runs a coroutine from sync code."""
+
+    def __init__(self, plane: ControlPlane, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._plane, self._drive = plane, drive
+        self._serving = AsyncExitStack()
+        self._made: Authority | None = None
+
+    @property
+    def authority(self) -> Authority:
+        """The CA that signs the certificates of all of them, made when it is first needed."""
+        if self._made is None:
+            from fakekube.server.certificates import Authority
+
+            self._made = Authority()
+        return self._made
+
+    @property
+    def ca_bundle(self) -> str:
+        """The CA's certificate as a `caBundle`: PEM, in base64."""
+        return base64.b64encode(self.authority.certificate).decode()
+
+    def serve(self, handler: Any, service: Service) -> str:
+        """Serve an aiohttp handler, or a `web.Application`, as a Service; returns its address (`https://host:port`)."""
+        if service in self._plane.webhooks.services:
+            raise ValueError(f"service={service.name!r}: {service} has a webhook already")
+        self._drive(self._listen(handler, service))
+        return self._plane.webhooks.services[service]
+
+    async def _listen(self, handler: Any, service: Service) -> None:
+        from fakekube.server.http import listen_for
+
+        names = (f"{service.name}.{service.namespace}.svc", "localhost", "127.0.0.1")
+        tls = self.authority.server_context(names)
+        url = await self._serving.enter_async_context(listen_for(handler, tls))
+        self._plane.webhooks.services[service] = url
+
+    async def aclose(self) -> None:
+        """Stop serving."""
+        self._plane.webhooks.services.clear()
+        await self._serving.aclose()
+
+
+def trusting(obj: dict[str, Any], ca_bundle: str) -> dict[str, Any] | None:
+    """A configuration of webhooks, or a definition, whose webhooks in the cluster trust a CA; None: nothing changes.
+
+    What has a caBundle keeps it, and so does what is reached by a URL.
+    """
+    if "webhooks" in obj:
+        hooks = [_with_ca(hook, ca_bundle) for hook in obj["webhooks"]]
+        return {**obj, "webhooks": hooks} if hooks != obj["webhooks"] else None
+    conversion = (obj.get("spec") or {}).get("conversion") or {}
+    webhook = conversion.get("webhook")
+    if not webhook:
+        return None
+    changed = _with_ca(webhook, ca_bundle)
+    if changed == webhook:
+        return None
+    return {**obj, "spec": {**obj["spec"], "conversion": {**conversion, "webhook": changed}}}
+
+
+def _with_ca(hook: dict[str, Any], ca_bundle: str) -> dict[str, Any]:
+    config = hook.get("clientConfig") or {}
+    if config.get("caBundle") or "service" not in config:
+        return hook
+    return {**hook, "clientConfig": {**config, "caBundle": ca_bundle}}

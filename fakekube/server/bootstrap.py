@@ -1,0 +1,120 @@
+"""A server as it is right after its first start: the built-in resources, and the objects that always exist."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from fakekube import data
+from fakekube.apiserver import versions
+from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
+from fakekube.apiserver.auth import rbac
+from fakekube.apiserver.endpoints.discovery import Catalog, builtin_resources
+from fakekube.apiserver.registry.kinds.cluster import prepare_namespace
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.builtin import BuiltinSchemas, minors, number
+from fakekube.apiserver.storage.store import Store, path_of
+from fakekube.server.random import Chance
+
+Object = dict[str, Any]
+
+KUBERNETES_VERSION = versions.RECORDED
+#: The first version that says what it emulates.
+EMULATION_SHOWN = (1, 33)
+DISCOVERY, BOOTSTRAP = "discovery-v1.36.json", "bootstrap-v1.36.json"
+
+
+@cache
+def known_versions() -> tuple[str, ...]:
+    """The minor versions that can be served, the oldest first."""
+    return tuple(minors(data.load("schemas.json")))
+
+
+def version_of(text: str) -> str:
+    """The minor version that a text names (`1.31`, `v1.31.4`). Raises UnknownVersion, which is a ValueError."""
+    return versions.minor_of(text, known_versions())
+
+
+@cache
+def _resources(version: str) -> tuple[Resource, ...]:
+    return tuple(versions.resources(builtin_resources(data.load(DISCOVERY)), _schemas(version)))
+
+
+@cache
+def _schemas(version: str) -> BuiltinSchemas:
+    return BuiltinSchemas(data.load("schemas.json"), version)
+
+
+@cache
+def _objects() -> tuple[Object, ...]:
+    return tuple(data.load(BOOTSTRAP)["objects"])
+
+
+def version_info(version: str = KUBERNETES_VERSION) -> Object:
+    """What `/version` says."""
+    major, minor = version.split(".")
+    emulated = {
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+    }
+    return {
+        "major": major,
+        "minor": minor,
+        **(emulated if number(version) >= EMULATION_SHOWN else {}),
+        "gitVersion": f"v{version}.{2 if version == KUBERNETES_VERSION else 0}+fakekube",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "CPython",
+        "platform": "any/any",
+    }
+
+
+def api_server(
+    now: datetime,
+    chance: Chance,
+    *,
+    authorization_mode: str = "AlwaysAllow",
+    history_window: int = 20_000,
+    version: str = KUBERNETES_VERSION,
+) -> ApiServer:
+    """A fresh server of a Kubernetes version. With RBAC it has the bootstrap roles.
+
+    Raises UnknownVersion.
+    """
+    version = version_of(version)
+    catalog = Catalog()
+    for resource in _resources(version):
+        catalog.add(resource)
+    server = ApiServer(
+        catalog=catalog,
+        store=Store(history_window),
+        version=version_info(version),
+        schemas=_schemas(version),
+        authorizer=AUTHORIZERS[authorization_mode],
+    )
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    kinds = {(r.api_version, r.kind): r for r in _resources(version)}
+    for recorded in _objects():
+        found = kinds.get((recorded["apiVersion"], recorded["kind"]))
+        if found is None:
+            continue  # an older version has no such kind
+        if found.group != rbac.GROUP or authorization_mode == "RBAC":
+            restore(server, found, recorded, stamp, chance)
+    return server
+
+
+def restore(server: ApiServer, resource: Resource, recorded: Object, now: str, chance: Chance) -> None:
+    """Store a recorded object as if it had just been created."""
+    given = recorded["metadata"]
+    path = path_of(given.get("namespace", ""), given["name"])
+    meta = {**given, "uid": chance.uid(f"{resource.collection}/{path}"), "creationTimestamp": now}
+    obj: Object = {"metadata": meta}
+    obj.update((key, value) for key, value in recorded.items() if key not in ("apiVersion", "kind", "metadata"))
+    if resource.kind == "Namespace":
+        obj = prepare_namespace(obj)
+    server.restore(resource.collection, path, obj)

@@ -1,0 +1,327 @@
+"""HTTP and HTTPS in, a core call, JSON or a stream out. The only module that knows aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import socket
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from aiohttp import HttpVersion11, WSMsgType, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from fakekube.apiserver.auth.authentication import User, certificate_user
+from fakekube.apiserver.storage.watch import Watch, error_event
+from fakekube.apiserver.wire import codec, warning
+from fakekube.apiserver.wire.negotiation import is_pretty
+from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
+from fakekube.apiserver.wire.response import Cached, Response, Upgrade
+from fakekube.apiserver.wire.status import StatusError, too_large
+from fakekube.server.runner import ControlPlane
+
+#: Seconds that open connections get to end when a server stops (0 would mean for ever).
+SHUTDOWN_TIMEOUT = 1.0
+
+#: Seconds after which an idle connection is closed.
+KEEPALIVE_TIMEOUT = 3600.0
+
+#: Bytes of a request line, and of one header (Go's `http.DefaultMaxHeaderBytes`); how many headers there may be.
+MAX_HEADER_BYTES = 1 << 20
+MAX_HEADERS = 10_000
+
+#: Answers longer than this, in bytes, are compressed where the client takes it (`defaultGzipThresholdBytes`).
+COMPRESSED_FROM = 128 * 1024
+
+#: Connections that may wait to be accepted.
+BACKLOG = 128
+
+_READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+_HEADERS = {"Cache-Control": "no-cache, private"}
+
+#: What aiohttp has to say. That somebody sends what is no HTTP is answered, and is no news.
+_log = logging.getLogger(f"{__name__}.http")
+_log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+
+
+#: Addresses that mean all of a machine's, and where one that listens on them is reached from this machine.
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class HttpServer:
+    """A listening server. `url` is how to reach it from this machine, `port` the one that it got."""
+
+    def __init__(self, plane: ControlPlane, host: str, port: int, *, secure: bool) -> None:
+        self.plane, self.host, self.port = plane, host, port
+        self._scheme = "https" if secure else "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Host and port; of a server on all of a machine's addresses, its loopback address."""
+        host = EVERY_ADDRESS.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"<HttpServer {self.url} {self.plane!r}>"
+
+
+@asynccontextmanager
+async def listen(
+    plane: ControlPlane, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[HttpServer]:
+    """Serve until the context ends; port 0 takes a free one. Open watches end before the connections do.
+
+    Entering it does not wait. Raises OSError where the address cannot be had.
+    """
+    handler = _Handler(plane)
+    server = web.Server(
+        handler.handle,
+        logger=_log,
+        access_log=None,
+        keepalive_timeout=KEEPALIVE_TIMEOUT,
+        handler_cancellation=True,  # a client that has gone ends what was done for it
+        auto_decompress=False,
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+        max_headers=MAX_HEADERS,
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
+    await runner.setup()
+    try:
+        sock = _listening(host, port)  # the loop closes it
+        await web.SockSite(runner, sock, ssl_context=tls).start()
+        found = HttpServer(plane, host, sock.getsockname()[1], secure=tls is not None)
+        plane.core.address = found.address
+        yield found
+    finally:
+        await handler.end_streams()
+        await runner.cleanup()
+        handler.retire()
+
+
+@asynccontextmanager
+async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
+    """Serve somebody else's aiohttp handler, or `web.Application`, over HTTPS on a free port; gives its address."""
+    runner: web.BaseRunner
+    if isinstance(handler, web.Application):
+        runner = web.AppRunner(handler, access_log=None)
+    else:
+        runner = web.ServerRunner(web.Server(handler, logger=_log, access_log=None), shutdown_timeout=SHUTDOWN_TIMEOUT)
+    await runner.setup()
+    try:
+        sock = _listening("127.0.0.1", 0)
+        await web.SockSite(runner, sock, ssl_context=tls).start()
+        yield f"https://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        await runner.cleanup()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address, family=family, backlog=BACKLOG)
+
+
+class _Handler:
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._streams: set[asyncio.Task[Any]] = set()
+
+    async def end_streams(self) -> None:
+        """Let every open watch say that it ends; one whose client does not read is cut."""
+        self._plane.end_watches()
+        if self._streams:
+            _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
+            for task in late:
+                task.cancel()
+
+    def retire(self) -> None:
+        """Let go of what is served: aiohttp's server, which holds this, is in a circle with itself."""
+        del self._plane
+
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        if not is_escaped(http.rel_url.raw_path):
+            return _bad_url()
+        try:
+            request = await self._request(http)
+        except StatusError as error:
+            request = Request(http.method, http.path, headers=_Headers(http.headers))
+            return _plain(request, self._plane.refuse(request, error))
+        response = await self._plane.answer(request)
+        if response.reset:
+            return _broken(http)
+        if response.watch is not None:
+            return await self._stream(http, response, response.watch)
+        if response.upgrade is not None:
+            return await _web_socket(http, response.upgrade)
+        return _plain(request, response)
+
+    async def _request(self, http: web.BaseRequest) -> Request:
+        headers = http.headers
+        user = self._plane.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
+        body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
+        url = http.rel_url
+        return Request(http.method, url.path, parse_query(url.raw_query_string), _Headers(headers), body, user)
+
+    async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
+        stream = web.StreamResponse(status=200, headers={**_HEADERS, "Content-Type": "application/json"})
+        if http.version >= HttpVersion11:
+            stream.enable_chunked_encoding()
+        else:
+            stream.force_close()  # its end is the end of the connection
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await stream.prepare(http)
+            async with contextlib.aclosing(self._plane.stream(watch)) as batches:  # type: ignore[type-var]
+                async for batch in batches:
+                    await stream.write(b"".join([_line(event) for event in batch]))
+                    del batch  # the first one may be long, and the next may take its time
+            await stream.write_eof()
+        except ConnectionError:
+            pass  # the client has gone; there is nobody to tell
+        finally:
+            self._streams.discard(task)
+        return stream
+
+
+def _certified(http: web.BaseRequest) -> User | None:
+    """The user of the client's certificate, which was checked when it connected."""
+    connection = http.transport
+    found = connection.get_extra_info("peercert") if connection is not None else None
+    if not found:
+        return None
+    assert connection is not None
+    whole = connection.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return certificate_user(found["subject"], hashlib.sha256(whole).hexdigest())
+
+
+async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResponse:
+    """Pass messages between a WebSocket and its session until one of them ends."""
+    socket = web.WebSocketResponse(protocols=[upgrade.protocol] if upgrade.protocol else ())
+    session = upgrade.session
+    await socket.prepare(http)
+    try:
+        for message in session.opened():
+            await socket.send_bytes(message)
+        while not session.done:
+            frame = await socket.receive()
+            if frame.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
+                break
+            data = frame.data if isinstance(frame.data, bytes) else frame.data.encode()
+            for message in session.received(data):
+                await socket.send_bytes(message)
+        await socket.close()
+    except ConnectionError:
+        pass  # the client has gone; there is nobody to tell
+    return socket
+
+
+def _line(event: Any) -> bytes:
+    return error_event(event) if isinstance(event, StatusError) else event.line
+
+
+class _Headers(Mapping[str, str]):
+    """Request headers by lower-case name (aiohttp's mapping does not mind the case)."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Mapping[str, str]) -> None:
+        self._raw = raw
+
+    def __getitem__(self, name: str) -> str:
+        return self._raw[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._raw.get(name, default)
+
+    def getall(self, name: str) -> list[str]:
+        """All values of a header, in order."""
+        return [value for key, value in self._raw.items() if key.lower() == name]
+
+    def __iter__(self) -> Any:
+        return (name.lower() for name in self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+async def _body(http: web.BaseRequest) -> bytes:
+    """The request's body. Raises 413 beyond the limit, without reading the rest, and 400 where it cannot be read."""
+    length = http.content_length
+    if length is not None and length > codec.MAX_BODY:
+        raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
+    if http.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and http.version >= HttpVersion11:
+        await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        http.writer.output_size = 0
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in http.content.iter_any():
+            size += len(chunk)
+            if size > codec.MAX_BODY:
+                raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
+            chunks.append(chunk)
+    except (HttpProcessingError, web.PayloadAccessError) as error:
+        raise StatusError(400, "BadRequest", f"unable to read the request body: {error}") from None
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _plain(request: Request, response: Response) -> web.StreamResponse:
+    headers = {**_HEADERS, **response.headers}
+    if response.content_type:
+        headers[hdrs.CONTENT_TYPE] = response.content_type
+    body = _encoded(request, response)
+    if len(body) > COMPRESSED_FROM and _takes_gzip(request):
+        body = zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+        headers[hdrs.CONTENT_ENCODING] = "gzip"
+        headers[hdrs.VARY] = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
+    answer = web.Response(body=body, status=response.status, headers=headers)
+    for value in warning.header_values(response.warnings):
+        answer.headers.add("Warning", value)
+    if response.status == 413:
+        answer.force_close()
+    return answer
+
+
+def _encoded(request: Request, response: Response) -> bytes:
+    body = response.body
+    if body is None:
+        return b""
+    if response.content_type == codec.YAML:
+        return codec.encode_yaml(body.to_object())
+    if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
+        return body.encode()
+    if is_pretty(request):
+        return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
+    return body.encode() + b"\n"
+
+
+def _takes_gzip(request: Request) -> bool:
+    accepted = request.headers.get("accept-encoding", "")
+    return "gzip" in [part.partition(";")[0].strip() for part in accepted.split(",")]
+
+
+def _bad_url() -> web.StreamResponse:
+    """What Go's HTTP server says before it looks any further."""
+    answer = web.Response(text="400 Bad Request", status=400)
+    answer.force_close()
+    return answer
+
+
+def _broken(http: web.BaseRequest) -> web.StreamResponse:
+    """No answer: the connection is cut."""
+    if http.transport is not None:
+        http.transport.abort()
+    return web.Response()

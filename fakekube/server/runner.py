@@ -1,0 +1,347 @@
+"""One running API server: the core with a clock, chance and a log, and the waiting that its requests and watches do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol, TypeVar
+
+from fakekube.apiserver import requestlog
+from fakekube.apiserver.apiserver import ApiServer, refusal
+from fakekube.apiserver.auth.authentication import ANONYMOUS, User
+from fakekube.apiserver.call import Delay, Need, Reply
+from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.requestlog import RequestLog, RequestRecord
+from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.apiserver.wire.request import Request, RequestInfo, parse
+from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.status import StatusError, internal_error
+from fakekube.server.clock import Clock
+from fakekube.server.random import Chance
+from fakekube.server.webhookclient import WebhookClient
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: The header by which an in-process client says which reconcile makes a request.
+TRACE_HEADER = "x-fakekube-trace"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStamp:
+    """The time and the chance of one request (`core.call.Stamp`)."""
+
+    clock: Clock
+    chance: Chance
+
+    @property
+    def now(self) -> str:
+        return f"{self.clock.now().isoformat()[:19]}Z"  # faster than strftime, and there is one in every write
+
+    @property
+    def micro(self) -> str:
+        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def after(self, seconds: float) -> str:
+        try:
+            moment = self.clock.now() + timedelta(seconds=seconds)
+        except OverflowError:  # a grace period of more than some thousand years
+            moment = datetime.max
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def uid(self, key: str) -> str:
+        return self.chance.uid(key)
+
+    def suffix(self, key: str) -> str:
+        return self.chance.suffix(key)
+
+    def fraction(self, purpose: str, key: str) -> float:
+        return self.chance.fraction(purpose, key)
+
+
+class Rounds(Protocol):
+    """Times at which watches stand still (`virtualtime.gate.Gate`)."""
+
+    in_round: bool
+
+    def when_round_ends(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, when the round is over."""
+
+
+class WouldWait(Exception):
+    """A request that was to be answered at once needs time first."""
+
+
+class ControlPlane:
+    """Answers requests and feeds watches, whichever way they come in.
+
+    `log` has every answered request. `on_write` listeners hear of each change after it is stored.
+    """
+
+    def __init__(
+        self,
+        core: ApiServer,
+        clock: Clock,
+        chance: Chance,
+        *,
+        tokens: Mapping[str, User] | None = None,
+        log: RequestLog | None = None,
+        rounds: Rounds | None = None,
+    ) -> None:
+        """`rounds`: while one lasts, watches tell nothing."""
+        self.core, self.clock, self._rounds = core, clock, rounds
+        self.log = log if log is not None else RequestLog()
+        self.watches: dict[Watch, None] = {}
+        core.tokens = {} if tokens is None else tokens
+        self.webhooks = WebhookClient()
+        self._stamp = RequestStamp(clock, chance)
+        self._listeners: list[Callable[[Change], None]] = []
+        self._request_listeners: list[Callable[[RequestRecord], None]] = []
+        self._waiters: dict[str, dict[_Waiter, None]] = {}
+        self._idle: dict[_Waiter, None] = {}
+        self._generation = 0
+        core.on_commit = self._committed
+
+    def __repr__(self) -> str:
+        store = self.core.store
+        return f"<ControlPlane rev={store.revision} objects={store.size()} watches={len(self.watches)}>"
+
+    # --- requests --------------------------------------------------------------------------------------------------
+
+    def authenticate(self, authorization: str | None, certified: User | None = None) -> User:
+        """The user of a client's certificate, or else of an Authorization header. Raises 401."""
+        if certified is not None:
+            return certified
+        return self.core.user_of(authorization, self._stamp.now) if authorization else ANONYMOUS
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request; waits only for what the request itself must wait for (injected latency, webhooks)."""
+        info = parse(request)
+        try:
+            request = self._acting(request, info)
+            step = self.core.answer(request, info, request.user, self._stamp)
+            need = next(step)
+            while True:
+                need = step.send(await self._met(need))
+        except StopIteration as end:
+            return self._logged(request, info, end.value)
+        except Exception as error:  # a request becomes a response, whatever happens
+            return self._logged(request, info, _failed(request, error))
+
+    async def _met(self, need: Need) -> Sequence[Reply]:
+        """What the core has asked for; for a delay, nothing."""
+        if isinstance(need, Delay):
+            await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
+            return ()
+        return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
+
+    def answer_now(self, request: Request) -> Response:
+        """Answer without waiting. Raises WouldWait where that cannot be."""
+        info = parse(request)
+        try:
+            request = self._acting(request, info)
+            step = self.core.answer(request, info, request.user, self._stamp)
+            next(step)
+        except StopIteration as end:
+            return self._logged(request, info, end.value)
+        except Exception as error:  # a request becomes a response, whatever happens
+            return self._logged(request, info, _failed(request, error))
+        step.close()
+        raise WouldWait(f"{request.method} {request.path} needs time before it can be answered")
+
+    def _acting(self, request: Request, info: RequestInfo) -> Request:
+        """The request, as of the user as whom it acts. Raises 400, 403."""
+        for name in request.headers:
+            if name.startswith("impersonate-"):
+                return request._replace(user=self.core.impersonation.effective(request, info))
+        return request
+
+    def refuse(self, request: Request, error: StatusError) -> Response:
+        """The answer to a request that is turned down before anybody looks at it."""
+        return self._logged(request, parse(request), refusal(error, request))
+
+    def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
+        body = response.body.to_object() if response.status >= 400 and response.body else None
+        reason = body.get("reason", "") if isinstance(body, dict) else ""
+        record = requestlog.record(
+            self.clock.monotonic(),
+            info,
+            request.user.name,
+            request.user_agent,
+            response.status if not response.reset else 0,
+            reason,
+            self.core.store.revision,
+            request.headers.get(TRACE_HEADER, ""),
+        )
+        self.log.append(record)
+        for listener in self._request_listeners:
+            listener(record)
+        return response
+
+    def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
+        """Call `listener` with the record of each answered request; returns what ends that."""
+        self._request_listeners.append(listener)
+        return partial(_forget, self._request_listeners, listener)
+
+    def retire(self) -> None:
+        """Tell nobody any more, and let go of what knows this: a server that is given up is gone at once."""
+        self._listeners.clear()
+        self._request_listeners.clear()
+        self.core.retire()
+
+    # --- writes are heard of ---------------------------------------------------------------------------------------
+
+    def on_write(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+        """Call `listener` with every change; returns what ends that."""
+        self._listeners.append(listener)
+        return partial(_forget, self._listeners, listener)
+
+    def _committed(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener(change)
+        _wake(self._waiters.get(change.collection, ()))
+        if change.collection == DEFINITIONS:
+            _wake(self._waiters.get(change.path, ()))
+        if self._idle:
+            idle, self._idle = self._idle, {}
+            _wake(idle)
+
+    # --- watches ---------------------------------------------------------------------------------------------------
+
+    async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
+        """The events of a watch, in batches, until its time is up; a StatusError is the last thing that it says."""
+        generation, loop = self._generation, asyncio.get_running_loop()
+        waiter, start = _Waiter(loop), loop.time()
+        deadline = start + watch.timeout
+        bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
+        self.watches[watch] = None
+        self._waiters.setdefault(watch.collection, {})[waiter] = None
+        try:
+            if watch.refused is not None:
+                raise watch.refused
+            await self._rest(loop)
+            if watch.initial:
+                initial, watch.initial = watch.initial, []
+                yield initial
+                del initial  # it may be long, and this lives as long as the watch
+            while generation == self._generation:
+                await self._rest(loop)
+                events = watch.read()
+                if events:
+                    yield events
+                    continue
+                now = loop.time()
+                if now >= deadline or watch.over():
+                    return
+                if watch.bookmarks and now >= bookmark_at:
+                    if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
+                        yield [watch.bookmark()]
+                    bookmark_at = _next_bookmark(bookmark_at, now, deadline)
+                    continue
+                await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
+        except StatusError as error:
+            yield [error]
+        finally:
+            waiter.close()
+            self._waiters[watch.collection].pop(waiter, None)
+            self._idle.pop(waiter, None)
+            self.watches.pop(watch, None)
+
+    async def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait until no round lasts."""
+        rounds = self._rounds
+        while rounds is not None and rounds.in_round:
+            over = loop.create_future()
+            rounds.when_round_ends(partial(_resolve, over))
+            await over
+
+    def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
+        """When to look again even if nothing is written: at the watch's end, or for its next bookmark.
+
+        A bookmark that would say nothing new is not waited for: the first write to any collection makes it due again.
+        """
+        if not watch.bookmarks:
+            return deadline
+        if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
+            return min(deadline, bookmark_at)
+        self._idle[waiter] = None
+        return deadline
+
+    def end_watches(self) -> None:
+        """End every open stream, as a server does that stops or restarts. Clients may watch again."""
+        self._generation += 1
+        for waiters in self._waiters.values():
+            _wake(waiters)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A refusal; for any other error 500, as the real server answers when it panics: its traceback goes to the log."""
+    if isinstance(error, StatusError):
+        return refusal(error, request)
+    log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
+    return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
+
+
+class _Waiter:
+    """Where a stream waits for a write or for a moment. It keeps its timer as long as the moment stays the same."""
+
+    __slots__ = ("_loop", "_timer", "_until", "_woken")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._woken: asyncio.Future[None] | None = None
+
+    async def wait(self, until: float) -> None:
+        """Until somebody wakes it, or the loop's time is `until`."""
+        if self._timer is None or until != self._until:
+            self.close()
+            self._until, self._timer = until, self._loop.call_at(until, self._ring)
+        self._woken = self._loop.create_future()
+        try:
+            await self._woken
+        finally:
+            self._woken = None
+
+    def wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.wake()
+
+
+def _forget(listeners: list[T], listener: T) -> None:
+    if listener in listeners:  # they are gone with the server, too
+        listeners.remove(listener)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _wake(waiters: Iterable[_Waiter]) -> None:
+    for waiter in waiters:
+        waiter.wake()
+
+
+def _next_bookmark(previous: float, now: float, deadline: float) -> float:
+    following = previous + BOOKMARK_FREQUENCY
+    if following <= now:
+        following = now + BOOKMARK_FREQUENCY
+    before_end = deadline - BOOKMARK_BEFORE_END
+    return min(following, before_end) if before_end > now else following

@@ -1,0 +1,149 @@
+"""A server in a process of its own, in real time: what `fakekube serve` and `fakekube run` make."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fakekube.apiserver.auth.authentication import User, parse_token_file
+from fakekube.server import bootstrap, kubeconfig, manifests
+from fakekube.server.certificates import Authority
+from fakekube.server.clock import SystemClock
+from fakekube.server.direct import DirectTransport
+from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
+from fakekube.server.random import SystemChance
+from fakekube.server.runner import ControlPlane
+
+
+class CannotServe(Exception):
+    """What was asked for cannot be had; the message names the option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to serve, and where; named as on the command line."""
+
+    port: int = 0
+    bind_address: str = "127.0.0.1"
+    token_auth_file: Path | None = None
+    authorization_mode: str = "AlwaysAllow"
+    kubeconfig: Path | None = None
+    manifests: tuple[Path, ...] = ()
+    tls: bool = False
+    client_ca_file: Path | None = None
+    history_window: int = 20_000
+    kubernetes_version: str = bootstrap.KUBERNETES_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that listens, and what a client needs to know to reach it. `loaded`: how many objects it began with."""
+
+    server: HttpServer
+    ca: bytes | None
+    tokens: dict[str, User]
+    loaded: int
+
+    @property
+    def token(self) -> str:
+        """A token of the file: the first of a superuser, else the first."""
+        powerful = [token for token, user in self.tokens.items() if "system:masters" in user.groups]
+        return next(iter([*powerful, *self.tokens]), "")
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """Raises CannotServe."""
+        try:
+            kubeconfig.write(path, self.server.url, token=self.token, ca=self.ca)
+        except OSError as error:
+            raise CannotServe(f"--kubeconfig {path}: {reason(error)}") from None
+
+
+@asynccontextmanager
+async def running(options: Options) -> AsyncIterator[Running]:
+    """A server with its manifests loaded, listening until the context ends. Raises CannotServe."""
+    tokens = _tokens(options.token_auth_file)
+    if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
+        raise CannotServe("--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything")
+    plane = _plane(options, tokens)
+    loaded = _load(plane, options.manifests)
+    authority = Authority() if options.tls else None
+    tls = _tls(options, authority)
+    async with AsyncExitStack() as listening:
+        try:
+            server = await listening.enter_async_context(listen(plane, options.bind_address, options.port, tls=tls))
+        except OSError as error:
+            raise CannotServe(f"cannot listen on {options.bind_address}:{options.port}: {reason(error)}") from None
+        found = Running(server, authority.certificate if authority else None, tokens, loaded)
+        if options.kubeconfig:
+            found.write_kubeconfig(options.kubeconfig)
+        yield found
+
+
+def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None:
+    path = options.client_ca_file
+    if authority is None:
+        if path is not None:
+            raise CannotServe("--client-ca-file needs --tls: without it clients show no certificates")
+        return None
+    names = _names(options.bind_address)
+    if path is None:
+        return authority.server_context(names)
+    try:
+        return authority.server_context(names, client_ca=path.read_text())
+    except ssl.SSLError:
+        raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else "the file has no certificates"
+        raise CannotServe(f"--client-ca-file {path}: {why}") from None
+
+
+def _plane(options: Options, tokens: dict[str, User]) -> ControlPlane:
+    clock, chance = SystemClock(), SystemChance()
+    core = bootstrap.api_server(
+        clock.now(),
+        chance,
+        authorization_mode=options.authorization_mode,
+        history_window=options.history_window,
+        version=options.kubernetes_version,
+    )
+    return ControlPlane(core, clock, chance, tokens=tokens)
+
+
+def _tokens(path: Path | None) -> dict[str, User]:
+    if path is None:
+        return {}
+    try:
+        with path.open(newline="") as lines:
+            tokens = parse_token_file(lines)
+    except OSError as error:
+        raise CannotServe(f"--token-auth-file {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise CannotServe(f"--token-auth-file {path}: {error}") from None
+    if not tokens:
+        raise CannotServe(f"--token-auth-file {path}: the file has no tokens")
+    return tokens
+
+
+def _load(plane: ControlPlane, sources: Sequence[Path]) -> int:
+    """Put manifests into the server; how many objects there were."""
+    transport = DirectTransport(plane)
+    try:
+        return sum(len(manifests.apply(plane.core, transport, manifests.read(source))) for source in sources)
+    except manifests.ManifestError as error:
+        raise CannotServe(f"--manifests {error}") from None
+
+
+def _names(bind_address: str) -> Sequence[str]:
+    """What clients may call the server, and its certificate therefore names."""
+    own = socket.gethostname() if bind_address in EVERY_ADDRESS else bind_address
+    return ["localhost", "127.0.0.1", "::1", own]
+
+
+def reason(error: OSError) -> str:
+    """What the operating system says of an error (asyncio adds to it)."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)

@@ -1,0 +1,112 @@
+"""Calling webhooks: the one place where the server is a client (`apiserver/pkg/util/webhook`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from typing import Any
+
+from fakekube.apiserver.call import Post, Reply, Service
+from fakekube.apiserver.wire.status import go_quote
+
+#: A longer answer is not read to its end.
+MAX_ANSWER = 3 * 1024 * 1024
+
+
+class WebhookClient:
+    """Posts to webhooks. `services`: where the Services of the cluster are, as base URLs (`https://127.0.0.1:4433`)."""
+
+    def __init__(self) -> None:
+        self.services: dict[Service, str] = {}
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    async def post(self, post: Post) -> Reply:
+        """The answer, or why there is none; never raises."""
+        url = post.url
+        if post.service is not None:
+            base = self.services.get(post.service)
+            if base is None:
+                return Reply(problem=_posting(url, f'service "{post.service.name}" not found'))
+            url = base + url.partition("://")[2].partition("/")[2].join(["/", ""])
+        try:
+            async with asyncio.timeout(post.timeout):
+                return await self._posted(post, url)
+        except TimeoutError:
+            return Reply(problem=_posting(post.url, "context deadline exceeded"))
+
+    async def _posted(self, post: Post, url: str) -> Reply:
+        import aiohttp  # heavy, and most clusters have no webhooks
+
+        try:
+            context = self._context(post.ca)
+        except ssl.SSLError:
+            return Reply(problem="unable to load root certificates: unable to parse bytes as PEM block")
+        name = f"{post.service.name}.{post.service.namespace}.svc" if post.service is not None else None
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
+                session.post(url, json=post.body, ssl=context, server_hostname=name) as response,
+            ):
+                text = await response.content.read(MAX_ANSWER)
+                return _reply(response.status, text)
+        except aiohttp.ClientError as error:
+            return Reply(problem=_posting(post.url, _told(error, url)))
+
+    def _context(self, ca: str) -> ssl.SSLContext:
+        """TLS that trusts just these certificates. Raises SSLError where they are none."""
+        context = self._contexts.get(ca)
+        if context is None:
+            context = ssl.create_default_context(cadata=ca or None)
+            self._contexts[ca] = context
+        return context
+
+
+def _posting(url: str, why: str) -> str:
+    return f"failed to call webhook: Post {go_quote(url)}: {why}"
+
+
+def _told(error: Any, url: str) -> str:
+    """A connection's failure as Go tells it."""
+    import aiohttp
+
+    where = url.partition("://")[2].partition("/")[0]
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+        if "self-signed" in reason or "unable to get local issuer" in reason:
+            reason = "certificate signed by unknown authority"
+        return f"tls: failed to verify certificate: x509: {reason}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        host = where.rpartition(":")[0] or where
+        return f"dial tcp: lookup {host}: no such host"
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        return f"dial tcp {where}: connect: connection refused"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "EOF"
+    return str(error)
+
+
+def _reply(status: int, text: bytes) -> Reply:
+    shown = text.decode("utf-8", "replace").strip()
+    if status >= 500:
+        what = f"an error on the server ({go_quote(shown)}) has prevented the request from succeeding"
+        return Reply(problem=f"failed to call webhook: {what}")
+    if status >= 400:
+        what = _REFUSALS.get(status, "the server rejected our request for an unknown reason")
+        return Reply(problem=f"failed to call webhook: {what}")
+    try:
+        return Reply(document=json.loads(text))
+    except ValueError as problem:
+        return Reply(problem=f"failed to call webhook: {problem}")
+
+
+#: HTTP status -> what Go's client makes of it.
+_REFUSALS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "unknown",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    415: "the server was unable to process a media type",
+    429: "the server has received too many requests and has asked us to try again later",
+}

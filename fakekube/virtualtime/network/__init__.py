@@ -1,0 +1,1 @@
+"""Connections of a bubble: in-memory pipes and counted sockets."""

@@ -1,0 +1,261 @@
+"""The wall clock by freezegun: what user code reads from `datetime` and `time` is virtual.
+
+freezegun alone does not stand next to the official client, nor next to threads and pytest; each setting below mends
+one such thing.
+"""
+
+import datetime
+import sys
+import warnings
+from types import ModuleType
+from typing import Any
+
+from fakekube.virtualtime.patches.importhook import ThawFinder
+from fakekube.virtualtime.patches.realdatetime import meet_real_time
+
+#: Modules below these read real time. With a dot: freezegun compares beginnings, and "queue" would also match an
+#: operator called "queueing".
+REAL_TIME = (
+    # ours reads the bubble's clock, or the real one on purpose
+    "fakekube.",
+    "controllerlib.",
+    # clients build classes around `datetime` when their modules are first used; frozen, those fail
+    "kubernetes.client",
+    "kubernetes.aio.client",
+    "kubernetes_asyncio.client",
+    "lightkube.models.",
+    # real time-outs of real waiting: frozen, they would never end
+    "asyncio.",
+    "concurrent.futures.",
+    "multiprocessing.",
+    "urllib3.",
+    # the durations of a test run are real
+    "_pytest.",
+    "execnet.",
+    "hypothesis.",
+    "pluggy.",
+    "xdist.",
+    # freezegun's own exceptions
+    "django.utils.six.moves",
+    "six.moves",
+)
+
+#: The same, for single modules (a name that others begin with).
+REAL_TIME_EXACTLY = frozenset({"queue", "sched", "selectors", "socketserver", "subprocess", "threading"})
+
+#: Modules with a table of types that was filled at import: deserialising compares with `datetime.datetime`.
+_TYPE_TABLES = (
+    "kubernetes.client.api_client",
+    "kubernetes.aio.client.api_client",
+    "kubernetes_asyncio.client.api_client",
+)
+
+
+class Freezer:
+    """A WallClock. At most one is active in a process, and nobody else may freeze time meanwhile."""
+
+    def __init__(self) -> None:
+        self._freeze: Any = None
+        self._factory: Any = None
+        self._factories: list[Any] = []
+        self._before: list[tuple[Any, str, Any]] = []
+        self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._finder = ThawFinder(self._thaw, self._refreeze)
+        self._depth = 0
+
+    def start(self, now: datetime.datetime) -> None:
+        """Freeze. RuntimeError if somebody has frozen time already; on any error nothing stays frozen."""
+        import freezegun
+        from freezegun import api
+
+        if api.freeze_factories:
+            raise RuntimeError(_TAKEN.format(who="freezegun"))
+        if _is_travelling():
+            raise RuntimeError(_TAKEN.format(who="time-machine"))
+        meet_real_time()
+        self._freeze = freezegun.freeze_time(_naive(now))
+        self._freeze.ignore = REAL_TIME
+        self._swap(api, "_get_cached_module_attributes", time_attributes)
+        self._swap(api, "fake_time", fake_time)
+        _active[:] = [now.timestamp(), api]
+        try:
+            self._factory = self._freeze.start()
+        except BaseException:
+            _active.clear()
+            # freezegun replaces datetime before it looks at the modules, and leaves it so
+            self._freeze.stop()
+            self._undo()
+            raise
+        self._factories = api.freeze_factories
+        # only who asks decides whether he gets real time: a function run by `threading` or an executor is user code
+        self._swap(api, "call_stack_inspection_limit", 1)
+        for module, name, value in self._freeze.undo_changes:
+            if module.__name__ in REAL_TIME_EXACTLY:
+                setattr(module, name, value)
+        for name in _TYPE_TABLES:
+            if name in sys.modules:
+                self._freeze_types(sys.modules[name])
+        self._forbid_others(api)
+        self._finder.install()
+
+    def move(self, now: datetime.datetime) -> None:
+        if not self._factories or self._factories[-1] is not self._factory:
+            raise RuntimeError(_NESTED)
+        self._factory.time_to_freeze, _active[0] = _naive(now), now.timestamp()
+
+    def stop(self) -> None:
+        if self._factory is None:
+            return
+        self._finder.remove()
+        for table, before in self._types_before:
+            table.update(before)
+        self._types_before.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._freeze.stop()
+        self._factory = None
+        _active.clear()
+        self._undo()
+
+    # --- imports
+
+    def _thaw(self) -> None:
+        from freezegun import api
+
+        self._depth += 1
+        datetime.datetime, datetime.date = api.real_datetime, api.real_date  # type: ignore[misc]
+
+    def _refreeze(self, module: ModuleType) -> None:
+        from freezegun import api
+
+        self._depth -= 1
+        if self._factory is None:
+            return
+        if not self._depth:
+            meet_real_time()
+            datetime.datetime, datetime.date = api.FakeDatetime, api.FakeDate  # type: ignore[misc]
+        self._freeze_module(module)
+        if module.__name__ in _TYPE_TABLES:
+            self._freeze_types(module)
+
+    def _freeze_module(self, module: ModuleType) -> None:
+        """Give a new module the fakes (or, if it lives in real time, take those away that it has caught)."""
+        reals = self._freeze.reals
+        fakes = {id(reals[id(fake)]): fake for fake in _fakes()}
+        real_time = module.__name__.startswith(REAL_TIME) or module.__name__ in REAL_TIME_EXACTLY
+        for name, value in tuple(vars(module).items()):
+            real = reals.get(id(value))
+            if real is not None and real_time:
+                setattr(module, name, real)
+            elif real is not None:
+                self._freeze.undo_changes.append((module, name, real))
+            elif (fake := fakes.get(id(value))) is not None and not real_time:
+                setattr(module, name, fake)
+                self._freeze.undo_changes.append((module, name, value))
+        # freezegun would look through it again, by `dir`, which makes lazy modules import everything they have
+        self._freeze.modules_at_start.add(module.__name__)
+
+    def _freeze_types(self, module: ModuleType) -> None:
+        client = getattr(module, "ApiClient", None)
+        table = getattr(client, "NATIVE_TYPES_MAPPING", None)
+        if isinstance(table, dict) and "datetime" in table:
+            self._types_before.append((table, {name: table[name] for name in ("date", "datetime")}))
+            table.update(date=datetime.date, datetime=datetime.datetime)
+
+    # --- others who freeze
+
+    def _forbid_others(self, api: Any) -> None:
+        def start(*_: Any, **__: Any) -> Any:
+            raise RuntimeError(_NESTED)
+
+        self._swap(api._freeze_time, "start", start)
+        travel = getattr(sys.modules.get("time_machine"), "travel", None)
+        if travel is not None:
+            self._swap(travel, "start", start)
+
+    def _swap(self, owner: Any, name: str, value: Any) -> None:
+        if hasattr(owner, name):
+            self._before.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, value)
+
+    def _undo(self) -> None:
+        while self._before:
+            owner, name, value = self._before.pop()
+            setattr(owner, name, value)
+
+
+_TAKEN = (
+    "{who} has frozen time already, and the cluster has to freeze it, too: leave it to the cluster, or give the "
+    "cluster no wall clock (wall_clock=False)"
+)
+_NESTED = (
+    "the cluster has frozen time and moves it; another freeze_time() or travel() inside would win over it and stand "
+    "still. Move the cluster's clock instead (advance, advance_to), or give it no wall clock (wall_clock=False)"
+)
+
+#: By module name: its identity, how many names it has, and those that are bound to something of `time` or `datetime`.
+_known: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
+
+
+def time_attributes(module: ModuleType) -> list[tuple[str, Any]]:
+    """What freezegun's own search finds, in a tenth of the time and without waking lazy modules (it uses `dir`)."""
+    from freezegun import api
+
+    names = getattr(module, "__dict__", None)
+    if not isinstance(names, dict):
+        return []
+    identity, count, found = _known.get(module.__name__, (0, 0, []))
+    if identity != id(module) or count != len(names):
+        wanted = api._real_time_object_ids
+        found = [(name, value) for name, value in tuple(names.items()) if id(value) in wanted]
+        _known[module.__name__] = (id(module), len(names), found)
+    return [(name, value) for name, value in found if names.get(name) is value]
+
+
+def _fakes() -> tuple[Any, ...]:
+    from freezegun import api
+
+    return (
+        api.FakeDate,
+        api.FakeDatetime,
+        api.fake_gmtime,
+        api.fake_localtime,
+        api.fake_monotonic,
+        api.fake_monotonic_ns,
+        api.fake_perf_counter,
+        api.fake_perf_counter_ns,
+        api.fake_strftime,
+        api.fake_time,
+        api.fake_time_ns,
+    )
+
+
+#: The frozen time in seconds since 1970, and freezegun's module, while it is frozen.
+_active: list[Any] = []
+
+
+def fake_time() -> float:
+    """`time.time` of user code: as freezegun's, which takes ten times as long to find its caller and the time.
+
+    One for the whole process, as freezegun's is: who has caught it under one freeze reads the next one's time with it.
+    """
+    if not _active:
+        from freezegun import api
+
+        return float(api.real_time())
+    seconds, api = _active
+    caller = sys._getframe(1).f_globals.get("__name__")
+    ignored = api.ignore_lists[-1] if api.ignore_lists else ()
+    if isinstance(caller, str) and caller.startswith(ignored):
+        return float(api.real_time())
+    return float(seconds)
+
+
+def _naive(now: datetime.datetime) -> datetime.datetime:
+    if now.tzinfo is not datetime.UTC:
+        now = now.astimezone(datetime.UTC)
+    return now.replace(tzinfo=None)
+
+
+def _is_travelling() -> bool:
+    return bool(getattr(sys.modules.get("time_machine"), "coordinates_stack", ()))

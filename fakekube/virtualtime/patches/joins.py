@@ -1,0 +1,58 @@
+"""Hooks on the two ways in which a test waits for others: `Thread.join`, and a subprocess.
+
+The loop is on the test's thread; while that waited in the kernel nobody would serve those it waits for.
+"""
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fakekube.virtualtime.patches.patch import Hook
+from fakekube.virtualtime.threads.blocking import Blocking
+from fakekube.virtualtime.threads.scheduler import Turnstile
+
+
+class JoinHooks:
+    def __init__(self, blocking: Blocking, turnstile: Turnstile) -> None:
+        self._blocking = blocking
+        self._turnstile = turnstile
+
+    def hooks(self) -> Iterator[Hook]:
+        yield Hook(threading.Thread, "join", self._join(threading.Thread.join))
+        yield Hook(subprocess.Popen, "wait", self._process(subprocess.Popen.wait))
+        yield Hook(subprocess.Popen, "communicate", self._process(subprocess.Popen.communicate))
+
+    def _join(self, real: Callable[..., None]) -> Callable[..., None]:
+        def join(target: threading.Thread, timeout: float | None = None) -> None:
+            ours = self._turnstile.find(target)
+            if not self._waits() or not target.is_alive() or target is threading.current_thread():
+                real(target, timeout)
+            elif ours is not None:
+                where = f"waiting for the end of {target.name}"
+                ended = self._blocking.wait(where, lambda: not ours.is_alive(), ours.ended, timeout=timeout)
+                if ended:
+                    real(target)
+            else:
+                self._blocking.outside(f"waiting for thread {target.name}", lambda: real(target, timeout))
+
+        return join
+
+    def _process(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(process: subprocess.Popen[Any], *args: Any, **options: Any) -> Any:
+            if not self._waits() or process.poll() is not None:
+                return real(process, *args, **options)
+            return self._blocking.outside(
+                f"waiting for process {process.pid} ({_command(process)})", lambda: real(process, *args, **options)
+            )
+
+        return wait
+
+    def _waits(self) -> bool:
+        """Whether the caller would wait in the kernel while the loop, or the turnstile, is his to run."""
+        return self._blocking.concerns() and not self._blocking.on_own_loop()
+
+
+def _command(process: subprocess.Popen[Any]) -> str:
+    args = process.args
+    return str(args if isinstance(args, str | bytes) else next(iter(args), ""))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Threads of a bubble: one runs at a time, in a reproducible order."""

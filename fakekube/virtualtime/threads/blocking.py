@@ -1,0 +1,141 @@
+"""Blocking calls under virtual time: the test's thread runs the loop meanwhile, a thread of the bubble parks."""
+
+import _thread
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.signals import Signal
+from fakekube.virtualtime.threads.scheduler import BubbleThread
+
+T = TypeVar("T")
+
+#: How the names of the threads begin that wait for the real world on the test's behalf.
+HELPER = "fakekube: "
+
+
+class Blocking:
+    """Lets sync code wait for what only the loop can bring. Made on the test's thread, which owns the loop."""
+
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        self._loop = loop
+        self._owner = _thread.get_ident()
+
+    def concerns(self) -> bool:
+        """Whether the calling thread belongs to the bubble: all others live in real time."""
+        if self._loop.is_closed():
+            return False
+        return _thread.get_ident() == self._owner or self._loop.turnstile.current() is not None
+
+    def is_test(self) -> bool:
+        return _thread.get_ident() == self._owner
+
+    def on_own_loop(self) -> bool:
+        """Whether the caller is a coroutine (or callback) on the bubble's loop."""
+        return self.is_test() and self._loop.is_running()
+
+    def refuse_in_coroutine(self, what: str, instead: str) -> None:
+        """RuntimeError if the caller stands on an event loop, which could not run while it waits."""
+        if not self.is_test():
+            return
+        if self._loop.is_running():
+            raise RuntimeError(
+                f"{what} inside a coroutine blocks the very loop that would have to answer: {instead}, or run it in a "
+                "thread with `await asyncio.to_thread(...)`"
+            )
+        if (other := asyncio._get_running_loop()) is not None:
+            raise RuntimeError(
+                f"{what} inside a coroutine of another event loop ({type(other).__name__}), and the cluster's loop "
+                "cannot run while it waits: do not use asyncio.run() here, write the test as `async def`"
+            )
+
+    def wait(self, where: str, ready: Callable[[], bool], *signals: Signal, timeout: float | None = None) -> bool:
+        """Wait until `ready()`, looking again at each of the signals; False after `timeout` virtual seconds."""
+        if ready():
+            return True
+        thread = self._loop.turnstile.current()
+        wake, wait_once = self._means(thread, where)
+        expired = False
+
+        def expire() -> None:
+            nonlocal expired
+            expired = True
+            wake()
+
+        timer = self._loop.call_later(timeout, expire) if timeout is not None else None
+        for signal in signals:
+            signal.add(wake)
+        try:
+            while not ready():
+                if expired:
+                    return False
+                wait_once()
+            return True
+        finally:
+            for signal in signals:
+                signal.discard(wake)
+            if timer is not None:
+                timer.cancel()
+
+    def _means(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
+        turnstile = self._loop.turnstile
+        if thread is None:
+            return self._loop.stop, self._loop.run_forever
+        return lambda: turnstile.wake(thread), lambda: turnstile.park(thread, where)
+
+    def sleep(self, seconds: float) -> None:
+        """`time.sleep`: for the test it is `advance`, for a thread a nap."""
+        thread = self._loop.turnstile.current()
+        if thread is None:
+            self._loop.drive(self._loop.advance(max(seconds, 1e-6)))
+        elif seconds > 0:
+            self.wait(f"asleep for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
+        else:
+            # the loop gets a turn, too: a thread that spins on sleep(0) must not keep everybody out
+            self._loop.call_soon_threadsafe(self._loop.turnstile.wake, thread)
+            self._loop.turnstile.park(thread, "asleep for no time")
+
+    def outside(self, where: str, call: Callable[[], T]) -> T:
+        """Make a call that waits for the real world: the bubble is served meanwhile, and its time is held."""
+        thread = self._loop.turnstile.current()
+        if thread is not None:
+            with self._loop.turnstile.outside(thread, where):
+                return call()
+        return self._help(where, call)()
+
+    def _help(self, where: str, call: Callable[[], T]) -> Callable[[], T]:
+        loop = self._loop
+        outcome: Callable[[], T] | None = None
+
+        def finish(result: Callable[[], T]) -> None:
+            nonlocal outcome
+            outcome = result
+            loop.stop()
+
+        def helper() -> None:
+            result = _attempt(call)
+            with suppress(RuntimeError):  # the test has given up, and closed the loop
+                loop.call_soon_threadsafe(finish, result)
+
+        with loop.clock.hold(where, endless=True):
+            threading.Thread(target=helper, name=HELPER + where, daemon=True).start()
+            while outcome is None:
+                loop.run_forever()
+        return outcome
+
+
+def _attempt(call: Callable[[], T]) -> Callable[[], T]:
+    """The result of a call, or its error, to be had again by calling what is returned."""
+    try:
+        result = call()
+    except BaseException as error:
+        caught = error
+
+        def fail() -> Any:
+            raise caught
+
+        return fail
+    return lambda: result

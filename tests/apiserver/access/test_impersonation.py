@@ -1,0 +1,148 @@
+"""Acting as somebody else: which rights it takes, and who one then is."""
+
+from urllib.parse import parse_qs
+
+import pytest
+
+from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.wire.request import Request, parse
+from fakekube.apiserver.wire.status import StatusError
+from tests.apiserver.api import ADMIN, Api
+
+ACCESS = "/apis/rbac.authorization.k8s.io/v1"
+JANE = User("jane", groups=("system:authenticated",))
+AUTHENTICATION = "authentication.k8s.io"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def granted(*rules):
+    """A server where jane has these rights everywhere."""
+    api = Api(authorization_mode="RBAC")
+    api.ok("POST", f"{ACCESS}/clusterroles", {"metadata": {"name": "r"}, "rules": list(rules)})
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
+    api.ok(
+        "POST",
+        f"{ACCESS}/clusterrolebindings",
+        {"metadata": {"name": "b"}, "roleRef": reference, "subjects": [subject]},
+    )
+    return api
+
+
+def rule(group, resource, verb, *names):
+    return {
+        "apiGroups": [group],
+        "resources": [resource],
+        "verbs": [verb],
+        **({"resourceNames": list(names)} if names else {}),
+    }
+
+
+def acting(api, requestor, target=PODS, method="GET", **headers):
+    """The user as whom a request acts; header names without `impersonate-`."""
+    path, _, query = target.partition("?")
+    sent = {f"impersonate-{name.replace('_', '-')}": value for name, value in headers.items()}
+    request = Request(method, path, parse_qs(query), sent, b"", requestor)
+    return api.core.impersonation.effective(request, parse(request))
+
+
+@pytest.mark.parametrize(
+    ("headers", "groups"),
+    [
+        pytest.param({"user": "bob"}, ("system:authenticated",), id="user"),
+        pytest.param({"user": "bob", "group": "g"}, ("g", "system:authenticated"), id="group"),
+        pytest.param({"user": "system:anonymous"}, ("system:unauthenticated",), id="anonymous"),
+        pytest.param(
+            {"user": "system:serviceaccount:ns:a"},
+            ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"),
+            id="account",
+        ),
+        pytest.param(
+            {"user": "system:serviceaccount:ns:a", "group": "g"}, ("g", "system:authenticated"), id="account-and-group"
+        ),
+    ],
+)
+def test_who_one_is_then(headers, groups):
+    user = acting(Api(authorization_mode="RBAC"), ADMIN, **headers)
+    assert (user.name, user.groups) == (headers["user"], groups)
+
+
+def test_uid_and_extra():
+    user = acting(Api(authorization_mode="RBAC"), ADMIN, user="bob", uid="1", **{"extra-example.com%2fscopes": "x"})
+    assert (user.uid, dict(user.extra)) == ("1", {"example.com/scopes": ("x",)})
+
+
+@pytest.mark.parametrize(
+    ("rules", "headers", "why"),
+    [
+        pytest.param([], {"user": "bob"}, 'cannot impersonate-on:user-info:list resource "pods"', id="nothing"),
+        pytest.param([rule("", "users", "impersonate", "bob")], {"user": "bob"}, "", id="by-name"),
+
+        pytest.param([rule("", "users", "impersonate", "bob")], {"user": "eve"}, "impersonate-on", id="another"),
+        pytest.param([rule("", "users", "impersonate")], {"user": "bob", "group": "g"}, "impersonate-on", id="no-group"),
+        pytest.param(
+            [rule("", "users", "impersonate"), rule("", "groups", "impersonate", "g")],
+            {"user": "bob", "group": "g"}, "", id="user-and-group",
+        ),
+        pytest.param(
+            [rule("", "users", "impersonate")], {"user": "bob", "uid": "1"}, "impersonate-on", id="no-uid",
+        ),
+        pytest.param(
+            [rule("", "users", "impersonate"), rule(AUTHENTICATION, "uids", "impersonate", "1")],
+            {"user": "bob", "uid": "1"}, "", id="uid",
+        ),
+        pytest.param(
+            [rule("", "users", "impersonate"), rule(AUTHENTICATION, "userextras/scopes", "impersonate", "x")],
+            {"user": "bob", "extra-scopes": "x"}, "", id="extra",
+        ),
+        pytest.param([rule("", "serviceaccounts", "impersonate", "a")], {"user": "system:serviceaccount:ns:a"}, "", id="account"),
+        pytest.param(
+            [rule(AUTHENTICATION, "users", "impersonate:user-info"), rule("", "pods", "impersonate-on:user-info:list")],
+            {"user": "bob"}, "", id="for-one-request",
+        ),
+        pytest.param(
+            [rule(AUTHENTICATION, "users", "impersonate:user-info"), rule("", "pods", "impersonate-on:user-info:get")],
+            {"user": "bob"}, 'cannot impersonate-on:user-info:list resource "pods"', id="for-another-request",
+        ),
+        pytest.param(
+            [
+                rule(AUTHENTICATION, "serviceaccounts", "impersonate:serviceaccount"),
+                rule("", "pods", "impersonate-on:serviceaccount:list"),
+            ],
+            {"user": "system:serviceaccount:ns:a"}, "", id="account-for-one-request",
+        ),
+        pytest.param(
+            [rule(AUTHENTICATION, "nodes", "impersonate:arbitrary-node", "n"), rule("", "pods", "impersonate-on:arbitrary-node:list")],
+            {"user": "system:node:n"}, "", id="node",
+        ),
+    ],
+)  # fmt: skip
+def test_the_rights_that_it_takes(rules, headers, why):
+    api = granted(*rules)
+    if not why:
+        assert acting(api, JANE, **headers).name == headers["user"]
+        return
+    with pytest.raises(StatusError) as refused:
+        acting(api, JANE, **headers)
+    assert (refused.value.code, why in refused.value.message) == (403, True), refused.value.message
+
+
+def test_nobody_becomes_a_master_by_a_constrained_right():
+    api = granted(
+        rule(AUTHENTICATION, "users", "impersonate:user-info"), rule(AUTHENTICATION, "groups", "impersonate:user-info"),
+        rule("", "pods", "impersonate-on:user-info:list"),
+    )  # fmt: skip
+    with pytest.raises(StatusError, match="impersonating the system:masters group is not allowed"):
+        acting(api, JANE, user="bob", group="system:masters")
+
+
+@pytest.mark.parametrize("headers", [{"group": "g"}, {"uid": "1"}, {"extra-x": "y"}])
+def test_only_users_can_be_acted_as(headers):
+    with pytest.raises(StatusError) as refused:
+        acting(Api(), ADMIN, **headers)
+    assert refused.value.code == 400
+    assert refused.value.message.endswith("without impersonating a user name")
+
+
+def test_no_header_no_change():
+    assert acting(Api(), JANE) is JANE

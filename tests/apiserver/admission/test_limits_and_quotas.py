@@ -1,0 +1,265 @@
+"""LimitRanges and ResourceQuotas: what is filled in, what is refused, what is counted."""
+
+import pytest
+
+from tests.apiserver.api import CONFIGMAPS, PODS, configmap
+
+LIMITS = "/api/v1/namespaces/default/limitranges"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+SERVICES = "/api/v1/namespaces/default/services"
+MERGE = {"content_type": "application/merge-patch+json"}
+
+
+def limit(kind="Container", **fields):
+    return {"type": kind, **fields}
+
+
+def limits(api, *each, name="l"):
+    api.ok("POST", LIMITS, {"metadata": {"name": name}, "spec": {"limits": list(each)}})
+
+
+def container(name="a", requests=None, limits=None, **more):
+    resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value is not None}
+    return {"name": name, "image": "i", "resources": resources, **more}
+
+
+def pod(*containers, name="p", **spec):
+    return {"metadata": {"name": name}, "spec": {"containers": list(containers) or [container()], **spec}}
+
+
+def claim(size, name="c", **spec):
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("each", "body", "why"),
+    [
+        pytest.param(
+            [limit(min={"cpu": "100m"})], pod(container(requests={"cpu": "50m"})),
+            "minimum cpu usage per Container is 100m, but request is 50m", id="least",
+        ),
+        pytest.param(
+            [limit(max={"cpu": "1"})], pod(container(limits={"cpu": "2"})),
+            "maximum cpu usage per Container is 1, but limit is 2", id="most",
+        ),
+        pytest.param(
+            [limit("Pod", max={"memory": "1Gi"})], pod(),
+            "maximum memory usage per Pod is 1Gi.  No limit is specified", id="nothing-said",
+        ),
+        pytest.param(
+            [limit("Pod", max={"memory": "1Gi"})],
+            pod(container(limits={"memory": "800Mi"}), container("b", limits={"memory": "800Mi"})),
+            "maximum memory usage per Pod is 1Gi, but limit is 1600Mi", id="sum-in-the-containers-spelling",
+        ),
+        pytest.param(
+            [limit("Pod", max={"cpu": "1"})],
+            pod(container(limits={"cpu": "1"}), resources={"limits": {"cpu": "1500m"}}),
+            "maximum cpu usage per Pod is 1, but limit is 1500m", id="the-pod-says-itself",
+        ),
+        pytest.param(
+            [limit(maxLimitRequestRatio={"cpu": "2"})],
+            pod(container(requests={"cpu": "300m"}, limits={"cpu": "1"})),
+            "cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333", id="ratio",
+        ),
+        pytest.param(
+            [limit(maxLimitRequestRatio={"memory": "2"})], pod(),
+            "memory max limit to request ratio per Container is 2, but no request is specified or request is 0",
+            id="ratio-of-nothing",
+        ),
+        pytest.param(
+            [limit("Pod", max={"cpu": "1"}), limit(max={"cpu": "1"})], pod(container(limits={"cpu": "2"})),
+            "[maximum cpu usage per Pod is 1, but limit is 2, maximum cpu usage per Container is 1, but limit is 2]",
+            id="in-the-order-of-the-limits",
+        ),
+    ],
+)  # fmt: skip
+def test_pods_out_of_bounds(api, each, body, why):
+    limits(api, *each)
+    assert api.refused("POST", PODS, body) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
+
+
+def test_the_first_range_speaks(api):
+    limits(api, limit(max={"cpu": "1"}), name="b")
+    limits(api, limit(max={"memory": "1Gi"}), name="a")
+    body = pod(container(limits={"cpu": "2", "memory": "2Gi"}))
+    assert api.refused("POST", PODS, body)[2].endswith("maximum memory usage per Container is 1Gi, but limit is 2Gi")
+
+
+def test_names_that_are_not_drawn_yet_are_shown_as_they_begin(api):
+    body = pod(container(), priorityClassName="none") | {"metadata": {"generateName": "p-"}}
+    assert api.refused("POST", PODS, body)[2] == 'pods "p-" is forbidden: no PriorityClass with name none was found'
+
+
+def test_a_resize_is_limited_an_update_is_not(api):
+    made = pod(container(requests={"cpu": "1"}, limits={"cpu": "1"}))
+    api.ok("POST", PODS, made)
+    limits(api, limit(max={"cpu": "500m"}))
+    api.ok("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
+    bigger = {"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}]}}
+    _, _, message = api.refused(
+        "PATCH", f"{PODS}/p/resize", bigger, content_type="application/strategic-merge-patch+json"
+    )
+    assert message.endswith("maximum cpu usage per Container is 500m, but limit is 2")
+
+
+@pytest.mark.parametrize(
+    ("size", "why"),
+    [
+        ("500Mi", "minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 500Mi"),
+        ("3Gi", "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"),
+    ],
+)
+def test_claims_out_of_bounds(api, size, why):
+    limits(api, limit("PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "2Gi"}))
+    assert api.refused("POST", CLAIMS, claim(size))[2] == f'persistentvolumeclaims "c" is forbidden: {why}'
+    api.ok("POST", CLAIMS, claim("1Gi"))
+
+
+# --- quotas ----------------------------------------------------------------------------------------------------------
+
+
+def quota(api, hard, used=None, name="q", **spec):
+    api.ok("POST", QUOTAS, {"metadata": {"name": name}, "spec": {"hard": hard, **spec}})
+    status = {"hard": hard, "used": dict.fromkeys(hard, "0") if used is None else used}
+    api.ok("PATCH", f"{QUOTAS}/{name}/status", {"status": status}, **MERGE)
+
+
+def used(api, name="q"):
+    return api.ok("GET", f"{QUOTAS}/{name}")["status"]["used"]
+
+
+def test_a_quota_without_a_status_covers_nothing(api):
+    api.ok("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}})
+    api.ok("POST", CONFIGMAPS, configmap())
+
+
+def test_unknown_use_is_refused(api):
+    quota(api, {"configmaps": "5", "count/configmaps": "5", "secrets": "1"}, used={"configmaps": "0"})
+    assert api.refused("POST", CONFIGMAPS, configmap())[2] == (
+        'configmaps "a" is forbidden: status unknown for quota: q, resources: configmaps,count/configmaps'
+    )
+
+
+def test_what_is_counted(api):
+    quota(api, {"configmaps": "1", "count/configmaps": "9"})
+    api.ok("POST", f"{CONFIGMAPS}?dryRun=All", configmap())
+    assert used(api) == {"configmaps": "0", "count/configmaps": "0"}
+    api.ok("POST", CONFIGMAPS, configmap())
+    assert used(api) == {"configmaps": "1", "count/configmaps": "1"}
+    assert api.refused("POST", CONFIGMAPS, configmap("b"))[2] == (
+        'configmaps "b" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=1, '
+        "limited: configmaps=1"
+    )
+    api.ok("PATCH", f"{CONFIGMAPS}/a", {"data": {"x": "1"}}, **MERGE)
+
+
+@pytest.mark.parametrize(
+    ("hard", "body", "why"),
+    [
+        pytest.param(
+            {"requests.cpu": "1", "limits.memory": "1Gi"},
+            pod(container(limits={"memory": "1Mi"}), container("b", requests={"cpu": "1"})),
+            "failed quota: q: must specify limits.memory for: b; requests.cpu for: a", id="must-say",
+        ),
+        pytest.param(
+            {"memory": "1Gi"}, pod(container(requests={"memory": "2Gi"})),
+            "exceeded quota: q, requested: memory=2Gi, used: memory=0, limited: memory=1Gi", id="too-much",
+        ),
+        pytest.param(
+            {"cpu": "1", "requests.cpu": "1"},
+            pod(container(requests={"cpu": "800m"}), container("b", requests={"cpu": "300m"})),
+            "exceeded quota: q, requested: cpu=1100m,requests.cpu=1100m, used: cpu=0,requests.cpu=0, "
+            "limited: cpu=1,requests.cpu=1",
+            id="sum",
+        ),
+        pytest.param(
+            {"requests.example.com/gpu": "1"},
+            pod(container(limits={"example.com/gpu": "2"}, requests={"example.com/gpu": "2"})),
+            "exceeded quota: q, requested: requests.example.com/gpu=2, used: requests.example.com/gpu=0, "
+            "limited: requests.example.com/gpu=1",
+            id="extended",
+        ),
+        pytest.param(
+            {"pods": "0"}, pod(), "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0", id="pods"
+        ),
+    ],
+)  # fmt: skip
+def test_pods_and_quotas(api, hard, body, why):
+    quota(api, hard)
+    assert api.refused("POST", PODS, body) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
+
+
+def test_what_pods_use_is_added_in_its_spelling(api):
+    quota(api, {"requests.memory": "2Gi", "requests.cpu": "2"})
+    api.ok("POST", PODS, pod(container(requests={"memory": "512Mi", "cpu": "100m"})))
+    api.ok("POST", PODS, pod(container(requests={"memory": "512Mi", "cpu": "1"}), name="other"))
+    assert used(api) == {"requests.memory": "1Gi", "requests.cpu": "1100m"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "spec", "covered"),
+    [
+        pytest.param({"scopes": ["BestEffort"]}, {}, True, id="best-effort"),
+        pytest.param({"scopes": ["NotBestEffort"]}, {}, False, id="not-best-effort"),
+        pytest.param({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 5}, True, id="terminating"),
+        pytest.param({"scopes": ["NotTerminating"]}, {"activeDeadlineSeconds": 5}, False, id="not-terminating"),
+        pytest.param(
+            {"scopeSelector": {"matchExpressions": [
+                {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}]}},
+            {"priorityClassName": "system-node-critical"}, True, id="class",
+        ),
+        pytest.param(
+            {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}},
+            {}, False, id="no-class",
+        ),
+        pytest.param(
+            {"scopes": ["CrossNamespacePodAffinity"]},
+            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "namespaces": ["x"], "labelSelector": {}}]}}},
+            True, id="affinity",
+        ),
+    ],
+)  # fmt: skip
+def test_scopes(api, scope, spec, covered):
+    quota(api, {"pods": "0"}, **scope)
+    assert api.call("POST", PODS, pod(**spec))[0] == (403 if covered else 201)
+
+
+def service(kind, ports=1, **spec):
+    listed = [{"port": 80 + i, "name": f"p{i}"} for i in range(ports)]
+    return {"metadata": {"name": "s"}, "spec": {"type": kind, "ports": listed, **spec}}
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        (service("ClusterIP"), ("1", "0", "0")),
+        (service("NodePort", 2), ("1", "2", "0")),
+        (service("LoadBalancer", 2), ("1", "2", "1")),
+        (service("LoadBalancer", 2, allocateLoadBalancerNodePorts=False), ("1", "0", "1")),
+    ],
+)
+def test_services(api, body, counts):
+    names = ("services", "services.nodeports", "services.loadbalancers")
+    quota(api, dict.fromkeys(names, "9"))
+    api.ok("POST", SERVICES, body)
+    assert tuple(used(api)[name] for name in names) == counts
+
+
+def test_a_service_that_changes_uses_more(api):
+    quota(api, {"services.nodeports": "1"})
+    api.ok("POST", SERVICES, service("ClusterIP", 2))
+    assert (
+        "requested: services.nodeports=2"
+        in api.refused("PATCH", f"{SERVICES}/s", {"spec": {"type": "NodePort"}}, **MERGE)[2]
+    )
+
+
+def test_claims_by_their_class(api):
+    names = ("requests.storage", "fast.storageclass.storage.k8s.io/requests.storage",
+             "slow.storageclass.storage.k8s.io/persistentvolumeclaims")  # fmt: skip
+    quota(api, dict.fromkeys(names, "10Gi"))
+    api.ok("POST", CLAIMS, claim("2Gi", storageClassName="fast"))
+    assert [used(api)[name] for name in names] == ["2Gi", "2Gi", "0"]

@@ -1,0 +1,57 @@
+"""Sets of field paths against sets of tuples."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.apply import fieldset
+
+ELEMENTS = ("f:a", "f:b", 'k:{"name":"x"}', 'v:"y"')
+PATHS = st.sets(st.lists(st.sampled_from(ELEMENTS), min_size=1, max_size=3).map(tuple), max_size=8)
+
+
+def members(tree):
+    return set(fieldset.paths(tree))
+
+
+@given(PATHS)
+def test_a_tree_holds_just_the_paths_that_it_was_made_of(paths):
+    assert members(fieldset.of(*paths)) == paths
+
+
+@given(PATHS, PATHS)
+def test_operations_are_those_of_sets(one, other):
+    left, right = fieldset.of(*one), fieldset.of(*other)
+    assert members(fieldset.union(left, right)) == one | other
+    assert members(fieldset.difference(left, right)) == one - other
+    assert members(fieldset.intersection(left, right)) == one & other
+    below = {path for path in one if any(path[: len(p)] == p for p in other)}
+    assert members(fieldset.without(left, right)) == one - below
+    assert (members(left), members(right)) == (one, other), "neither is changed"
+
+
+@given(PATHS, PATHS)
+def test_equal_sets_are_equal_trees(one, other):
+    union = fieldset.union(fieldset.of(*one), fieldset.of(*other))
+    assert union == fieldset.of(*(one | other))
+    assert fieldset.difference(union, fieldset.of(*other)) == fieldset.of(*(one - other))
+
+
+def test_members_come_before_what_lies_below_them():
+    tree = fieldset.of(("f:b",), ("f:a", "f:z"), ("f:a",), ("f:a", "f:c", "f:d"))
+    assert list(fieldset.paths(tree)) == [("f:a",), ("f:b",), ("f:a", "f:z"), ("f:a", "f:c", "f:d")]
+
+
+@pytest.mark.parametrize(
+    ("elements", "ordered"),
+    [
+        pytest.param(["f:b", ".", "f:a"], [".", "f:a", "f:b"], id="names"),
+        pytest.param(['k:{"port":9}', 'k:{"port":10}'], ['k:{"port":9}', 'k:{"port":10}'], id="numbers-as-numbers"),
+        pytest.param(["v:true", 'v:"a"', "v:3"], ["v:3", 'v:"a"', "v:true"], id="values-by-type"),
+        pytest.param(
+            ["i:10", "i:9", "v:1", 'k:{"a":1}', "f:x"], ["f:x", 'k:{"a":1}', "v:1", "i:9", "i:10"], id="types"
+        ),
+    ],
+)
+def test_the_order_on_the_wire(elements, ordered):
+    assert list(fieldset.in_order(dict.fromkeys(elements, fieldset.LEAF))) == ordered

@@ -1,0 +1,72 @@
+"""The entries that writes leave behind, against sets of paths."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.apply import fieldset, managedfields, typed
+from fakekube.apiserver.apply.managedfields import Writer
+from fakekube.apiserver.apply.updater import Updater
+from tests.apiserver.apply.schemas import ROOT
+from tests.apiserver.apply.test_typed import VALUES
+
+V1 = "example.com/v1"
+UPDATER = Updater(V1, lambda obj, version: (obj, ROOT) if version == V1 else None, {}, reconciles=True)
+
+
+@st.composite
+def objects(draw):
+    meta = {"name": "a", "uid": "1"}
+    if draw(st.booleans()):
+        meta["labels"] = draw(st.dictionaries(st.sampled_from("ab"), st.sampled_from("12"), max_size=2))
+    return {**draw(VALUES), "metadata": meta}
+
+
+def written(live, new, who, second):
+    writer = Writer(who, f"2026-01-01T00:00:{second:02}Z")
+    return managedfields.updated(live, new, UPDATER, writer)
+
+
+def of_model(owned, times, live, new, who, second):
+    """Everybody else loses what a write changes or takes away, and who writes owns what he has changed."""
+    found = typed.compare({**live, "metadata": {**live["metadata"], "managedFields": None}}, new, ROOT)
+    changed = set(fieldset.paths(found.added)) | set(fieldset.paths(found.modified))
+    nobodys = set(fieldset.paths(managedfields.STRIPPED))
+    changed, removed = changed - nobodys, set(fieldset.paths(found.removed))
+    for other in owned:
+        owned[other] -= removed | (changed if other != who else set())
+    if changed:
+        owned[who] = owned.get(who, set()) | changed
+        times[who] = second
+    for gone in [other for other, paths in owned.items() if not paths]:
+        del owned[gone]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), objects(), st.booleans()), min_size=1, max_size=6))
+def test_who_owns_what_after_a_row_of_writes(writes):
+    live, owned, times = {"metadata": {}}, {}, {}
+    for second, (who, new, sends_entries) in enumerate(writes):
+        before = live
+        if sends_entries and "managedFields" in live["metadata"]:
+            new = {**new, "metadata": {**new["metadata"], "managedFields": live["metadata"]["managedFields"]}}
+        entries = [dict(entry) for entry in live["metadata"].get("managedFields", [])]
+        live = written(before, new, who, second)
+        assert before["metadata"].get("managedFields", []) == entries, "what is stored is not changed"
+        if not owned and before["metadata"].get("uid"):
+            assert "managedFields" not in live["metadata"]  # tracking has ended
+            continue
+        of_model(owned, times, before, managedfields.without_entries(new), who, second)
+        shown = {one["manager"]: one for one in live["metadata"].get("managedFields", [])}
+        assert {name: set(fieldset.paths(one["fieldsV1"])) for name, one in shown.items()} == owned
+        assert {name: int(one["time"][17:19]) for name, one in shown.items()} == {name: times[name] for name in owned}
+        for one in shown.values():
+            assert list(fieldset.in_order(one["fieldsV1"])) == list(one["fieldsV1"])
+
+
+def test_what_a_write_leaves_alone_is_not_made_again():
+    live = written({"metadata": {}}, {"metadata": {"name": "a", "uid": "1"}, "spec": {"size": 1}}, "ann", 0)
+    live = written(live, {**live, "spec": {"size": 1, "on": True}}, "bob", 1)
+    again = written(live, {**live, "spec": {"size": 1, "on": False}}, "bob", 2)
+    (ann, bob), (ann_again, bob_again) = (one["metadata"]["managedFields"] for one in (live, again))
+    assert ann_again is ann
+    assert bob_again == {**bob, "time": "2026-01-01T00:00:02Z"}
+    assert bob_again["fieldsV1"] is bob["fieldsV1"]

@@ -1,0 +1,182 @@
+"""What values hold, how they differ, merge and shrink."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.apply import fieldset, typed
+from tests.apiserver.apply.schemas import ROOT
+
+TCP, UDP = 'k:{"port":1,"protocol":"TCP"}', 'k:{"port":1,"protocol":"UDP"}'
+
+
+def spec(**fields):
+    return {"spec": fields}
+
+
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [
+        pytest.param({"size": 1}, {"f:size": {}}, id="scalar"),
+        pytest.param({"size": None}, {"f:size": {}}, id="null"),
+        pytest.param({"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, id="map-by-key"),
+        pytest.param({"labels": {}}, {"f:labels": {}}, id="empty-map"),
+        pytest.param({"selector": {"a": "1"}}, {"f:selector": {}}, id="atomic-map"),
+        pytest.param({"args": ["a"]}, {"f:args": {}}, id="plain-list"),
+        pytest.param({"tags": ["a", "b"]}, {"f:tags": {'v:"a"': {}, 'v:"b"': {}}}, id="set"),
+        pytest.param(
+            {"ports": [{"port": 1}]}, {"f:ports": {TCP: {".": {}, "f:port": {}}}}, id="keyed-list-with-default"
+        ),
+        pytest.param(
+            {"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]},
+            {"f:ports": {TCP: {}}},
+            id="item-that-stands-twice",
+        ),
+        pytest.param({"free": {"a": {"b": [1]}}}, {"f:free": {"f:a": {".": {}, "f:b": {}}}}, id="no-schema"),
+    ],
+)
+def test_what_a_value_holds(value, held):
+    assert typed.field_set(spec(**value), ROOT) == {"f:spec": held}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "added", "modified", "removed"),
+    [
+        pytest.param({"size": 1}, {"size": 2}, {}, {"f:size": {}}, {}, id="scalar"),
+        pytest.param({}, {"labels": {"a": "1"}}, {"f:labels": {".": {}, "f:a": {}}}, {}, {}, id="map-added"),
+        pytest.param({"labels": {"a": "1"}}, {}, {}, {}, {"f:labels": {".": {}, "f:a": {}}}, id="map-removed"),
+        pytest.param(
+            {"labels": {"a": "1", "b": "1"}}, {"labels": {"b": "2", "c": "1"}},
+            {"f:labels": {"f:c": {}}}, {"f:labels": {"f:b": {}}}, {"f:labels": {"f:a": {}}}, id="map-by-key",
+        ),
+        pytest.param({"labels": None}, {"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, {}, {}, id="null-before"),
+        pytest.param({"labels": None}, {"labels": {}}, {}, {"f:labels": {}}, {}, id="null-and-empty-differ"),
+        pytest.param({"args": ["a"]}, {"args": ["b"]}, {}, {"f:args": {}}, {}, id="plain-list"),
+        pytest.param({"tags": ["a", "b"]}, {"tags": ["b", "a"]}, {}, {}, {}, id="order-of-a-set"),
+        pytest.param(
+            {"ports": [{"port": 1}]}, {"ports": [{"port": 1, "protocol": "UDP"}]}, {"f:ports": {UDP: {".": {}, "f:port": {}, "f:protocol": {}}}},
+            {}, {"f:ports": {TCP: {".": {}, "f:port": {}}}}, id="keyed-list",
+        ),
+        pytest.param(
+            {"ports": [{"port": 1}, {"port": 1, "name": "x"}]}, {"ports": [{"port": 1}]},
+            {"f:ports": {TCP: {".": {}, "f:port": {}}}}, {}, {"f:ports": {TCP: {}}}, id="no-longer-twice",
+        ),
+        pytest.param(
+            {"free": {"a": 1}}, {"free": 1}, {}, {"f:free": {}}, {"f:free": {"f:a": {}}}, id="another-type",
+        ),
+    ],
+)  # fmt: skip
+def test_how_two_values_differ(old, new, added, modified, removed):
+    found = typed.compare(spec(**old), spec(**new), ROOT)
+    wrapped = [{"f:spec": tree} if tree else {} for tree in (added, modified, removed)]
+    assert [found.added, found.modified, found.removed] == wrapped
+
+
+@pytest.mark.parametrize(
+    ("live", "config", "merged"),
+    [
+        pytest.param({"size": 1, "on": True}, {"size": 2}, {"size": 2, "on": True}, id="scalar"),
+        pytest.param({"labels": {"a": "1"}}, {"labels": {"b": "2"}}, {"labels": {"a": "1", "b": "2"}}, id="map"),
+        pytest.param({"labels": {"a": "1"}}, {"labels": None}, {"labels": {"a": "1"}}, id="null-leaves-a-map"),
+        pytest.param({"selector": {"a": "1"}}, {"selector": {"b": "2"}}, {"selector": {"b": "2"}}, id="atomic-map"),
+        pytest.param({"args": ["a", "b"]}, {"args": ["c"]}, {"args": ["c"]}, id="plain-list"),
+        pytest.param({"tags": ["a", "b"]}, {"tags": ["c", "a"]}, {"tags": ["c", "a", "b"]}, id="set"),
+        pytest.param({"tags": ["a", "b", "c"]}, {"tags": ["x", "b"]}, {"tags": ["a", "x", "b", "c"]}, id="near-where-they-were"),
+        pytest.param(
+            {"ports": [{"port": 1, "name": "x"}, {"port": 2}]}, {"ports": [{"port": 2, "name": "y"}, {"port": 1}]},
+            {"ports": [{"port": 2, "name": "y"}, {"port": 1, "name": "x"}]}, id="order-of-the-configuration",
+        ),
+        pytest.param(
+            {"ports": [{"port": 1, "name": "x"}, {"port": 1, "name": "y"}]}, {"ports": [{"port": 1}]},
+            {"ports": [{"port": 1}]}, id="what-stands-twice-gives-way",
+        ),
+    ],
+)  # fmt: skip
+def test_merging(live, config, merged):
+    assert typed.merge(spec(**live), spec(**config), ROOT) == spec(**merged)
+
+
+@pytest.mark.parametrize(
+    ("value", "taken", "left"),
+    [
+        pytest.param({"size": 1, "on": True}, {"f:size": {}}, {"on": True}, id="field"),
+        pytest.param({"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, {"labels": None}, id="emptied-map-is-null"),
+        pytest.param({"tags": ["a", "b"]}, {"f:tags": {'v:"a"': {}}}, {"tags": ["b"]}, id="item"),
+        pytest.param({"ports": [{"port": 1, "name": "x"}]}, {"f:ports": {TCP: {"f:name": {}}}}, {"ports": [{"port": 1}]}, id="below-an-item"),
+    ],
+)  # fmt: skip
+def test_taking_out(value, taken, left):
+    assert typed.remove(spec(**value), {"f:spec": taken}, ROOT) == spec(**left)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param({"size": "1"}, ".spec.size: expected numeric (int or float), got string", id="number"),
+        pytest.param({"on": 1}, ".spec.on: expected boolean, got &{1}", id="boolean"),
+        pytest.param({"amount": {}}, ".spec.amount: expected any scalar, got &{map[]}", id="quantity"),
+        pytest.param({"labels": {"a": 1}}, ".spec.labels.a: expected string, got &value.valueUnstructured{Value:1}", id="string"),
+        pytest.param({"args": "a"}, ".spec.args: expected list, got &{a}", id="list"),
+        pytest.param({"args": [1]}, ".spec.args[0]: expected string, got &value.valueUnstructured{Value:1}", id="item"),
+        pytest.param({"labels": []}, ".spec.labels: expected map, got &{[]}", id="map"),
+        pytest.param({"none": 1}, ".spec.none: field not declared in schema", id="unknown-field"),
+        pytest.param({"tags": ["a", "a"]}, '.spec.tags: duplicate entries for key [="a"]', id="twice-in-a-set"),
+        pytest.param({"tags": [None]}, ".spec.tags: element 0: associative list without keys has an element that's an explicit null", id="null-in-a-set"),
+        pytest.param(
+            {"ports": [{"port": 1}, {"port": 1}]}, '.spec.ports: duplicate entries for key [port=1,protocol="TCP"]', id="key-twice"
+        ),
+        pytest.param({"size": "1", "on": 1}, "errors:\n  .spec.size: expected numeric (int or float), got string\n  .spec.on: expected boolean, got &{1}", id="several"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(value, message):
+    with pytest.raises(typed.Mismatch) as wrong:
+        typed.check(spec(**value), ROOT)
+    assert str(wrong.value) == message
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "size": st.integers(0, 2),
+        "labels": st.dictionaries(NAMES, NAMES, max_size=3),
+        "selector": st.dictionaries(NAMES, NAMES, max_size=2),
+        "args": st.lists(NAMES, max_size=2),
+        "tags": st.lists(NAMES, max_size=3, unique=True),
+        "ports": st.lists(
+            st.fixed_dictionaries({"port": st.integers(1, 3)}, optional={"name": NAMES}),
+            max_size=3,
+            unique_by=lambda p: p["port"],
+        ),
+        "free": st.recursive(NAMES, lambda inner: st.dictionaries(NAMES, inner, max_size=2), max_leaves=3),
+    },
+).map(lambda fields: {"spec": fields})
+
+
+@given(VALUES, VALUES)
+def test_the_trees_of_a_comparison_are_apart_and_explain_the_difference(old, new):
+    found = typed.compare(old, new, ROOT)
+    trees = [set(fieldset.paths(tree)) for tree in (found.added, found.modified, found.removed)]
+    assert not trees[0] & trees[1]
+    assert not (trees[0] | trees[1]) & trees[2]
+    back = typed.compare(new, old, ROOT)
+    assert (back.added, back.modified, back.removed) == (found.removed, found.modified, found.added)
+    if not any(trees):
+        assert typed.field_set(old, ROOT) == typed.field_set(new, ROOT)
+
+
+@given(VALUES, VALUES)
+def test_what_was_merged_is_all_there_and_merging_again_changes_nothing(live, config):
+    merged = typed.merge(live, config, ROOT)
+    assert typed.merge(merged, config, ROOT) == merged
+    held = set(fieldset.paths(typed.field_set(merged, ROOT)))
+    assert held >= set(fieldset.paths(typed.field_set(config, ROOT))) - {("f:spec",)} - _emptied(config)
+
+
+def _emptied(config):
+    """Empty maps are owned as such, and are no longer empty where the live object has something in them."""
+    return {
+        path
+        for path in fieldset.paths(typed.field_set(config, ROOT))
+        if path[1:] in (("f:labels",), ("f:free",)) or "f:free" in path
+    }

@@ -1,0 +1,17 @@
+"""A fresh server of rules for each test."""
+
+import pytest
+
+from tests.apiserver.api import CRDS, Api, definition
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+def backups(api: Api) -> Api:
+    """A server that also serves `backups.example.com`."""
+    api.ok("POST", CRDS, definition())
+    return api

@@ -1,0 +1,257 @@
+"""Versions that differ: what a conversion webhook is asked, what its answers do, and what is wrong with them."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+import pytest
+
+from fakekube.apiserver.call import Posts, Reply
+from fakekube.apiserver.wire.request import Request, parse
+from fakekube.apiserver.wire.response import Response
+from tests.apiserver.api import CRDS, Api
+from tests.apiserver.crd.test_custom import version, widget, widgets
+
+Object = dict[str, Any]
+Webhook = Callable[[Object], Any]
+
+V1 = "/apis/example.com/v1/namespaces/default/widgets"
+V2 = "/apis/example.com/v2/namespaces/default/widgets"
+
+
+def spec(**properties: Object) -> Object:
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+
+
+TEXT = {"type": "string"}
+FULL = spec(full={"type": "string"}, extra={"type": "string", "default": "x"})
+PARTS = spec(first=TEXT, last=TEXT)
+
+
+def definition(**more: Any) -> Object:
+    """v1 has a full name and is stored, v2 has its parts."""
+    client = {"service": {"namespace": "default", "name": "converter", "path": "/convert"}}
+    conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+    made = widgets(version("v1", FULL, subresources={}), version("v2", PARTS, storage=False, subresources={}))
+    return {**made, "spec": {**made["spec"], "conversion": conversion, **more}}
+
+
+def converted(obj: Object, desired: str) -> Object:
+    given = obj["spec"]
+    if desired.endswith("v2"):
+        first, _, last = given.get("full", "").partition(" ")
+        new = {"first": first, "last": last}
+    else:
+        new = {"full": f"{given.get('first', '')} {given.get('last', '')}".strip()}
+    labels = {**obj["metadata"].get("labels", {}), "converted": desired.rpartition("/")[2]}
+    return {**obj, "apiVersion": desired, "spec": new, "metadata": {**obj["metadata"], "labels": labels, "foo": 1}}
+
+
+def right(review: Object) -> Object:
+    asked = review["request"]
+    made = [converted(obj, asked["desiredAPIVersion"]) for obj in asked["objects"]]
+    response = {"uid": asked["uid"], "result": {"status": "Success"}, "convertedObjects": made}
+    return {"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response}
+
+
+class Cluster:
+    """A server whose webhook is a function; what it was asked is kept."""
+
+    def __init__(self, api: Api) -> None:
+        self.api, self.webhook = api, right
+        self.asked: list[Object] = []
+        self.posts: list[Any] = []
+        api.ok("POST", CRDS, definition())
+
+    def answer(self, method: str, target: str, body: Any = b"", **headers: str) -> Response:
+        path, _, query = target.partition("?")
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body)
+        request = request._replace(user=self.api.core.user_of(None, "")) if request.user is None else request
+        step = self.api.core.answer(request, parse(request), request.user, self.api.stamp)
+        try:
+            need = next(step)
+            while True:
+                assert isinstance(need, Posts)
+                need = step.send([self._reply(post) for post in need.posts])
+        except StopIteration as end:
+            found: Response = end.value
+            return found
+
+    def _reply(self, post: Any) -> Reply:
+        self.posts.append(post)
+        self.asked.append(post.body)
+        made = self.webhook(post.body)
+        return Reply(problem=made) if isinstance(made, str) else Reply(document=made)
+
+    def call(self, method: str, target: str, body: Any = b"", **headers: str) -> tuple[int, Any]:
+        response = self.answer(method, target, body, **headers)
+        assert response.body is not None
+        shown = response.body.to_object()
+        assert orjson.loads(response.body.encode()) == shown
+        return response.status, shown
+
+    def ok(self, method: str, target: str, body: Any = b"", **headers: str) -> Any:
+        code, shown = self.call(method, target, body, **headers)
+        assert code < 400, shown
+        return shown
+
+
+@pytest.fixture
+def cluster(api: Api) -> Cluster:
+    return Cluster(api)
+
+
+def person(name: str, full: str) -> Object:
+    return widget(name, {"full": full})
+
+
+def test_an_object_is_read_in_the_other_version(cluster: Cluster) -> None:
+    made = cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    found = cluster.ok("GET", f"{V2}/a")
+    assert found["apiVersion"] == "example.com/v2"
+    assert found["spec"] == {"first": "Ada", "last": "Lovelace"}
+    assert found["metadata"]["uid"] == made["metadata"]["uid"]
+    assert found["metadata"]["labels"] == {"converted": "v2"}
+    assert "foo" not in found["metadata"]
+
+
+def test_an_object_is_written_in_the_other_version(cluster: Cluster) -> None:
+    body = {**widget("a", {"first": "Ada", "last": "Lovelace"}), "apiVersion": "example.com/v2"}
+    made = cluster.ok("POST", V2, body)
+    assert made["spec"] == {"first": "Ada", "last": "Lovelace"}
+    stored = cluster.ok("GET", f"{V1}/a")
+    assert stored["spec"] == {"full": "Ada Lovelace", "extra": "x"}
+    merge = {"content_type": "application/merge-patch+json"}
+    found = cluster.ok("PATCH", f"{V2}/a", {"spec": {"first": "Augusta"}}, **merge)
+    assert found["spec"] == {"first": "Augusta", "last": "Lovelace"}
+    assert cluster.ok("GET", f"{V1}/a")["spec"]["full"] == "Augusta Lovelace"
+
+
+def test_what_is_asked(cluster: Cluster) -> None:
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    (post,) = cluster.posts
+    assert post.url == "https://converter.default.svc:443/convert?timeout=30s"
+    review = post.body
+    assert (review["apiVersion"], review["kind"]) == ("apiextensions.k8s.io/v1", "ConversionReview")
+    assert review["request"]["desiredAPIVersion"] == "example.com/v2"
+    (obj,) = review["request"]["objects"]
+    assert (obj["apiVersion"], obj["kind"]) == ("example.com/v1", "Widget")
+    assert obj["spec"] == {"full": "Ada Lovelace", "extra": "x"}
+
+
+def test_nothing_is_asked_twice(cluster: Cluster) -> None:
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    for _ in range(3):
+        cluster.ok("GET", f"{V2}/a")
+        cluster.ok("GET", V2)
+    assert len(cluster.asked) == 1
+    merge = {"content_type": "application/merge-patch+json"}
+    cluster.ok("PATCH", f"{V1}/a", {"metadata": {"finalizers": ["example.com/x"]}}, **merge)
+    assert len(cluster.asked) == 1, "finalizers are none of the webhook's business"
+
+
+def test_a_list_is_asked_about_at_once(cluster: Cluster) -> None:
+    cluster.webhook = lambda _: "failed to call webhook: no"
+    for i in range(5):
+        cluster.ok("POST", V1, person(f"p{i}", f"Ada {i}"))
+    cluster.webhook = right
+    cluster.asked.clear()
+    found = cluster.ok("GET", V2)
+    assert [one["spec"]["last"] for one in found["items"]] == ["0", "1", "2", "3", "4"]
+    assert len(cluster.asked) == 1
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    assert len(cluster.ok("GET", V2, accept=accept)["rows"]) == 5
+
+
+def test_a_watch_tells_the_version_that_it_asked_for(cluster: Cluster) -> None:
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    watch = cluster.answer("GET", f"{V2}?watch=true&allowWatchBookmarks=true").watch
+    assert watch is not None
+    assert [event.to_object()["object"]["spec"] for event in watch.initial if event.type == "ADDED"] == [
+        {"first": "Ada", "last": "Lovelace"}
+    ]
+    cluster.ok("POST", V1, person("b", "Grace Hopper"))
+    cluster.ok("DELETE", f"{V1}/a")
+    told = [orjson.loads(event.line) for event in watch.read()]
+    assert [(one["type"], one["object"]["spec"]["first"]) for one in told] == [("ADDED", "Grace"), ("DELETED", "Ada")]
+    assert {one["object"]["apiVersion"] for one in told} == {"example.com/v2"}
+    assert orjson.loads(watch.bookmark().line)["object"]["apiVersion"] == "example.com/v2"
+
+
+def test_a_watch_ends_where_the_webhook_failed(cluster: Cluster) -> None:
+    watch = cluster.answer("GET", f"{V2}?watch=true").watch
+    assert watch is not None
+    cluster.webhook = lambda _: "failed to call webhook: no"
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    assert [orjson.loads(event.line)["type"] for event in watch.read()] == ["ERROR"]
+
+
+def changed(review: Object, change: Callable[[Object], Object]) -> Object:
+    answer = right(review)
+    response = answer["response"]
+    return {
+        **answer,
+        "response": {**response, "convertedObjects": [change(one) for one in response["convertedObjects"]]},
+    }
+
+
+def with_metadata(**fields: Any) -> Webhook:
+    return lambda review: changed(review, lambda one: {**one, "metadata": {**one["metadata"], **fields}})
+
+
+WRONG: list[Any] = [
+    (lambda _: "failed to call webhook: Post \"https://x\": EOF", ' failed: Post "https://x": EOF'),
+    (lambda _: {"kind": "X"}, " failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=X"),
+    (lambda review: {**right(review), "response": None}, " failed: no response provided"),
+    (
+        lambda review: {**right(review), "response": {"uid": "other"}},
+        ' failed: expected response.uid="uid-2-of-conversion/widgets.example.com/example.com/v2", got "other"',
+    ),
+    (
+        lambda review: {**right(review), "response": {"uid": review["request"]["uid"], "result": {"status": "Failure", "message": "no!"}}},
+        " failed: no!",
+    ),
+    (
+        lambda review: {**right(review), "response": {"uid": review["request"]["uid"]}},
+        " failed: response.result.status was '', not 'Success'",
+    ),
+    (
+        lambda review: {**right(review), "response": {**right(review)["response"], "convertedObjects": []}},
+        " returned 0 objects, expected 1",
+    ),
+    (
+        lambda review: changed(review, lambda one: {**one, "apiVersion": "example.com/v9"}),
+        " returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v9)",
+    ),
+    (
+        lambda review: changed(review, lambda one: {**one, "kind": "X"}),
+        " returned invalid object at index 0: invalid kind (expected Widget, received X)",
+    ),
+    (with_metadata(name="b"), " returned invalid object: must have the same name: a != b"),
+    (with_metadata(uid="b"), " returned invalid object: must have the same UID: uid-1-of-widgets.example.com/default/a != b"),
+    (with_metadata(labels={"a": 1}), " returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"),
+    (with_metadata(labels=[]), " returned invalid metadata: invalid metadata.labels of type []interface {} in converted object"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("webhook", "message"), WRONG, ids=range(len(WRONG)))
+def test_a_wrong_answer_is_an_internal_error(cluster: Cluster, webhook: Webhook, message: str) -> None:
+    cluster.webhook = webhook
+    made = cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    code, status = cluster.call("GET", f"{V2}/a")
+    assert (code, status.get("reason")) == (500, None)
+    assert status["message"] == f"conversion webhook for example.com/v1, Kind=Widget{message}"
+    assert cluster.ok("GET", f"{V1}/a") == made
+    cluster.webhook = right
+    assert cluster.ok("GET", f"{V2}/a")["spec"] == {"first": "Ada", "last": "Lovelace"}
+
+
+def test_a_write_waits_for_its_own_version_alone(cluster: Cluster) -> None:
+    cluster.webhook = lambda _: "failed to call webhook: no"
+    body = {**widget("a", {"first": "Ada", "last": "Lovelace"}), "apiVersion": "example.com/v2"}
+    revision = cluster.api.revision
+    code, status = cluster.call("POST", V2, body)
+    assert (code, status["message"]) == (500, "conversion webhook for example.com/v2, Kind=Widget failed: no")
+    assert cluster.api.revision == revision

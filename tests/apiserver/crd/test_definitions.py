@@ -1,0 +1,535 @@
+"""What a definition itself must be: names, versions, subresources, columns, selectable fields, conversion."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.apiserver.api import CRDS, Api
+
+Object = dict[str, Any]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "replicas": {"type": "integer"},
+                "color": {"type": "string"},
+                "o": {"type": "object", "properties": {"x": {"type": "string"}}},
+            },
+        },
+        "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+    },
+}
+VERSION: Object = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
+LABEL = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"
+    " character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+    "validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def widgets(changes: Object) -> Object:
+    """A right definition but for `changes`: new values by their paths, None to leave out."""
+    names = {"plural": "widgets", "kind": "Widget", "singular": "widget", "listKind": "WidgetList"}
+    made: Object = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [VERSION]},
+    }
+    for path, value in changes.items():
+        *above, last = path.split(".")
+        node = made
+        for step in above:
+            node = node[step]
+        if value is None:
+            del node[last]
+        else:
+            node[last] = value
+    return made
+
+
+#: Changes of a right definition, and the fields and messages of what is wrong with it.
+REFUSED: list[Any] = [
+    pytest.param(
+        {"spec.group": None},
+        [
+            ("metadata.name", 'Invalid value: "widgets.example.com": must be spec.names.plural+"."+spec.group'),
+            ("spec.group", "Required value"),
+        ],
+        id="group missing",
+    ),
+    pytest.param(
+        {"spec.group": "Ex ample", "metadata.name": "widgets.Ex ample"},
+        [
+            ("metadata.name", 'Invalid value: "widgets.Ex ample": ' + SUBDOMAIN),
+            ("spec.group", 'Invalid value: "Ex ample": ' + SUBDOMAIN),
+        ],
+        id="group bad",
+    ),
+    pytest.param(
+        {"spec.group": "example", "metadata.name": "widgets.example"},
+        [("spec.group", 'Invalid value: "example": should be a domain with at least one dot')],
+        id="group no dot",
+    ),
+    pytest.param(
+        {"spec.group": "x.k8s.io", "metadata.name": "widgets.x.k8s.io"},
+        [
+            (
+                "metadata.annotations[api-approved.kubernetes.io]",
+                'Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111',
+            )
+        ],
+        id="k8s.io unapproved",
+    ),
+    pytest.param(
+        {"metadata.name": "things.example.com"},
+        [("metadata.name", 'Invalid value: "things.example.com": must be spec.names.plural+"."+spec.group')],
+        id="name mismatch",
+    ),
+    pytest.param({"spec.scope": None}, [("spec.scope", "Required value")], id="scope missing"),
+    pytest.param(
+        {"spec.scope": "Global"},
+        [("spec.scope", 'Unsupported value: "Global": supported values: "Cluster", "Namespaced"')],
+        id="scope bad",
+    ),
+    pytest.param(
+        {"spec.names": {}},
+        [
+            ("metadata.name", 'Invalid value: "widgets.example.com": must be spec.names.plural+"."+spec.group'),
+            ("spec.names.plural", "Required value"),
+            ("spec.names.singular", "Required value"),
+            ("spec.names.kind", "Required value"),
+            ("spec.names.listKind", "Required value"),
+        ],
+        id="names empty",
+    ),
+    pytest.param(
+        {
+            "spec.names": {
+                "plural": "Wid gets",
+                "singular": "wid get",
+                "kind": "wid get",
+                "listKind": "x y",
+                "shortNames": ["A b", "ok"],
+                "categories": ["A"],
+            },
+            "metadata.name": "x",
+        },
+        [
+            ("metadata.name", 'Invalid value: "x": must be spec.names.plural+"."+spec.group'),
+            ("spec.names.plural", 'Invalid value: "Wid gets": ' + LABEL),
+            ("spec.names.singular", 'Invalid value: "wid get": ' + LABEL),
+            ("spec.names.kind", 'Invalid value: "wid get": may have mixed case, but should otherwise match: ' + LABEL),
+            ("spec.names.listKind", 'Invalid value: "x y": may have mixed case, but should otherwise match: ' + LABEL),
+            ("spec.names.shortNames[0]", 'Invalid value: "A b": ' + LABEL),
+            ("spec.names.categories[0]", 'Invalid value: "A": ' + LABEL),
+        ],
+        id="names bad",
+    ),
+    pytest.param(
+        {"spec.names": {"plural": "widgets", "kind": "Widget", "listKind": "Widget", "singular": "widget"}},
+        [("spec.names.listKind", 'Invalid value: "Widget": kind and listKind may not be the same')],
+        id="kind==listKind",
+    ),
+    pytest.param(
+        {"spec.versions": []},
+        [
+            ("spec.versions", "Invalid value: null: must have exactly one version marked as storage version"),
+            ("status.storedVersions", "Invalid value: null: must have at least one stored version"),
+        ],
+        id="no versions",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION, VERSION | {"storage": False}]},
+        [
+            (
+                "spec.versions",
+                'Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must contain unique version names',
+            )
+        ],
+        id="dup versions",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION, VERSION | {"name": "v2"}]},
+        [
+            (
+                "spec.versions",
+                'Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
+            ),
+            ("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v2'),
+        ],
+        id="two storage",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"storage": False}]},
+        [
+            (
+                "spec.versions",
+                'Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
+            ),
+            ("status.storedVersions", "Invalid value: null: must have at least one stored version"),
+        ],
+        id="none storage",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"name": "V 1"}]},
+        [("spec.versions[0].name", 'Invalid value: "V 1": ' + LABEL)],
+        id="bad version name",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"deprecationWarning": "x"}]},
+        [("spec.versions[0].deprecationWarning", 'Invalid value: "x": can only be set for deprecated versions')],
+        id="deprecation no",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"deprecated": True, "deprecationWarning": ""}]},
+        [("spec.versions[0].deprecationWarning", 'Invalid value: "": must not be an empty string')],
+        id="deprecation empty",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"deprecated": True, "deprecationWarning": "a\n" + "x" * 300}]},
+        [
+            (
+                "spec.versions[0].deprecationWarning",
+                'Invalid value: "a\\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": must be <= 256 characters long',
+            ),
+            (
+                "spec.versions[0].deprecationWarning",
+                'Invalid value: "a\\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": must only contain printable UTF-8 characters; non-printable character found at index 1',
+            ),
+        ],
+        id="deprecation long/newline",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"subresources": {"scale": {}}}]},
+        [
+            ("spec.subresources.scale.specReplicasPath", "Required value"),
+            ("spec.subresources.scale.statusReplicasPath", "Required value"),
+        ],
+        id="scale missing",
+    ),
+    pytest.param(
+        {
+            "spec.versions": [
+                VERSION
+                | {
+                    "subresources": {
+                        "scale": {
+                            "specReplicasPath": "spec.replicas",
+                            "statusReplicasPath": ".spec.replicas",
+                            "labelSelectorPath": ".foo",
+                        }
+                    }
+                }
+            ]
+        },
+        [
+            (
+                "spec.subresources.scale.specReplicasPath",
+                'Invalid value: "spec.replicas": must be a simple json path starting with .',
+            ),
+            (
+                "spec.subresources.scale.statusReplicasPath",
+                'Invalid value: ".spec.replicas": should be a json path under .status',
+            ),
+            (
+                "spec.subresources.scale.labelSelectorPath",
+                'Invalid value: ".foo": should be a json path under either .spec or .status',
+            ),
+        ],
+        id="scale bad",
+    ),
+    pytest.param(
+        {
+            "spec.versions": [
+                VERSION
+                | {
+                    "subresources": {
+                        "status": {},
+                        "scale": {
+                            "specReplicasPath": ".spec.a[0]",
+                            "statusReplicasPath": ".status",
+                            "labelSelectorPath": ".status.x y",
+                        },
+                    }
+                }
+            ]
+        },
+        [
+            (
+                "spec.subresources.scale.statusReplicasPath",
+                'Invalid value: ".status": should be a json path under .status',
+            )
+        ],
+        id="scale bad2",
+    ),
+    pytest.param(
+        {
+            "spec.versions": [
+                VERSION
+                | {
+                    "additionalPrinterColumns": [
+                        {"name": "", "type": "", "jsonPath": ""},
+                        {"name": "a", "type": "text", "jsonPath": ".x", "format": "foo"},
+                        {"name": "b", "type": "string", "jsonPath": "{.x", "priority": -1},
+                        {"name": "b", "type": "string", "jsonPath": "$.x[?(@.y]"},
+                    ]
+                }
+            ]
+        },
+        [
+            ("spec.additionalPrinterColumns[0].name", "Required value"),
+            (
+                "spec.additionalPrinterColumns[0].type",
+                "Required value: must be one of boolean,date,integer,number,string",
+            ),
+            ("spec.additionalPrinterColumns[0].JSONPath", "Required value"),
+            (
+                "spec.additionalPrinterColumns[1].type",
+                'Invalid value: "text": must be one of boolean,date,integer,number,string',
+            ),
+            (
+                "spec.additionalPrinterColumns[1].format",
+                'Invalid value: "foo": must be one of byte,date,date-time,double,float,int32,int64,password',
+            ),
+            (
+                "spec.additionalPrinterColumns[2].JSONPath",
+                'Invalid value: "{.x": must be a simple json path starting with .',
+            ),
+            (
+                "spec.additionalPrinterColumns[3].JSONPath",
+                'Invalid value: "$.x[?(@.y]": must be a simple json path starting with .',
+            ),
+        ],
+        id="columns",
+    ),
+    pytest.param(
+        {
+            "spec.versions": [
+                VERSION
+                | {
+                    "selectableFields": [
+                        {"jsonPath": ".spec.nope"},
+                        {"jsonPath": ".spec.o"},
+                        {"jsonPath": ".spec.color"},
+                        {"jsonPath": ".spec.color"},
+                        {"jsonPath": "spec.color"},
+                        {"jsonPath": ""},
+                        {"jsonPath": ".metadata.name"},
+                        {"jsonPath": ".spec.a[0]"},
+                    ]
+                }
+            ]
+        },
+        [
+            (
+                "spec.selectableFields[0].jsonPath",
+                'Invalid value: ".spec.nope": is an invalid path: does not refer to a valid field',
+            ),
+            (
+                "spec.selectableFields[1].jsonPath",
+                'Invalid value: ".spec.o": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+            ),
+            ("spec.selectableFields[3].jsonPath", 'Duplicate value: ".spec.color"'),
+            (
+                "spec.selectableFields[4].jsonPath",
+                'Invalid value: "spec.color": is an invalid path: expected [ or . but got: spec',
+            ),
+            ("spec.selectableFields[5].jsonPath", "Required value"),
+            (
+                "spec.selectableFields[6].jsonPath",
+                'Invalid value: ".metadata.name": is an invalid path: does not refer to a valid field',
+            ),
+            (
+                "spec.selectableFields[7].jsonPath",
+                'Invalid value: ".spec.a[0]": is an invalid path: does not refer to a valid field',
+            ),
+        ],
+        id="selectable",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"selectableFields": [{"jsonPath": ".spec.color"}] * 9}]},
+        [
+            ("spec.selectableFields[1].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[2].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[3].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[4].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[5].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[6].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[7].jsonPath", 'Duplicate value: ".spec.color"'),
+            ("spec.selectableFields[8].jsonPath", 'Duplicate value: ".spec.color"'),
+        ],
+        id="selectable 9",
+    ),
+    pytest.param(
+        {"spec.conversion": {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}}},
+        [
+            (
+                "spec.conversion.conversionReviewVersions",
+                "Forbidden: should not be set when strategy is not set to Webhook",
+            )
+        ],
+        id="conversion none+webhook",
+    ),
+    pytest.param(
+        {"spec.conversion": {"strategy": "X"}},
+        [("spec.conversion.strategy", 'Unsupported value: "X": supported values: "None", "Webhook"')],
+        id="conversion bad",
+    ),
+    pytest.param(
+        {"spec.conversion": {"strategy": "Webhook"}},
+        [
+            ("spec.conversion.webhookClientConfig", "Required value: required when strategy is set to Webhook"),
+            ("spec.conversion.conversionReviewVersions", "Required value"),
+        ],
+        id="conversion webhook empty",
+    ),
+    pytest.param(
+        {
+            "spec.conversion": {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v2", "v2", "V X"],
+                    "clientConfig": {"url": "http://a", "service": {"name": "x", "namespace": "y"}},
+                },
+            }
+        },
+        [
+            ("spec.conversion.webhookClientConfig", "Required value: exactly one of url or service is required"),
+            ("spec.conversion.conversionReviewVersions[1]", 'Invalid value: "v2": duplicate version'),
+            ("spec.conversion.conversionReviewVersions[2]", 'Invalid value: "V X": ' + LABEL),
+            (
+                "spec.conversion.conversionReviewVersions",
+                'Invalid value: ["v2","v2","V X"]: must include at least one of v1, v1beta1',
+            ),
+        ],
+        id="conversion webhook2",
+    ),
+    pytest.param(
+        {"spec.preserveUnknownFields": True},
+        [
+            (
+                "spec.preserveUnknownFields",
+                "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+            )
+        ],
+        id="preserve",
+    ),
+    pytest.param(
+        {"spec.versions": [{"served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+        [("spec.versions[0].name", 'Invalid value: "": ' + LABEL)],
+        id="versions missing name",
+    ),
+]
+
+MALFORMED: list[Any] = [
+    pytest.param(
+        {"spec.versions": [VERSION | {"served": "yes"}]},
+        'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal string into Go struct field CustomResourceDefinitionVersion.spec.versions.served of type bool',
+        id="bad types",
+    ),
+    pytest.param(
+        {"spec.versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": "x"}}]},
+        'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal string into Go struct field CustomResourceValidation.spec.versions.schema.openAPIV3Schema of type v1.JSONSchemaProps',
+        id="schema not object",
+    ),
+]
+
+
+def causes(status: Object) -> list[tuple[str, str]]:
+    return [(one["field"], one["message"]) for one in status["details"]["causes"]]
+
+
+@pytest.mark.parametrize(("changes", "expected"), REFUSED)
+def test_a_definition_is_refused(api: Api, changes: Object, expected: list[tuple[str, str]]) -> None:
+    code, status = api.call("POST", CRDS, widgets(changes))
+    assert code == 422
+    assert causes(status) == expected
+
+
+@pytest.mark.parametrize(("changes", "message"), MALFORMED)
+def test_what_is_no_definition_at_all(api: Api, changes: Object, message: str) -> None:
+    assert api.refused("POST", CRDS, widgets(changes)) == (400, "BadRequest", message)
+
+
+def test_a_right_definition_is_served_at_once(api: Api) -> None:
+    made = api.ok("POST", CRDS, widgets({}))
+    stored = api.ok("GET", f"{CRDS}/widgets.example.com")
+    assert stored["metadata"]["uid"] == made["metadata"]["uid"]
+    shown = {one["type"]: (one["status"], one["reason"]) for one in stored["status"]["conditions"]}
+    assert shown == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("True", "InitialNamesAccepted")}
+    assert stored["status"]["acceptedNames"] == stored["spec"]["names"]
+    assert stored["status"]["storedVersions"] == ["v1"]
+    assert api.ok("GET", "/apis/example.com/v1/widgets")["kind"] == "WidgetList"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"spec.scope": "Cluster"}, "spec.scope"),
+        (
+            {"spec.names": {"plural": "widgets", "kind": "Gadget", "singular": "widget", "listKind": "L"}},
+            "spec.names.kind",
+        ),
+    ],
+)
+def test_what_an_established_definition_cannot_change(api: Api, changes: Object, field: str) -> None:
+    api.ok("POST", CRDS, widgets({}))
+    current = api.ok("GET", f"{CRDS}/widgets.example.com")
+    new = widgets(changes)
+    new["metadata"] = current["metadata"]
+    code, status = api.call("PUT", f"{CRDS}/widgets.example.com", new)
+    assert code == 422
+    assert [(where, message.endswith("field is immutable")) for where, message in causes(status)] == [(field, True)]
+
+
+def test_a_storage_version_stays_until_it_is_taken_out_of_the_status(api: Api) -> None:
+    api.ok("POST", CRDS, widgets({}))
+    path = f"{CRDS}/widgets.example.com"
+    second = VERSION | {"name": "v2"}
+    current = deepcopy(api.ok("GET", path))
+    current["spec"]["versions"] = [VERSION | {"storage": False}, second]
+    current = deepcopy(api.ok("PUT", path, current))
+    assert current["status"]["storedVersions"] == ["v1", "v2"]
+    current["spec"]["versions"] = [second]
+    code, status = api.call("PUT", path, current)
+    assert (code, [where for where, _ in causes(status)]) == (422, ["status.storedVersions[0]"])
+    current = deepcopy(api.ok("GET", path))
+    current["status"]["storedVersions"] = ["v2"]
+    current = deepcopy(api.ok("PUT", f"{path}/status", current))
+    current["spec"]["versions"] = [second]
+    assert api.ok("PUT", path, current)["status"]["storedVersions"] == ["v2"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "status", "reason", "message"),
+    [
+        ("https://github.com/x/y/pull/1", "True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1"),
+        ("unapproved, a test", "False", "UnapprovedAnnotation", 'not approved: "unapproved, a test"'),
+    ],
+)
+def test_groups_of_the_community_need_approval(
+    api: Api, annotation: str, status: str, reason: str, message: str
+) -> None:
+    body = widgets({"spec.group": "x.k8s.io", "metadata.name": "widgets.x.k8s.io"})
+    body["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
+    api.ok("POST", CRDS, body)
+    found = api.ok("GET", f"{CRDS}/widgets.x.k8s.io")["status"]["conditions"]
+    (one,) = [one for one in found if one["type"] == "KubernetesAPIApprovalPolicyConformant"]
+    assert (one["status"], one["reason"], one["message"]) == (status, reason, message)
+
+
+def test_a_conversion_webhook_that_is_a_service_has_a_port(api: Api) -> None:
+    client = {"service": {"namespace": "default", "name": "converter"}}
+    conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+    made = api.ok("POST", CRDS, widgets({"spec.conversion": conversion}))
+    assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["port"] == 443

@@ -1,0 +1,106 @@
+"""Values against a schema: every error in the real server's words and order."""
+
+from typing import Any
+
+import pytest
+
+from fakekube.apiserver.crd.values import Values, field_errors
+
+TEXT = {"type": "string"}
+
+#: A schema of the field `f`, a value, and what is said of it.
+WRONG: list[Any] = [
+    ({'type': 'integer'}, 'a', [('f', 'Invalid value: "string": f in body must be of type integer: "string"')]),
+    ({'type': 'integer'}, 1.5, [('f', 'Invalid value: "number": f in body must be of type integer: "number"'), ('<nil>', 'Invalid value: "": Checked value must be of type integer (default format) in f')]),
+    ({'type': 'integer'}, None, [('f', 'Invalid value: "null": f in body must be of type integer: "null"')]),
+    (TEXT, 1, [('f', 'Invalid value: "integer": f in body must be of type string: "integer"')]),
+    ({'type': 'boolean'}, 'true', [('f', 'Invalid value: "string": f in body must be of type boolean: "string"')]),
+    ({'type': 'array', 'items': TEXT}, {}, [('f', 'Invalid value: "object": f in body must be of type array: "object"')]),
+    ({'type': 'object'}, [], [('f', 'Invalid value: "array": f in body must be of type object: "array"')]),
+    ({'type': 'number'}, '1', [('f', 'Invalid value: "string": f in body must be of type number: "string"')]),
+    ({'x-kubernetes-int-or-string': True}, True, [('f', 'Invalid value: "boolean": f in body must be of type integer,string: "boolean"')]),
+    ({'x-kubernetes-int-or-string': True}, 1.5, [('f', 'Invalid value: "number": f in body must be of type integer,string: "number"')]),
+    ({'type': 'string', 'minLength': 2}, 'a', [('f', 'Invalid value: "a": f in body should be at least 2 chars long')]),
+    ({'type': 'string', 'maxLength': 2}, 'äöü', [('f', 'Too long: may not be more than 2 bytes')]),
+    ({'type': 'string', 'pattern': '^a+$'}, 'b', [('f', 'Invalid value: "b": f in body should match \'^a+$\'')]),
+    ({'type': 'string', 'enum': ['a', 'b']}, 'c', [('f', 'Unsupported value: "c": supported values: "a", "b"')]),
+    ({'type': 'integer', 'enum': [1, 2]}, 3, [('f', 'Unsupported value: 3: supported values: "1", "2"')]),
+    ({'type': 'integer', 'minimum': 2}, 1, [('f', 'Invalid value: 1: f in body should be greater than or equal to 2')]),
+    ({'type': 'integer', 'minimum': 2, 'exclusiveMinimum': True}, 2, [('f', 'Invalid value: 2: f in body should be greater than 2')]),
+    ({'type': 'number', 'maximum': 1.5}, 2, [('f', 'Invalid value: 2: f in body should be less than or equal to 1')]),
+    ({'type': 'integer', 'maximum': 3, 'exclusiveMaximum': True}, 3, [('f', 'Invalid value: 3: f in body should be less than 3')]),
+    ({'type': 'integer', 'multipleOf': 3}, 4, [('f', 'Invalid value: 4: f in body should be a multiple of 3')]),
+    ({'type': 'number', 'multipleOf': 0.5}, 0.3, [('f', 'Invalid value: 0.3: f in body should be a multiple of 0.5')]),
+    ({'type': 'array', 'items': TEXT, 'minItems': 1}, [], [('f', 'Invalid value: 0: f in body should have at least 1 items')]),
+    ({'type': 'array', 'items': TEXT, 'maxItems': 1}, ['a', 'b'], [('f', 'Too many: 2: must have at most 1 item')]),
+    ({'type': 'array', 'items': TEXT}, ['a', 1, None], [('f[1]', 'Invalid value: "integer": f[1] in body must be of type string: "integer"'), ('f[2]', 'Invalid value: "null": f[2] in body must be of type string: "null"')]),
+    ({'type': 'object', 'required': ['a', 'b']}, {}, [('f.a', 'Required value'), ('f.b', 'Required value')]),
+    ({'type': 'object', 'minProperties': 1}, {}, [('f', 'Invalid value: 0: f in body should have at least 1 properties')]),
+    ({'type': 'object', 'maxProperties': 1}, {'a': 1, 'b': 2}, [('f', 'Too many: 2: must have at most 1 item')]),
+    ({'type': 'object', 'additionalProperties': TEXT}, {'a': 1, 'b': 'x'}, [('f.a', 'Invalid value: "integer": f.a in body must be of type string: "integer"')]),
+    ({'type': 'object', 'additionalProperties': False}, {'a': 1}, [('f', 'Invalid value: "a": f.a in body is a forbidden property')]),
+    ({'type': 'integer', 'format': 'int32'}, 2147483648, [('<nil>', 'Invalid value: "": Checked value must be of type integer with format int32 in f')]),
+    ({'type': 'integer', 'format': 'int64'}, 9223372036854775808, [('<nil>', 'Invalid value: "": Checked value must be of type integer with format int64 in f')]),
+    ({'type': 'string', 'format': 'date'}, '2026-13-01', [('f', 'Invalid value: "2026-13-01": f in body must be of type date: "2026-13-01"')]),
+    ({'type': 'string', 'format': 'date-time'}, 'x', [('f', 'Invalid value: "x": f in body must be of type date-time: "x"')]),
+    ({'type': 'string', 'format': 'duration'}, 'x', [('f', 'Invalid value: "x": f in body must be of type duration: "x"')]),
+    ({'type': 'string', 'format': 'ipv4'}, '1.2.3', [('f', 'Invalid value: "1.2.3": f in body must be of type ipv4: "1.2.3"')]),
+    ({'type': 'string', 'format': 'ipv6'}, '::g', [('f', 'Invalid value: "::g": f in body must be of type ipv6: "::g"')]),
+    ({'type': 'string', 'format': 'cidr'}, '10.0.0.0', [('f', 'Invalid value: "10.0.0.0": f in body must be of type cidr: "10.0.0.0"')]),
+    ({'type': 'string', 'format': 'mac'}, 'x', [('f', 'Invalid value: "x": f in body must be of type mac: "x"')]),
+    ({'type': 'string', 'format': 'uuid'}, 'x', [('f', 'Invalid value: "x": f in body must be of type uuid: "x"')]),
+    ({'type': 'string', 'format': 'byte'}, '*', [('f', 'Invalid value: "*": f in body must be of type byte: "*"')]),
+    ({'type': 'string', 'format': 'email'}, 'x', [('f', 'Invalid value: "x": f in body must be of type email: "x"')]),
+    ({'type': 'string', 'format': 'hostname'}, '-', [('f', 'Invalid value: "-": f in body must be of type hostname: "-"')]),
+    ({'type': 'string', 'format': 'uri'}, 'a b', [('f', 'Invalid value: "a b": f in body must be of type uri: "a b"')]),
+    ({'type': 'integer', 'anyOf': [{'minimum': 5}, {'maximum': 1}]}, 3, [('<nil>', 'Invalid value: "": "f" must validate at least one schema (anyOf)'), ('f', 'Invalid value: 3: f in body should be greater than or equal to 5')]),
+    ({'type': 'integer', 'oneOf': [{'minimum': 1}, {'minimum': 2}]}, 3, [('<nil>', 'Invalid value: "": "f" must validate one and only one schema (oneOf). Found 2 valid alternatives')]),
+    ({'type': 'integer', 'oneOf': [{'minimum': 5}]}, 3, [('<nil>', 'Invalid value: "": "f" must validate one and only one schema (oneOf). Found none valid'), ('f', 'Invalid value: 3: f in body should be greater than or equal to 5')]),
+    ({'type': 'integer', 'allOf': [{'minimum': 5}, {'maximum': 1}]}, 3, [('f', 'Invalid value: 3: f in body should be greater than or equal to 5'), ('f', 'Invalid value: 3: f in body should be less than or equal to 1'), ('<nil>', 'Invalid value: "": "f" must validate all the schemas (allOf). None validated')]),
+    ({'type': 'integer', 'not': {'minimum': 1}}, 3, [('<nil>', 'Invalid value: "": "f" must not validate the schema (not)')]),
+]  # fmt: skip
+
+RIGHT: list[Any] = [
+    ({"type": "integer"}, 3.0),
+    ({"type": "number"}, 3),
+    ({"type": "integer", "nullable": True}, None),
+    ({"type": "string", "nullable": True, "not": {"minLength": 0}}, None),
+    ({"x-kubernetes-int-or-string": True}, "80%"),
+    ({"x-kubernetes-int-or-string": True}, 80),
+    ({"type": "string", "format": "unknown"}, "x"),
+    ({"type": "string", "format": "date-time"}, "2026-01-02T03:04:05.5+02:00"),
+    ({"type": "string", "format": "duration"}, "1h30m"),
+    ({"type": "string", "format": "byte"}, "aGk="),
+    ({"type": "string", "format": "uri"}, "https://example.com/x?y=1"),
+    ({"type": "string", "format": "cidr"}, "10.0.0.0/8"),
+    ({"type": "string", "format": "ipv6"}, "::1"),
+    ({"type": "number", "multipleOf": 0.1}, 0.3),
+    ({"type": "string", "maxLength": 3}, "äöü"),
+    ({"x-kubernetes-preserve-unknown-fields": True}, [1, {"a": None}]),
+    ({"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 3}]}, 3),
+]  # fmt: skip
+
+
+def told(schema: Any, value: Any) -> list[tuple[str, str]]:
+    found = Values({"type": "object", "properties": {"f": schema}}).check({"f": value})
+    return [(one.field, one.message) for one in field_errors(found.problems)]
+
+
+@pytest.mark.parametrize(("schema", "value", "errors"), WRONG)
+def test_what_is_said_of_a_wrong_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
+    assert told(schema, value) == errors
+
+
+@pytest.mark.parametrize(("schema", "value"), RIGHT)
+def test_a_right_value(schema: Any, value: Any) -> None:
+    assert told(schema, value) == []
+
+
+def test_every_error_is_told() -> None:
+    schema = {
+        "type": "object",
+        "required": ["z"],
+        "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "string", "maxLength": 1}}},
+    }
+    found = field_errors(Values(schema).check({"a": "x", "b": ["ab", "c", "de"]}).problems)
+    assert sorted(one.field for one in found) == ["a", "b[0]", "b[2]", "z"]

@@ -1,0 +1,159 @@
+"""Addresses and ports of services: given out once each, taken back, kept where a type allows."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakekube.apiserver.registry.core.service.allocation import addresses_of, ports_of
+from tests.apiserver.api import Api
+
+SERVICES = "/api/v1/namespaces/default/services"
+MERGE = {"content_type": "application/merge-patch+json"}
+
+
+def service(name="s", **spec):
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+def create(api, name="s", **spec):
+    return api.ok("POST", SERVICES, service(name, **spec))["spec"]
+
+
+def patch(api, name="s", **spec):
+    return api.ok("PATCH", f"{SERVICES}/{name}", {"spec": spec}, **MERGE)["spec"]
+
+
+def test_a_service_gets_an_address():
+    made = create(Api())
+    assert made["clusterIPs"] == [made["clusterIP"]]
+    assert made["clusterIP"].startswith("10.0.0.")
+    assert (made["ipFamilies"], made["ipFamilyPolicy"]) == (["IPv4"], "SingleStack")
+    assert "nodePort" not in made["ports"][0]
+
+
+def test_none_is_no_address():
+    api = Api()
+    made = create(api, clusterIP="None")
+    assert made["clusterIPs"] == ["None"]
+    assert create(api, "t", type="ExternalName", externalName="a.example.com").get("clusterIP", "") == ""
+
+
+def test_an_address_is_given_once_and_taken_back():
+    api = Api()
+    create(api, clusterIP="10.0.0.77")
+    code, reason, message = api.refused("POST", SERVICES, service("t", clusterIP="10.0.0.77"))
+    assert (code, reason) == (422, "Invalid")
+    assert message.endswith("spec.clusterIPs: Invalid value: [\"10.0.0.77\"]: failed to allocate IP 10.0.0.77: "
+                            "provided IP is already allocated")  # fmt: skip
+    api.ok("DELETE", f"{SERVICES}/s")
+    assert create(api, "t", clusterIP="10.0.0.77")["clusterIP"] == "10.0.0.77"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("10.9.0.1", "the provided network does not match the current range"),
+        ("10.0.0.1", "provided IP is already allocated"),  # the API server's own
+        *(
+            (end, f"the provided IP ({end}) is not in the valid range. The range of valid IPs is 10.0.0.0/24")
+            for end in ("10.0.0.0", "10.0.0.255")
+        ),
+    ],
+)
+def test_an_address_that_cannot_be_had(address, why):
+    message = Api().refused("POST", SERVICES, service(clusterIP=address))[2]
+    assert message.endswith(f'spec.clusterIPs: Invalid value: ["{address}"]: failed to allocate IP {address}: {why}')
+
+
+def test_a_node_port_is_given_once_and_taken_back():
+    api = Api()
+    made = create(api, type="NodePort", ports=[{"port": 80, "nodePort": 30007}])
+    assert made["ports"][0]["nodePort"] == 30007
+    taken = service("t", type="NodePort", ports=[{"port": 80, "nodePort": 30007}])
+    message = api.refused("POST", SERVICES, taken)[2]
+    assert message.endswith("spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated")
+    api.ok("DELETE", f"{SERVICES}/s")
+    api.ok("POST", SERVICES, taken)
+
+
+def test_a_node_port_outside_the_range_is_refused():
+    message = Api().refused("POST", SERVICES, service(type="NodePort", ports=[{"port": 80, "nodePort": 80}]))[2]
+    assert message.endswith(
+        "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports "
+        "is 30000-32767"
+    )
+
+
+def test_types_change_into_each_other():
+    api = Api()
+    address = create(api)["clusterIP"]
+    port = patch(api, type="NodePort")["ports"][0]["nodePort"]
+    assert 30000 <= port <= 32767
+    balanced = patch(api, type="LoadBalancer")
+    assert (balanced["clusterIP"], balanced["ports"][0]["nodePort"]) == (address, port)
+    assert balanced["allocateLoadBalancerNodePorts"] is True
+    plain = patch(api, type="ClusterIP")
+    assert plain["clusterIP"] == address
+    assert "nodePort" not in plain["ports"][0]
+    assert "allocateLoadBalancerNodePorts" not in plain
+    named = patch(api, type="ExternalName", externalName="a.example.com")
+    assert named.get("clusterIP", "") == ""
+    assert create(api, "t", clusterIP=address)["clusterIP"] == address
+    again = patch(api, type="ClusterIP", externalName=None)
+    assert again["clusterIP"] not in ("", address)
+
+
+def test_an_address_stays():
+    api = Api()
+    create(api, clusterIP="10.0.0.77")
+    code, _, message = api.refused("PATCH", f"{SERVICES}/s", {"spec": {"clusterIP": "10.0.0.78"}}, **MERGE)
+    assert (code, "may not change once set" in message) == (422, True)
+
+
+def test_a_trial_takes_nothing():
+    api = Api()
+    shown = api.ok("POST", f"{SERVICES}?dryRun=All", service(clusterIP="10.0.0.77"))
+    assert shown["spec"]["clusterIP"] == "10.0.0.77"
+    assert create(api, clusterIP="10.0.0.77")["clusterIP"] == "10.0.0.77"
+
+
+def test_all_addresses_are_given_and_then_no_more():
+    api = Api()
+    for i in range(253):  # of 256: without the first, the last, and the API server's own
+        create(api, f"s-{i}")
+    code, reason, message = api.refused("POST", SERVICES, service("one-more"))
+    assert (code, reason) == (500, "InternalError")
+    assert "range is full" in message
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "delete", "ClusterIP", "NodePort", "LoadBalancer", "None"]), st.integers(0, 4)
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(steps=STEPS)
+def test_nothing_is_given_twice(steps):
+    api = Api()
+    for what, i in steps:
+        if what == "create":
+            api.call("POST", SERVICES, service(f"s-{i}", type=("ClusterIP", "NodePort")[i % 2]))
+        elif what == "delete":
+            api.call("DELETE", f"{SERVICES}/s-{i}")
+        elif what == "None":
+            api.call("POST", SERVICES, service(f"s-{i}", clusterIP="None"))
+        else:
+            api.call("PATCH", f"{SERVICES}/s-{i}", {"spec": {"type": what}}, **MERGE)
+    services = api.ok("GET", "/api/v1/services")["items"]
+    addresses = [address for one in services for address in addresses_of(one)]
+    ports = [port for one in services for port in ports_of(one)]
+    assert len(set(addresses)) == len(addresses)
+    assert len(set(ports)) == len(ports)
+    for one in services:
+        headless = one["spec"].get("clusterIP") == "None"
+        assert headless or one["spec"]["clusterIP"]
+        wants = one["spec"]["type"] in ("NodePort", "LoadBalancer")
+        assert all(("nodePort" in port) is wants for port in one["spec"]["ports"])

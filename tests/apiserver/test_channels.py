@@ -1,0 +1,80 @@
+"""What goes over the channels of an exec, an attach and a port-forward."""
+
+import orjson
+import pytest
+
+from fakekube.apiserver.kubelet import ExecResult
+from fakekube.apiserver.wire.channels import CLOSE, ERROR, STDERR, STDIN, STDOUT, ExecSession, ForwardSession, choose
+
+V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+END_OF_INPUT = bytes([CLOSE, STDIN])
+
+
+WROTE = ExecResult("out", b"err")
+
+
+def session(result=WROTE, protocol=V5, *, stdin=False):
+    inputs = []
+
+    def run(data):
+        inputs.append(data)
+        return result
+
+    return ExecSession(run, ("ls", "-l"), protocol, stdin=stdin), inputs
+
+
+def test_a_command_without_input_runs_at_once():
+    open, inputs = session()
+    out, err, end = open.opened()
+    assert (out, err) == (bytes([STDOUT]) + b"out", bytes([STDERR]) + b"err")
+    assert (end[0], orjson.loads(end[1:])) == (ERROR, {"metadata": {}, "status": "Success"})
+    assert (inputs, open.done) == ([b""], True)
+
+
+def test_a_command_that_fails():
+    open, _ = session(ExecResult(exit_code=3))
+    (end,) = open.opened()
+    assert orjson.loads(end[1:]) == {
+        "metadata": {},
+        "status": "Failure",
+        "message": "command terminated with non-zero exit code: error executing command [ls -l], exit code 3",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": "3"}]},
+    }
+
+
+def test_a_command_with_input_waits_for_its_end():
+    open, inputs = session(stdin=True)
+    assert open.opened() == []
+    assert open.received(bytes([STDIN]) + b"a") == []
+    assert open.received(bytes([4]) + b'{"Width":80}') == []
+    assert open.received(b"") == []
+    assert open.received(bytes([STDIN]) + b"b") == []
+    assert open.received(bytes([CLOSE, STDOUT])) == []
+    assert (inputs, open.done) == ([], False)
+    assert len(open.received(END_OF_INPUT)) == 3
+    assert (inputs, open.done) == ([b"ab"], True)
+    assert open.received(bytes([STDIN]) + b"late") == []
+
+
+def test_where_input_has_no_end_its_first_message_is_all():
+    open, inputs = session(protocol=V4, stdin=True)
+    assert len(open.received(bytes([STDIN]) + b"a")) == 3
+    assert (inputs, open.done) == ([b"a"], True)
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"), [([V4, V5], V5), (["channel.k8s.io", V4], V4), (["base64.channel.k8s.io"], ""), ([], "")]
+)
+def test_the_newest_protocol_of_both_is_spoken(offered, chosen):
+    assert choose(offered) == chosen
+
+
+def test_forwarded_ports_have_two_channels_each():
+    open = ForwardSession(lambda port, data: f"{port}:".encode() + data if data != b"quiet" else b"", [80, 443])
+    assert open.opened() == [b"\x00P\x00", b"\x01P\x00", b"\x02\xbb\x01", b"\x03\xbb\x01"]
+    assert open.received(b"\x02hi") == [b"\x02443:hi"]
+    assert open.received(b"\x00quiet") == []
+    for ignored in (b"", b"\x01error", b"\x04no such port"):
+        assert open.received(ignored) == []
+    assert not open.done

@@ -1,0 +1,286 @@
+"""Bodies to objects: limits, duplicates, YAML."""
+
+import orjson
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML, SyntaxProblem
+from fakekube.apiserver.wire.status import StatusError
+
+
+def refusal(body, content_type=JSON):
+    with pytest.raises(StatusError) as refused:
+        codec.decode(body, content_type, kind="Pod")
+    return refused.value.code, refused.value.message
+
+
+HEADER = (
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
+UNRECOGNIZED = (
+    "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        pytest.param(b"", "unexpected end of JSON input (<empty>)", id="empty"),
+        pytest.param(b"{", "unexpected end of JSON input ({)", id="open"),
+        pytest.param(b"hello", "invalid character 'h' looking for beginning of value (68656c6c6f)", id="words"),
+        pytest.param(b"[]", f"json: cannot unmarshal array into {HEADER} (5b5d)", id="list"),
+        pytest.param(b'"a"', f"json: cannot unmarshal string into {HEADER} (226122)", id="text"),
+        pytest.param(b"[" * 300 + b"]" * 300, f"exceeded max depth ({(b'[' * 300 + b']' * 300).hex()})", id="deep"),
+        pytest.param(
+            b'{"a":1e999}', 'json: cannot unmarshal number into Go value of type float64 ({"a":1e999})', id="infinite"
+        ),
+        pytest.param(b"9" * 5000, "json: cannot unmarshal number into Go value of type float64", id="long-number"),
+    ],
+)
+def test_json_that_is_refused(body, problem):
+    code, message = refusal(body)
+    assert code == 400
+    assert message.startswith(UNRECOGNIZED + problem)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        pytest.param([1], f"json: cannot unmarshal array into {HEADER} (5b315d)", id="list"),
+        pytest.param("words", f"json: cannot unmarshal string into {HEADER} (22776f72647322)", id="text"),
+        pytest.param(7, f"json: cannot unmarshal number into {HEADER} (37)", id="number"),
+    ],
+)
+def test_a_direct_callers_value_is_refused_as_its_json_would_be(value, problem):
+    assert refusal(value) == (400, UNRECOGNIZED + problem)
+    assert refusal(orjson.dumps(value)) == (400, UNRECOGNIZED + problem)
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        pytest.param(b"null", {}, id="null"),
+        pytest.param(b'{"a":[' + b"{}," * 500 + b"{}]}", {"a": [{}] * 501}, id="wide-is-not-deep"),
+        pytest.param(b'{"a":"' + b"[" * 400 + b'\\"{"}', {"a": "[" * 400 + '"{'}, id="brackets-in-text"),
+        pytest.param(b'{"a":"\\ud800"}', {"a": "\ufffd"}, id="half-a-surrogate-pair"),
+        pytest.param(b'{"a":"\xff"}', {"a": "\ufffd"}, id="invalid-utf-8-is-replaced"),
+        pytest.param(b'{"a":"\\ud83d\\ude00"}', {"a": "\U0001f600"}, id="a-surrogate-pair"),
+    ],
+)
+def test_json_that_is_taken(body, value):
+    assert codec.decode(body, JSON, kind="Pod").object == value
+
+
+def test_a_body_beyond_the_limit_is_refused_whatever_is_in_it():
+    code, message = refusal(b" " * (codec.MAX_BODY + 1))
+    assert (code, message) == (413, "Request entity too large: limit is 3145728")
+    assert codec.decode(b"{}" + b" " * (codec.MAX_BODY - 2), JSON, kind="Pod").object == {}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "media_type"),
+    [
+        (None, JSON),
+        ("", JSON),
+        ("application/json; charset=utf-8", JSON),
+        ("Application/YAML", YAML),
+        (PROTOBUF, PROTOBUF),
+    ],
+)
+def test_the_media_type_of_a_body(content_type, media_type):
+    assert codec.media_type(content_type) == media_type
+
+
+def test_an_unknown_media_type_is_refused():
+    assert refusal(b"{}", "text/html") == (
+        415,
+        "the body of the request was in an unknown format - accepted media types include: application/json, "
+        "application/yaml, application/vnd.kubernetes.protobuf",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "duplicates"),
+    [
+        (b'{"a":1}', []),
+        (b'{"a":"b\\":"}', []),
+        (b'{"a":1,"a":2}', ["a"]),
+        (b'{"a":1,"a":2,"a":3}', ["a"]),
+        (b'{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2}]}', ["a.b", "c[1].d"]),
+        (b'{"a":1,"\\u0061":2}', ["a"]),
+    ],
+    ids=["none", "quotes", "one", "thrice", "deeper", "escaped"],
+)
+def test_fields_that_stand_twice(body, duplicates):
+    assert codec.decode(body, JSON, kind="Pod", strict=True).duplicates == duplicates
+    assert codec.decode(body, JSON, kind="Pod", strict=False).duplicates == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: 1", {"a": 1}),
+        ("2: a\ntrue: b\n1.5: c", {"2": "a", "true": "b", "1.5": "c"}),
+        ("a: 2026-01-01", {"a": "2026-01-01"}),
+        ("a: 2026-01-01T00:00:00Z", {"a": "2026-01-01T00:00:00Z"}),
+        ("a: !!binary aGk=", {"a": "hi"}),
+        ("a: !!set {x, y}", {"a": {"x": None, "y": None}}),
+        ("a: !!omap [x: 1]", {"a": [["x", 1]]}),
+        ("a: !!timestamp x", {"a": "x"}),
+        ("a: 123456789012345678901234567890", {"a": 1.2345678901234568e29}),
+        ("a: 1\na: 2", {"a": 2}),
+        ("a: yes", {"a": True}),
+        ("{}", {}),
+        ("", {}),
+        ("a: |\n  text\n", {"a": "text\n"}),
+    ],
+    ids=lambda value: value.replace("\n", " ") if isinstance(value, str) else None,
+)
+def test_yaml_as_json(text, value):
+    assert codec.decode(text.encode(), YAML, kind="Pod").object == value
+
+
+def test_the_first_document_of_yaml_counts():
+    assert codec.parse_yaml(b"---\na: 1\n---\nb: 2") == {"a": 1}
+    assert codec.parse_yaml(b"a: 1\n---\n[") == {"a": 1}
+    assert codec.parse_yaml(b"# nothing\n") is None
+
+
+def test_keys_that_stand_twice_in_yaml_are_told_with_their_lines():
+    text = b"a: 1\nb:\n- c: 1\n  c: 2\na: 3\n---\nb: 1\nb: 2\n"
+    assert codec.repeated_keys(text) == [
+        'line 4: key "c" already set in map',
+        'line 5: key "a" already set in map',
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "a: *x",
+        "a: &x [1]\nb: *x",
+        "? [a]\n: b",
+        "a: !!python/object:os.system x",
+        "a: !!bool perhaps",
+        "a: !!int ''",
+        "a: !!int x",
+        "a: !!float ''",
+        "a: " + "9" * 5000,
+        "a: .inf",
+        "a: .nan",
+        "- " * 300 + "x",
+        "{" * 300,
+        "\x00",
+        "a: \ud800".encode("utf-8", "surrogatepass"),
+        b"\xff\xfe\x00",
+        b"\xff",
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_yaml_that_is_refused(text):
+    body = text if isinstance(text, bytes) else text.encode()
+    code, message = refusal(body, YAML)
+    assert code == 400
+    assert "(must be of type Pod): yaml: " in message or "exceeded max depth" in message
+
+
+def test_aliases_do_not_explode():
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12)
+    )
+    code, message = refusal(bomb.encode(), YAML)
+    assert code == 400
+    assert "aliases are not supported here" in message
+
+
+@given(st.one_of(st.binary(max_size=60), st.text(alphabet="a1:-[]{}!*&|>#%@`\"' \n?,.~").map(str.encode)))
+@example(b"!!bool x")
+@example(b"a: !!null x")
+@example(b"<<: 1")
+@example(b"<<: [1]")
+@example(b"!!map [1]")
+@example(b"!!pairs 1")
+@example(b"!!omap [[1]]")
+@example(b"!!str {}")
+@example(b"!!binary \xc3\xa9")
+@example(b"-0b_")
+@example(b"0x_")
+@example(b"1:60")
+def test_any_bytes_are_yaml_or_no_yaml(body):
+    try:
+        value = codec.parse_yaml(body)
+    except SyntaxProblem:
+        return
+    assert orjson.loads(orjson.dumps(value)) == value
+
+
+@given(st.one_of(st.binary(), st.text(alphabet='{}[]":,0123456789.eE-truefalsn\\u ').map(str.encode)))
+@example(b'"\\ud800"')
+@example(b"1e999")
+@example(b"9" * 5000)
+@example(b'{"a":1,"a":NaN}')
+@example(b"[" * 251)
+def test_any_bytes_are_an_object_or_refused_with_a_status(body):
+    try:
+        decoded = codec.decode(body, JSON, kind="Pod")
+    except StatusError as error:
+        assert error.code == 400
+    else:
+        assert orjson.loads(orjson.dumps(decoded.object)) == decoded.object
+
+
+def test_yaml_out_can_be_read_again():
+    value = {"a": [1, "é", None, True], "b": {"c": "x\ny"}}
+    assert yaml.safe_load(codec.encode_yaml(value)) == value
+    assert orjson.loads(codec.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [(b"", "<empty>"), (b"{x", "{x"), (b"x", "78"), (b"{" + b"x" * 2000, "{" + "x" * 1023 + " ...")],
+    ids=["empty", "like-json", "else", "long"],
+)
+def test_a_body_in_short(body, shown):
+    assert codec.summary(body) == shown
+
+
+MANIFEST = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: a, labels: {date: 2026-01-01}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: b}}
+---
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+"""
+
+
+def test_the_objects_of_a_manifest():
+    found = list(codec.load_manifests(MANIFEST))
+    assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]
+    assert found[0]["metadata"]["labels"] == {"date": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind: Pod", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        ("{}\n---\n- 1", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        ("apiVersion: v1\nkind: 7", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        ("apiVersion: v1\nkind: List\nitems: [1]", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        ("---\n---\napiVersion: v1\nkind: Pod\nmetadata: x", "document 2 is no Kubernetes object: metadata is no map"),
+    ],
+    ids=["no-version", "empty", "kind-a-number", "list-of-numbers", "metadata-is-text"],
+)
+def test_what_is_no_manifest(text, message):
+    with pytest.raises(ValueError) as refused:
+        list(codec.load_manifests(text))
+    assert str(refused.value) == message

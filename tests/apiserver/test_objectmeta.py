@@ -1,0 +1,180 @@
+"""metadata: checks, and what the server sets and keeps."""
+
+import pytest
+
+from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver.wire.status import FieldError
+
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
+
+
+def problems(meta, **how):
+    options = {"namespaced": True, "namespace": "default", "name_check": names.dns_subdomain_problems, **how}
+    return [str(error) for error in objectmeta.validate({"name": "a", **meta}, **options)]
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        pytest.param({}, [], id="just-a-name"),
+        pytest.param({"name": ""}, ["metadata.name: Required value: name or generateName is required"], id="no-name"),
+        pytest.param(
+            {"generation": -1},
+            ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
+            id="negative-generation",
+        ),
+        pytest.param({"labels": {"a": "b"}, "annotations": {"A/b": "any thing"}}, None, id="annotation-key-lowered"),
+        pytest.param(
+            {"annotations": {"a": "x" * 262144}},
+            ["metadata.annotations: Too long: may not be more than 262144 bytes"],
+            id="too-many-annotations",
+        ),
+        pytest.param(
+            {"annotations": {"a": "é" * 131072}},
+            ["metadata.annotations: Too long: may not be more than 262144 bytes"],
+            id="annotations-are-counted-in-bytes",
+        ),
+        pytest.param(
+            {"ownerReferences": [{**OWNER, "apiVersion": ""}]},
+            ['metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty'],
+            id="owner-without-a-version",
+        ),
+        pytest.param(
+            {"ownerReferences": [{"apiVersion": "v1"}]},
+            [
+                'metadata.ownerReferences.kind: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.name: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
+            ],
+            id="incomplete-owner",
+        ),
+        pytest.param({"ownerReferences": [{**OWNER, "controller": True}, OWNER]}, [], id="one-controller"),
+        pytest.param({"finalizers": ["kubernetes", "example.com/x"]}, [], id="finalizers"),
+        pytest.param({"finalizers": ["x"]}, [], id="finalizer-without-a-domain-is-the-kinds-affair"),
+        pytest.param(
+            {"finalizers": ["orphan", "foregroundDeletion"]},
+            [
+                'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and '
+                "foregroundDeletion cannot be both set"
+            ],
+            id="both-policies",
+        ),
+    ],
+)
+def test_what_is_wrong_with_metadata(meta, expected):
+    assert problems(meta) == (expected if expected is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("meta", "field"),
+    [
+        pytest.param({"name": "A"}, "metadata.name", id="name"),
+        pytest.param({"generateName": "A"}, "metadata.generateName", id="generate-name"),
+        pytest.param({"labels": {"": "b"}}, "metadata.labels", id="label-key"),
+        pytest.param({"labels": {"a": "-"}}, "metadata.labels", id="label-value"),
+        pytest.param({"annotations": {"-": ""}}, "metadata.annotations", id="annotation-key"),
+        pytest.param({"finalizers": ["-"]}, "metadata.finalizers", id="finalizer"),
+        pytest.param(
+            {"ownerReferences": [{**OWNER, "kind": "Event"}]}, "metadata.ownerReferences", id="owned-by-an-event"
+        ),
+        pytest.param(
+            {"ownerReferences": [{**OWNER, "controller": True}] * 2}, "metadata.ownerReferences", id="two-controllers"
+        ),
+    ],
+)
+def test_the_field_that_is_named(meta, field):
+    assert {problem.partition(": ")[0] for problem in problems(meta)} == {field}
+
+
+def test_a_finalizer_of_a_built_in_kind_has_a_domain_or_is_kubernetes_own():
+    errors = objectmeta.undomained_finalizer_errors(["orphan", "x", "a.b/x", "x y"], "metadata.finalizers")
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    assert [str(e) for e in errors] == [
+        f'metadata.finalizers[1]: Invalid value: "x": {why}',
+        f'metadata.finalizers[3]: Invalid value: "x y": {why}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        pytest.param({"namespaced": False, "namespace": ""}, [], id="cluster-wide"),
+        pytest.param({"namespace": ""}, ["metadata.namespace: Required value"], id="no-namespace"),
+        pytest.param(
+            {"namespaced": False}, ["metadata.namespace: Forbidden: not allowed on this type"], id="needless-namespace"
+        ),
+        pytest.param(
+            {"namespace": "a.b"}, ['metadata.namespace: Invalid value: "a.b": must not contain dots'], id="dotted"
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_namespace(how, expected):
+    assert problems({}, **how) == expected
+
+
+STORED = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": "t", "generation": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param({}, {}, [], id="nothing-changed"),
+        pytest.param({}, {"uid": "v"}, ['metadata.uid: Invalid value: "v": field is immutable'], id="uid"),
+        pytest.param(
+            {}, {"generation": 1}, ["metadata.generation: Invalid value: 1: must not be decremented"], id="back"
+        ),
+        pytest.param(
+            {"deletionTimestamp": "t", "finalizers": ["a.b/c"]},
+            {"deletionTimestamp": "t", "finalizers": ["a.b/c", "a.b/d"]},
+            [
+                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found "
+                'new finalizers []string{"a.b/d"}'
+            ],
+            id="finalizer-added-while-going",
+        ),
+        pytest.param(
+            {"deletionTimestamp": "t", "finalizers": ["a.b/c"]},
+            {"deletionTimestamp": "t"},
+            [],
+            id="finalizer-taken-away-while-going",
+        ),
+    ],
+)
+def test_what_an_update_may_not_change(old, new, expected):
+    assert [str(e) for e in objectmeta.validate_update({**STORED, **new}, {**STORED, **old})] == expected
+
+
+def test_the_metadata_of_a_new_object():
+    given = {
+        "name": "x",
+        "namespace": "",
+        "labels": {},
+        "annotations": {"a": "b"},
+        "uid": "mine",
+        "resourceVersion": "7",
+        "selfLink": "/x",
+        "deletionTimestamp": "t",
+        "managedFields": [],
+        "finalizers": [],
+    }
+    filled = objectmeta.filled(given, name="x", namespace="", uid="u", now="t")
+    assert filled == {"name": "x", "annotations": {"a": "b"}, "uid": "u", "creationTimestamp": "t"}
+    assert objectmeta.filled({}, name="x", namespace="n", uid="u", now="t")["namespace"] == "n"
+    assert given["uid"] == "mine", "the object given is not changed"
+
+
+def test_the_metadata_of_an_update_keeps_what_the_server_owns():
+    old = {
+        **STORED,
+        "resourceVersion": "5",
+        "deletionTimestamp": "t",
+        "deletionGracePeriodSeconds": 0,
+    }
+    new = {"name": "a", "labels": {"a": "b"}, "selfLink": "x", "generation": 9, "deletionTimestamp": "never"}
+    assert objectmeta.kept_on_update(new, old) == {**old, "labels": {"a": "b"}}
+    # of an object that is not being deleted it stays, for `validate_update` to refuse
+    assert objectmeta.kept_on_update({**new, "uid": "u"}, STORED)["deletionTimestamp"] == "never"
+
+
+def test_a_field_error_in_words():
+    assert str(FieldError("a.b", "FieldValueInvalid", "wrong")) == "a.b: wrong"

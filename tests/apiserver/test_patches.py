@@ -1,0 +1,201 @@
+"""JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, leniencies, and what holds of any."""
+
+import copy
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.patch import json_patch, merge_patch
+from fakekube.apiserver.wire.status import StatusError
+
+
+def op(name, path, **more):
+    return {"op": name, "path": path, **more}
+
+
+@pytest.mark.parametrize(
+    ("document", "operations", "expected"),
+    [
+        pytest.param({"a": 1}, [], {"a": 1}, id="nothing"),
+        pytest.param({"foo": "bar"}, [op("add", "/baz", value="qux")], {"foo": "bar", "baz": "qux"}, id="A.1"),
+        pytest.param({"foo": ["a", "b"]}, [op("add", "/foo/1", value="q")], {"foo": ["a", "q", "b"]}, id="A.2"),
+        pytest.param({"baz": 1, "foo": 2}, [op("remove", "/baz")], {"foo": 2}, id="A.3"),
+        pytest.param({"foo": ["a", "q", "b"]}, [op("remove", "/foo/1")], {"foo": ["a", "b"]}, id="A.4"),
+        pytest.param({"baz": 1, "foo": 2}, [op("replace", "/baz", value=3)], {"baz": 3, "foo": 2}, id="A.5"),
+        pytest.param(
+            {"foo": {"bar": 1, "waldo": 2}, "qux": {"c": 3}},
+            [op("move", "/qux/thud", **{"from": "/foo/waldo"})],
+            {"foo": {"bar": 1}, "qux": {"c": 3, "thud": 2}},
+            id="A.6",
+        ),
+        pytest.param({"f": [1, 2, 3, 4]}, [op("move", "/f/3", **{"from": "/f/1"})], {"f": [1, 3, 4, 2]}, id="A.7"),
+        pytest.param({"baz": "q", "f": ["a", 2]}, [op("test", "/f/1", value=2)], {"baz": "q", "f": ["a", 2]}, id="A.8"),
+        pytest.param({"foo": 1}, [op("add", "/child", value={"g": {}})], {"foo": 1, "child": {"g": {}}}, id="A.10"),
+        pytest.param({"/": 9, "~1": 10}, [op("test", "/~01", value=10)], {"/": 9, "~1": 10}, id="A.14"),
+        pytest.param({"foo": ["b"]}, [op("add", "/foo/-", value=["x"])], {"foo": ["b", ["x"]]}, id="A.16"),
+        pytest.param({"a": 1}, [op("copy", "/b", **{"from": "/a"})], {"a": 1, "b": 1}, id="copy"),
+        pytest.param({"a/b": 1}, [op("remove", "/a~1b")], {}, id="escaped-slash"),
+        pytest.param({"a": 1}, [op("replace", "", value={"b": 2})], {"b": 2}, id="the-whole-document"),
+        pytest.param({"a": 1}, [op("add", "", value=[1])], [1], id="the-whole-document-becomes-a-list"),
+        pytest.param({}, [op("test", "/a", value=None)], {}, id="missing-equals-null"),
+        pytest.param({}, [op("test", "/a")], {}, id="missing-equals-no-value"),
+        pytest.param({}, [op("replace", "/a", value=1)], {"a": 1}, id="missing-is-replaced-by-being-added"),
+        pytest.param(
+            {"b": 1}, [op("copy", "/a", **{"from": "/c"})], {"b": 1, "a": None}, id="missing-is-copied-as-null"
+        ),
+        pytest.param({"a": [1, 2]}, [op("remove", "/a/-1")], {"a": [1]}, id="positions-count-from-the-end"),
+        pytest.param({"a": [1, 2]}, [op("add", "/a/-1", value=3)], {"a": [1, 2, 3]}, id="added-from-the-end"),
+        pytest.param({"a": [1, 2]}, [op("replace", "/a/0", value=3)], {"a": [3, 2]}, id="replaced-in-a-list"),
+        pytest.param({"a": [{"b": 1}]}, [op("remove", "/a/0/b")], {"a": [{}]}, id="through-a-list"),
+    ],
+)
+def test_what_a_json_patch_makes_of_a_document(document, operations, expected):
+    before = copy.deepcopy(document)
+    assert json_patch.apply(document, json_patch.check(operations)) == expected
+    assert document == before
+
+
+@pytest.mark.parametrize(
+    ("document", "operation"),
+    [
+        pytest.param({"a": 1}, op("test", "/a", value=2), id="test-fails"),
+        pytest.param({"a": True}, op("test", "/a", value=1), id="true-is-not-1"),
+        pytest.param({"a": {"b": [True]}}, op("test", "/a", value={"b": [1]}), id="true-is-not-1-further-down"),
+        pytest.param({"a": 1}, op("remove", "/b"), id="remove-of-nothing"),
+        pytest.param({"a": 1}, op("remove", ""), id="remove-of-all"),
+        pytest.param({"a": 1}, op("add", "/b/c", value=1), id="parent-missing"),
+        pytest.param({"a": None}, op("add", "/a/c", value=1), id="parent-null"),
+        pytest.param({"a": 1}, op("add", "/a/b", value=1), id="parent-a-number"),
+        pytest.param({"a": 1}, op("test", "/a/b", value=1), id="through-a-number"),
+        pytest.param({"a": 1}, op("test", "/b/c", value=1), id="through-nothing"),
+        pytest.param({"a": [1]}, op("add", "/a/2", value=1), id="beyond-the-list"),
+        pytest.param({"a": [1]}, op("remove", "/a/1"), id="remove-beyond-the-list"),
+        pytest.param({"a": [1]}, op("remove", "/a/-2"), id="remove-before-the-list"),
+        pytest.param({"a": [1]}, op("remove", "/a/-"), id="remove-behind-the-list"),
+        pytest.param({"a": [1]}, op("remove", "/a/x"), id="no-position"),
+        pytest.param({"a": [1] * 20}, op("remove", "/a/1_0"), id="underscore-in-a-position"),
+        pytest.param({"a": [1]}, op("replace", "/a/" + "0" * 5000 + "1", value=1), id="thousands-of-digits"),
+        pytest.param({"a": 1}, op("add", "a", value=1), id="pointer-without-a-slash"),
+        pytest.param({"a": 1}, op("move", "/b", **{"from": "/c"}), id="move-of-nothing"),
+        pytest.param({"a": 1}, op("move", "/b"), id="move-from-nowhere"),
+        pytest.param({"a": 1}, op("copy", "/b", **{"from": 1}), id="copy-from-a-number"),
+        pytest.param({"a": 1}, op("swap", "/a"), id="unknown-operation"),
+        pytest.param({"a": 1}, op([], "/a"), id="operation-that-is-a-list"),
+        pytest.param({"a": 1}, {"op": "add", "value": 1}, id="no-path"),
+        pytest.param({"a": 1}, {}, id="empty"),
+        pytest.param({"a": 1}, None, id="null"),
+        pytest.param({"a": 1}, op("add", "/a" * 300, value=1), id="hundreds-of-levels"),
+    ],
+)
+def test_a_json_patch_that_does_not_apply(document, operation):
+    before = copy.deepcopy(document)
+    with pytest.raises(StatusError) as refused:
+        json_patch.apply(document, json_patch.check([operation]))
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert document == before
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "message"),
+    [
+        ({}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+        ([1], 400, "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
+        (
+            [{}] * 10_001,
+            413,
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+        ),
+    ],
+    ids=["no-list", "list-of-numbers", "too-many"],
+)
+def test_what_is_no_json_patch(patch, code, message):
+    with pytest.raises(StatusError) as refused:
+        json_patch.check(patch)
+    assert (refused.value.code, refused.value.message) == (code, message)
+
+
+def test_a_patch_that_copies_without_end_is_stopped():
+    doubling = [op("copy", f"/{i}", **{"from": ""}) for i in range(60)]
+    with pytest.raises(StatusError) as refused:
+        json_patch.apply({"a": "x" * 1000}, doubling)
+    assert refused.value.code == 422
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "expected"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        ({}, {"a": [{"b": None, "c": 1}, None]}, {"a": [{"c": 1}, None]}),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_a_merge_patch_makes_of_a_document(document, patch, expected):
+    before = copy.deepcopy((document, patch))
+    assert merge_patch.apply(document, patch) == expected
+    assert (document, patch) == before
+
+
+KEYS = st.sampled_from(["a", "b", "0", "1", "-", "~"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | KEYS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+POINTERS = st.lists(st.sampled_from(["a", "b", "0", "1", "-", "-1", "~0", "~1"]), max_size=3).map(
+    lambda tokens: "".join("/" + token for token in tokens)
+)
+OPERATIONS = st.fixed_dictionaries(
+    {"op": st.sampled_from(sorted(json_patch.OPERATIONS)), "path": POINTERS}, optional={"from": POINTERS, "value": JSON}
+)
+
+
+@given(st.dictionaries(KEYS, JSON), st.lists(OPERATIONS, max_size=6))
+@example({"a": {}}, [op("copy", "/b", **{"from": "/a"}), op("add", "/b/x", value=1)])
+@example({}, [op("add", "/a", value={}), op("add", "/a/b", value=1)])
+def test_a_json_patch_never_changes_the_document_nor_itself(document, operations):
+    before = copy.deepcopy((document, operations))
+    try:
+        json_patch.apply(document, json_patch.check(operations))
+    except StatusError as error:
+        assert error.code == 422
+    assert (document, operations) == before
+
+
+@given(JSON, JSON)
+def test_a_merge_patch_changes_nothing_in_place_and_applies_twice_as_once(document, patch):
+    before = copy.deepcopy((document, patch))
+    once = merge_patch.apply(document, patch)
+    assert (document, patch) == before
+    assert merge_patch.apply(once, patch) == once
+
+
+@given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON))
+def test_the_merge_patch_between_two_documents_leads_from_one_to_the_other(before, after):
+    before, after = merge_patch.apply({}, before), merge_patch.apply({}, after)
+    assert merge_patch.apply(before, difference(before, after)) == after
+
+
+def difference(before, after):
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after
+    gone = {key: None for key in before if key not in after}
+    return gone | {
+        key: difference(before[key], value) if key in before else value
+        for key, value in after.items()
+        if key not in before or before[key] != value or type(before[key]) is not type(value)
+    }

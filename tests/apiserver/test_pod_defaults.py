@@ -1,0 +1,162 @@
+"""What a server makes of a pod: defaults, and what it adds to a new one."""
+
+import pytest
+
+from fakekube.apiserver.registry.kinds.apparmor import profile_of
+from fakekube.apiserver.registry.kinds.podresources import qos_class
+from tests.apiserver.validation.support import as_new, complete
+
+
+def pod(**spec):
+    return {"spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def container(**fields):
+    return pod(containers=[{"name": "c", "image": "i", **fields}])
+
+
+def found(obj, path):
+    for key in path.split("."):
+        obj = obj[int(key)] if isinstance(obj, list) else obj.get(key)
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "expected"),
+    [
+        (pod(terminationGracePeriodSeconds=-5), "spec.terminationGracePeriodSeconds", 1),
+        (pod(serviceAccountName="a", serviceAccount="b"), "spec.serviceAccount", "a"),
+        (pod(serviceAccount="b"), "spec.serviceAccountName", "b"),
+        (pod(schedulingGroup={"podGroupName": "x"}), "spec.schedulingGroup", None),
+        (container(ports=[{"containerPort": 80}]), "spec.containers.0.ports.0.hostPort", None),
+        (container(resources={"limits": {"cpu": "1"}}), "spec.containers.0.resources.requests", {"cpu": "1"}),
+        (
+            container(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "100u", "memory": "1Gi"}}),
+            "spec.containers.0.resources.requests",
+            {"cpu": "1m", "memory": "1Gi"},
+        ),
+        (container(lifecycle={"stopSignal": "SIGTERM"}), "spec.containers.0.lifecycle", {}),
+        (
+            container(env=[{"name": "a", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
+            "spec.containers.0.env.0.valueFrom.fieldRef.apiVersion",
+            "v1",
+        ),
+        (
+            container(env=[{"name": "a", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}]),
+            "spec.containers.0.env.0.valueFrom.fileKeyRef.optional",
+            False,
+        ),
+        (pod(volumes=[{"name": "v"}]), "spec.volumes.0.emptyDir", {}),
+        (pod(volumes=[{"name": "v", "image": {"reference": "r"}}]), "spec.volumes.0.image.pullPolicy", "Always"),
+        (
+            pod(volumes=[{"name": "v", "azureDisk": {"diskName": "d", "diskURI": "u"}}]),
+            "spec.volumes.0.azureDisk.cachingMode",
+            "ReadWrite",
+        ),
+        (
+            pod(volumes=[{"name": "v", "projected": {"sources": [{"clusterTrustBundle": {"path": "p"}}]}}]),
+            "spec.volumes.0.projected.sources.0",
+            {},
+        ),
+        (
+            pod(resources={"limits": {"cpu": "2", "memory": "1Gi"}}),
+            "spec.resources.requests",
+            {"cpu": "2", "memory": "1Gi"},
+        ),
+        (
+            {
+                "spec": {
+                    "resources": {"limits": {"cpu": "2"}},
+                    "containers": [
+                        {"name": name, "image": "i", "resources": {"requests": {"cpu": "500m"}}} for name in "ab"
+                    ],
+                }
+            },
+            "spec.resources.requests",
+            {"cpu": "1"},
+        ),
+        (
+            {**pod(), "metadata": {"annotations": {"pod.beta.kubernetes.io/init-containers": "[]", "a": "b"}}},
+            "metadata.annotations",
+            {"a": "b"},
+        ),
+        ({**pod(), "status": {"podIP": "1.2.3.4"}}, "status.podIPs", [{"ip": "1.2.3.4"}]),
+        ({**pod(), "status": {"podIPs": [{"ip": "1.2.3.4"}]}}, "status.podIP", "1.2.3.4"),
+    ],
+)
+def test_defaults(obj, path, expected):
+    assert found(complete("Pod", obj), path) == expected
+
+
+def test_ports_on_the_hosts_network_are_the_hosts():
+    spec = complete("Pod", {**container(ports=[{"containerPort": 80}])})["spec"]
+    assert "hostPort" not in spec["containers"][0]["ports"][0]
+    given = pod(hostNetwork=True, containers=[{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}])
+    assert complete("Pod", given)["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
+    template = complete("PodTemplate", {"template": given})["template"]
+    assert "hostPort" not in template["spec"]["containers"][0]["ports"][0]
+
+
+def test_a_pod_that_waits_at_a_gate_says_so():
+    made = as_new("Pod", {**pod(schedulingGates=[{"name": "a"}]), "metadata": {"creationTimestamp": None}})
+    (condition,) = made["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+
+
+def test_selectors_of_pods_like_this_one_know_its_labels():
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = {"topologyKey": "z", "matchLabelKeys": ["a"], "mismatchLabelKeys": ["b", "c"], "labelSelector": {}}
+    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["a"]}
+    obj = pod(
+        affinity={"podAffinity": {required: [term]}},
+        topologySpreadConstraints=[{**constraint, "labelSelector": {}}, constraint],
+    )
+    spec = as_new("Pod", {**obj, "metadata": {"labels": {"a": "1", "b": "2"}}})["spec"]
+    like, unlike = ({"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "NotIn", "values": ["2"]})
+    assert spec["affinity"]["podAffinity"][required][0]["labelSelector"] == {"matchExpressions": [like, unlike]}
+    first, second = spec["topologySpreadConstraints"]
+    assert first["labelSelector"] == {"matchExpressions": [like]}
+    assert "labelSelector" not in second
+
+
+def resources(**kinds):
+    return {"resources": kinds}
+
+
+BOTH = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"containers": [{}]}, "BestEffort"),
+        ({"containers": [resources(requests=BOTH, limits=BOTH)]}, "Guaranteed"),
+        ({"containers": [resources(requests=BOTH, limits=BOTH), {}]}, "Burstable"),
+        ({"containers": [resources(requests={"cpu": "1"})]}, "Burstable"),
+        ({"containers": [resources(requests={"example.com/gpu": "1"})]}, "BestEffort"),
+        ({"containers": [{}], **resources(requests=BOTH, limits=BOTH)}, "Guaranteed"),
+        ({"containers": [{}], **resources(limits={"cpu": "1"})}, "Burstable"),
+    ],
+)
+def test_qos_classes(spec, expected):
+    assert qos_class(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "profile"),
+    [
+        ("unconfined", {"type": "Unconfined"}),
+        ("runtime/default", {"type": "RuntimeDefault"}),
+        ("localhost/a", {"type": "Localhost", "localhostProfile": "a"}),
+        ("localhost/", None),
+        ("localhost/ a", None),
+        ("other", None),
+    ],
+)
+def test_profiles_in_annotations(annotation, profile):
+    assert profile_of(annotation) == profile
+    made = as_new(
+        "Pod",
+        {**pod(), "metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/c": annotation}}},
+    )
+    assert (made["spec"]["containers"][0].get("securityContext") or {}).get("appArmorProfile") == profile

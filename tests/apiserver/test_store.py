@@ -1,0 +1,217 @@
+"""Store and history against a model that keeps every state whole."""
+
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from fakekube.apiserver.storage.store import Change, Collection, Entry, Store, path_of
+from fakekube.apiserver.wire.status import StatusError
+
+COLLECTIONS = st.sampled_from(["configmaps", "pods"])
+PATHS = st.sampled_from(["a/x", "a/y", "a-b/x", "b/x", "b/xx"])
+PREFIXES = ("", "a/", "a-b/", "b/")
+
+
+def obj(value: int) -> dict:
+    return {"metadata": {}, "value": value}
+
+
+class StoreAgainstModel(RuleBasedStateMachine):
+    """`states[revision]` is everything that there was at a revision; `writes` is what happened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store(window=12)
+        self.states: dict[int, dict[tuple[str, str], int]] = {1: {}}
+        self.writes: list[tuple[int, str, str, str]] = []
+        self.values = 0
+
+    @property
+    def present(self) -> dict[tuple[str, str], int]:
+        return self.states[self.store.revision]
+
+    def wrote(self, change: Change, collection: str, path: str, what: str, value: int | None) -> None:
+        state = dict(self.states[change.revision - 1])
+        if value is None:
+            del state[collection, path]
+        else:
+            state[collection, path] = value
+        assert change.revision == self.store.revision == max(self.states) + 1
+        self.states[change.revision] = state
+        self.writes.append((change.revision, collection, path, what))
+
+    @rule(collection=COLLECTIONS, path=PATHS)
+    def put(self, collection: str, path: str) -> None:
+        self.values += 1
+        before = self.store.get(collection, path)
+        if before is None:
+            change = self.store.create(collection, path, obj(self.values))
+            self.wrote(change, collection, path, "created", self.values)
+        else:
+            change = self.store.update(collection, path, before, obj(self.values))
+            self.wrote(change, collection, path, "updated", self.values)
+        assert change.after is not None
+        assert change.after.object["metadata"]["resourceVersion"] == str(change.revision)
+
+    @precondition(lambda self: self.present)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        collection, path = data.draw(st.sampled_from(sorted(self.present)))
+        before = self.store.get(collection, path)
+        assert before is not None
+        change = self.store.delete(collection, path, before)
+        self.wrote(change, collection, path, "deleted", None)
+        assert change.departed.object == {**before.object, "metadata": {"resourceVersion": str(change.revision)}}
+
+    @rule(back=st.integers(0, 8))
+    def compact(self, back: int) -> None:
+        known = self.store.compacted
+        self.store.compact(self.store.revision - back)
+        assert self.store.compacted == max(known, self.store.revision - back)
+
+    @rule(collection=COLLECTIONS, path=PATHS)
+    def refuse_a_write_that_was_computed_from_another_version(self, collection: str, path: str) -> None:
+        revision = self.store.revision
+        with pytest.raises(AssertionError):
+            self.store.update(collection, path, Entry(0, obj(0)), obj(1))
+        assert self.store.revision == revision
+
+    @invariant()
+    def every_readable_revision_reads_as_it_was(self) -> None:
+        for revision in range(self.store.compacted or 1, self.store.revision + 1):
+            assert self.store.readable(revision)
+            for name in ("configmaps", "pods"):
+                collection = self.store.collection(name)
+                for prefix in PREFIXES:
+                    scanned = [(path, e.object["value"]) for path, e in collection.scan(prefix, "", revision)]
+                    assert scanned == sorted(
+                        (path, value)
+                        for (where, path), value in self.states[revision].items()
+                        if where == name and path.startswith(prefix)
+                    )
+        assert not self.store.readable(self.store.compacted - 1)
+
+    @invariant()
+    def the_present_is_the_newest_state_and_a_scan_can_begin_anywhere(self) -> None:
+        assert self.store.size() == len(self.present)
+        for name in ("configmaps", "pods"):
+            paths = sorted(path for where, path in self.present if where == name)
+            collection = self.store.collection(name)
+            for i, path in enumerate(paths):
+                entry = self.store.get(name, path)
+                assert entry is not None
+                assert entry.object["value"] == self.present[name, path]
+                assert [p for p, _ in collection.scan("", path, None)] == paths[i + 1 :]
+
+    @invariant()
+    def since_gives_each_write_of_the_collection_once_in_order(self) -> None:
+        for name in ("configmaps", "pods"):
+            for revision in range(max(self.store.compacted, 1), self.store.revision + 2):
+                found = [(c.revision, c.collection, c.path, _what(c)) for c in self.store.since(name, revision)]
+                assert found == [w for w in self.writes if w[0] > revision and w[1] == name]
+
+    @invariant()
+    def since_refuses_a_revision_behind_which_changes_are_lost(self) -> None:
+        for name in ("configmaps", "pods"):
+            lost = [w[0] for w in self.writes if w[1] == name and w[0] <= self.store.compacted]
+            if lost:
+                with pytest.raises(StatusError, match="too old resource version") as refused:
+                    self.store.since(name, lost[-1] - 1)
+                assert (refused.value.code, refused.value.reason) == (410, "Expired")
+                self.store.since(name, lost[-1])
+
+    @invariant()
+    def collections_keep_the_shape_that_they_promise(self) -> None:
+        assert len(self.store.changes()) <= 12 + 12 // 4
+        for name in ("configmaps", "pods"):
+            check_shape(self.store.collection(name))
+
+
+def _what(change: Change) -> str:
+    return "created" if change.before is None else "deleted" if change.after is None else "updated"
+
+
+def check_shape(collection: Collection) -> None:
+    """The invariants of the docstring."""
+    assert collection.keys == sorted(collection.chains)
+    for path, chain in collection.chains.items():
+        assert chain, path
+        revisions = [version if isinstance(version, int) else version.revision for version in chain]
+        assert revisions == sorted(set(revisions))
+        last = chain[-1]
+        assert collection.live.get(path) is (None if isinstance(last, int) else last)
+    assert set(collection.live) <= set(collection.chains)
+    assert [c.revision for c in collection.changes] == sorted(c.revision for c in collection.changes)
+
+
+TestStoreAgainstModel = StoreAgainstModel.TestCase
+TestStoreAgainstModel.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_nothing_is_left_of_a_deleted_object_when_its_deletion_is_compacted():
+    store = Store()
+    change = store.create("pods", "a/x", obj(1))
+    store.delete("pods", "a/x", change.after)
+    assert store.collection("pods").keys == ["a/x"]
+    store.compact()
+    assert (store.collection("pods").keys, store.collection("pods").chains, store.changes()) == ([], {}, [])
+
+
+def test_compaction_never_goes_back_and_never_beyond_the_present():
+    store = Store()
+    for value in range(5):
+        store.create("pods", f"a/{value}", obj(value))
+    store.compact(4)
+    store.compact(2)
+    assert store.compacted == 4
+    store.compact(100)
+    assert store.compacted == store.revision == 6
+
+
+def test_an_object_before_its_creation_and_after_its_deletion_is_not_there():
+    store = Store()
+    created = store.create("pods", "a/x", obj(1))
+    store.delete("pods", "a/x", created.after)
+    pods = store.collection("pods")
+    assert [pods.at("a/x", revision) for revision in (1, 2, 3)] == [None, created.after, None]
+    assert pods.at("a/other", 2) is None
+
+
+def test_an_entry_is_encoded_once():
+    entry = Entry(1, {"metadata": {"name": "x"}})
+    assert entry.json is entry.json
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "path"),
+    [pytest.param("a", "x", "a/x", id="namespaced"), pytest.param("", "x", "x", id="cluster-wide")],
+)
+def test_the_key_of_an_object(namespace, name, path):
+    assert path_of(namespace, name) == path
+
+
+def test_what_store_and_changes_say_of_themselves():
+    store = Store()
+    created = store.create("pods", "a/x", obj(1))
+    updated = store.update("pods", "a/x", created.after, obj(2))
+    deleted = store.delete("pods", "a/x", updated.after)
+    assert [repr(c) for c in (created, updated, deleted)] == [
+        "<Change 2 pods a/x created>",
+        "<Change 3 pods a/x updated>",
+        "<Change 4 pods a/x deleted>",
+    ]
+    assert repr(store) == "<Store rev=4 objects=0 history=3>"
+
+
+def test_what_is_kept_encoded_is_no_larger_than_it_must_be():
+    entries = [Entry(number, {"metadata": {"name": f"a{number}", "uid": "u" * 300}}) for number in range(200)]
+    tracemalloc.start()
+    try:
+        size = sum(sys.getsizeof(entry.json) for entry in entries)
+        assert tracemalloc.get_traced_memory()[0] < 1.1 * size
+    finally:
+        tracemalloc.stop()

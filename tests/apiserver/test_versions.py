@@ -1,0 +1,88 @@
+"""The Kubernetes version that is served chooses kinds and fields."""
+
+import pytest
+
+from fakekube.apiserver.versions import UnknownVersion
+from fakekube.server import bootstrap
+from tests.apiserver.api import PODS, Api
+
+
+@pytest.mark.parametrize("text", ["1.31", "v1.31", "1.31.4", " 1.31 "])
+def test_how_a_version_is_written(text):
+    assert bootstrap.version_of(text) == "1.31"
+
+
+@pytest.mark.parametrize("text", ["1.24", "2.0", "latest", "", "1.31.x"])
+def test_a_version_that_nothing_is_known_of(text):
+    with pytest.raises(UnknownVersion, match=r"choose a minor version from 1\.25 to 1\.\d\d"):
+        bootstrap.version_of(text)
+
+
+def served(version, group=""):
+    catalog = Api(version=version).core.catalog
+    return {f"{r.plural}.{r.version}" for r in catalog.resources() if r.group == group}
+
+
+@pytest.mark.parametrize(
+    ("group", "row", "first", "last"),
+    [
+        pytest.param("", "pods.v1", "1.25", "1.37", id="always"),
+        pytest.param("resource.k8s.io", "deviceclasses.v1", "1.34", "1.37", id="devices"),
+        pytest.param("networking.k8s.io", "ipaddresses.v1", "1.33", "1.37", id="addresses"),
+        pytest.param("admissionregistration.k8s.io", "validatingadmissionpolicies.v1", "1.30", "1.37", id="validation"),
+        pytest.param("admissionregistration.k8s.io", "mutatingadmissionpolicies.v1", "1.36", "1.37", id="mutation"),
+        pytest.param("autoscaling", "horizontalpodautoscalers.v2beta2", "1.25", "1.25", id="old-autoscalers"),
+        pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1beta2", "1.25", "1.28", id="old-flow-schemas"),
+        pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1beta3", "1.26", "1.31", id="less-old-flow-schemas"),
+        pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1", "1.29", "1.37", id="flow-schemas"),
+        pytest.param("storage.k8s.io", "csistoragecapacities.v1beta1", "1.25", "1.26", id="old-capacities"),
+    ],
+)
+def test_from_when_to_when_a_kind_is_served(group, row, first, last):
+    found = [version for version in bootstrap.known_versions() if row in served(version, group)]
+    assert (found[0], found[-1]) == (first, last)
+    assert found == [v for v in bootstrap.known_versions() if found[0] <= v <= found[-1]], "without a gap"
+
+
+def test_the_preferred_version_comes_first():
+    assert Api(version="1.25").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1beta2", "v1beta1"]
+    assert Api(version="1.30").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1", "v1beta3"]
+
+
+def test_a_kind_that_is_not_there_yet_is_not_found():
+    api = Api(version="1.33")
+    assert api.refused("GET", "/apis/resource.k8s.io/v1/deviceclasses")[0] == 404
+
+
+def test_a_field_that_is_not_there_yet_is_unknown():
+    container = {"name": "c", "image": "i"}
+    body = {"metadata": {"name": "a"}, "spec": {"containers": [container], "hostnameOverride": "x"}}
+    for version, is_known in (("1.30", False), ("1.36", True)):
+        response = Api(version=version).answer("POST", PODS, body)
+        assert (response.warnings == []) == is_known, response.warnings
+
+
+def test_a_subresource_that_is_not_there_yet():
+    assert (
+        Api(version="1.32").refused("GET", f"{PODS}/a/resize")[2] == "the server could not find the requested resource"
+    )
+    assert Api(version="1.33").refused("GET", f"{PODS}/a/resize")[2] == 'pods "a" not found'
+
+
+@pytest.mark.parametrize("version", bootstrap.known_versions())
+def test_every_kind_of_every_version_has_a_schema(version):
+    api = Api(version=version, authorization_mode="RBAC")
+    for resource in api.core.catalog.resources():
+        assert api.core.schema(resource) is not None, resource
+    assert api.core.version["minor"] == version.partition(".")[2]
+    assert api.ok("GET", "/version")["gitVersion"].startswith(f"v{version}.")
+
+
+@pytest.mark.parametrize("version", bootstrap.known_versions())
+def test_stored_objects_have_only_fields_of_their_version(version):
+    api = Api(version=version)
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    made = api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
+    schema = api.core.schemas.of_kind("", "v1", "Pod")
+    assert made["spec"].keys() <= schema.fields["spec"].fields.keys()
+    assert made["spec"]["containers"][0].keys() <= schema.fields["spec"].fields["containers"].items.fields.keys()

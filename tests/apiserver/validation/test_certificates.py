@@ -1,0 +1,121 @@
+"""CertificateSigningRequests: what is said of them, and who decides.
+
+An expected text that ends in an ellipsis is the beginning of the server's.
+"""
+
+import base64
+
+import pytest
+
+from fakekube.apiserver.registry.validation.certificates import certificate_problem, validate_approval
+from tests.apiserver.api import Api
+from tests.apiserver.validation.support import as_new, check_new, check_status, merged, texts
+
+PEM = """-----BEGIN CERTIFICATE REQUEST-----
+MAA=
+-----END CERTIFICATE REQUEST-----
+"""
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+REQUEST = {"spec": {"request": encoded(PEM), "signerName": "example.com/signer", "usages": ["client auth"]}}
+CERTIFICATE = encoded(PEM.replace(" REQUEST", ""))
+
+NEW = [
+    ({}, []),
+    ({"spec": {"request": encoded("no")}},
+     ['spec.request: Invalid value: "bm8=": PEM block type must be CERTIFICATE REQUEST']),
+    ({"spec": {"usages": []}}, ["spec.usages: Required value"]),
+    ({"spec": {"usages": ["any", "all", "any"]}}, [
+        'spec.usages[1]: Unsupported value: "all": supported values: "any", "cert sign", "client auth"…',
+        'spec.usages[2]: Duplicate value: "any"',
+    ]),
+    ({"spec": {"signerName": None}}, ["spec.signerName: Required value"]),
+    ({"spec": {"signerName": "signer"}},
+     ['spec.signerName: Invalid value: "signer": must be a fully qualified domain and path of the form \'example.com/signer-name\'']),
+    ({"spec": {"signerName": "com/a"}},
+     ['spec.signerName: Invalid value: "com": should be a domain with at least two segments separated by dots']),
+    ({"spec": {"signerName": "A.B/c_d"}}, [
+        'spec.signerName: Invalid value: "A.B": validating label "A": a lowercase RFC 1123 label…',
+        'spec.signerName: Invalid value: "c_d": validating label "c_d": a lowercase RFC 1123 subdomain…',
+    ]),
+    ({"spec": {"signerName": "kubernetes.io/legacy-unknown"}},
+     ['spec.signerName: Invalid value: "kubernetes.io/legacy-unknown": the legacy signerName is not allowed via this API version']),
+    ({"spec": {"expirationSeconds": 599}},
+     ["spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "expected"), NEW)
+def test_new(change, expected):
+    check_new("CertificateSigningRequest", merged(REQUEST, change), expected)
+
+
+def condition(type, status="True"):
+    return {"type": type, "status": status}
+
+
+DECIDED = [
+    ([], [condition("Approved")], []),
+    ([condition("Approved")], [], ['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']),
+    ([], [condition("Approved"), condition("Denied")],
+     ['status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive']),
+    ([], [condition("Denied", "False")],
+     ['status.conditions[0].status: Unsupported value: "False": supported values: "True"']),
+    ([], [condition("Other", "False")], []),
+    ([], [condition("Other", "Maybe")],
+     ['status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"']),
+    ([], [condition("", "")], ["status.conditions[0].type: Required value", "status.conditions[0].status: Required value"]),
+    ([], [condition("Other")] * 2, ['status.conditions[1].type: Duplicate value: "Other"']),
+    ([condition("Other")] * 2, [condition("Other")] * 2, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), DECIDED)
+def test_decisions(before, after, expected):
+    stored = {**as_new("CertificateSigningRequest", REQUEST), "status": {"conditions": before}}
+    assert texts(validate_approval({**stored, "status": {"conditions": after}}, stored)) == expected
+
+
+ISSUED = [
+    (None, {"certificate": CERTIFICATE}, []),
+    ({"certificate": CERTIFICATE}, {"certificate": encoded(PEM.replace(" REQUEST", "").replace("MAA", "MAB"))},
+     ["status.certificate: Forbidden: updates may not modify existing certificate content"]),
+    (None, {"certificate": encoded(PEM)},
+     ['status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"']),
+    (None, {"certificate": encoded("no")},
+     ['status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block']),
+    (None, {"conditions": [condition("Approved")]},
+     ['status.conditions: Forbidden: updates may not add a condition of type "Approved"']),
+    (None, {"conditions": [condition("Failed")]}, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "status", "expected"), ISSUED)
+def test_what_is_issued(before, status, expected):
+    check_status("CertificateSigningRequest", REQUEST, status, before, expected)
+
+
+def test_headers_in_a_certificate():
+    text = "-----BEGIN CERTIFICATE-----\nProc-Type: 4\n\nMAA=\n-----END CERTIFICATE-----\n"
+    assert certificate_problem(encoded(text)) == "no PEM block headers are permitted"
+
+
+def test_the_way_of_a_request():
+    api = Api()
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    merge = {"content_type": "application/merge-patch+json"}
+    made = api.ok("POST", path, merged(REQUEST, {"metadata": {"name": "r"}, "spec": {"username": "eve"}}))
+    assert made["spec"]["username"] == "kubernetes-admin"
+    status = {"conditions": [{**condition("Approved"), "reason": "Fine"}]}
+    (approved,) = api.ok("PATCH", f"{path}/r/approval", {"status": status}, **merge)["status"]["conditions"]
+    assert approved["lastUpdateTime"] == approved["lastTransitionTime"] == api.stamp.now
+    failed = {"conditions": [approved, condition("Failed")], "certificate": CERTIFICATE}
+    shown = api.ok("PATCH", f"{path}/r/status", {"status": failed}, **merge)["status"]
+    assert shown["conditions"][0] == approved
+    assert shown["conditions"][1]["lastTransitionTime"] == api.stamp.now
+    code, _, message = api.refused("PATCH", f"{path}/r/status", {"status": {"conditions": []}}, **merge)
+    assert (code, 'may not remove a condition of type "Approved"' in message) == (422, True)

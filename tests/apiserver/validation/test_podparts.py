@@ -1,0 +1,97 @@
+"""`/resize` and `/ephemeralcontainers`: what may change of a pod there."""
+
+import pytest
+
+from fakekube.apiserver.registry.kinds.podresources import qos_class
+from fakekube.apiserver.registry.validation import podresize
+from fakekube.apiserver.registry.validation.pods import validate_ephemeral_containers
+from tests.apiserver.validation.support import as_new, complete, merged, texts
+
+POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
+
+
+def containers(**changes):
+    return {"spec": {"containers": [{**POD["spec"]["containers"][0], **changes}]}}
+
+
+def requests(**amounts):
+    return containers(resources={"requests": amounts})
+
+
+IMMUTABLE = "spec: Forbidden: only cpu and memory resources are mutable"
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "expected"),
+    [
+        ({}, requests(cpu="2", memory="1Gi"), []),
+        (
+            {},
+            requests(cpu="2"),
+            ["spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"],
+        ),
+        (
+            {},
+            containers(resources={"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}),
+            ['spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing'],
+        ),
+        ({}, requests(**{"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1"}), [IMMUTABLE]),
+        ({}, containers(image="j"), [IMMUTABLE]),
+        (
+            {},
+            {"spec": {"containers": [*POD["spec"]["containers"], {"name": "d", "image": "i"}]}},
+            ["spec.containers: Forbidden: containers may not be added or removed on resize"],
+        ),
+        (
+            {},
+            containers(name="d"),
+            ["spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"],
+        ),
+        ({}, {"spec": {"nodeSelector": {"a": "b"}}}, [IMMUTABLE]),
+        (
+            {"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}, "spec": {"nodeName": "n"}},
+            requests(cpu="2", memory="1Gi"),
+            [": Forbidden: static pods cannot be resized"],
+        ),
+        (
+            {"spec": {"os": {"name": "windows"}}},
+            requests(cpu="2", memory="1Gi"),
+            [": Forbidden: windows pods cannot be resized"],
+        ),
+        (
+            {"spec": {"resources": {"limits": {"cpu": "3"}}}},
+            {},
+            [
+                ": Forbidden: resize of pods with pod-level resources is forbidden when "
+                "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
+            ],
+        ),
+    ],
+)
+def test_resizes(before, change, expected):
+    stored = as_new("Pod", merged(POD, before))
+    sent = {**stored, "spec": complete("Pod", merged(stored, change))["spec"]}
+    found = texts(podresize.validator(qos_class)(sent, stored))
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([], ["a"], []),
+        (["a"], ["b", "a"], []),
+        (
+            ["a"],
+            [],
+            ['spec.ephemeralContainers: Forbidden: existing ephemeral containers "a" may not be removed\n'],
+        ),
+        (["a"], ["A"], None),
+    ],
+)
+def test_ephemeral_containers(before, after, expected):
+    stored, sent = (
+        complete("Pod", merged(POD, {"spec": {"ephemeralContainers": [{"name": n, "image": "i"} for n in names]}}))
+        for names in (before, after)
+    )
+    found = texts(validate_ephemeral_containers(sent, stored))
+    assert found == expected if expected is not None else len(found) == 2

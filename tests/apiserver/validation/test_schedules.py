@@ -1,0 +1,99 @@
+"""Schedules of CronJobs, sets of completion indexes, names of images: the texts that mean something."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.apiserver.registry.kinds.images import pull_policy, tag_of
+from fakekube.apiserver.registry.validation import completionindexes
+from fakekube.apiserver.registry.validation.cronschedule import duration_problem, problem_of, zone_problem
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *("* * * * *", "*/5 0-5,7 1 jan-MAR sun", "0 0 1 1 ?", "5/15 * * * *", "@hourly", "@yearly", "@every 1h30m"),
+        *("TZ=Europe/Berlin 0 * * * *", "CRON_TZ=UTC @daily", " 0  1 2 3 4 ", "@every -1.5s", "0-59/59 * * * *"),
+    ],
+)
+def test_schedules(schedule):
+    assert problem_of(schedule) == ""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "problem"),
+    [
+        ("often", "expected exactly 5 fields, found 1: [often]"),
+        ("* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"),
+        ("60 * * * *", "end of range (60) above maximum (59): 60"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+        ("-1 * * * *", 'failed to parse int from : strconv.Atoi: parsing "": invalid syntax'),
+        ("99999999999999999999 * * * *",
+         'failed to parse int from 99999999999999999999: strconv.Atoi: parsing "99999999999999999999": value out of '
+         "range"),
+        ("* * * foo *", 'failed to parse int from foo: strconv.Atoi: parsing "foo": invalid syntax'),
+        ("@fortnightly", "unrecognized descriptor: @fortnightly"),
+        ("@every x", 'failed to parse duration @every x: time: invalid duration "x"'),
+        ("TZ=Nowhere 0 * * * *", "provided bad location Nowhere: unknown time zone Nowhere"),
+    ],
+)  # fmt: skip
+def test_what_is_no_schedule(schedule, problem):
+    assert problem_of(schedule) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        *((text, "") for text in ("0", "1s", "1h2m3.5s", "-1ms", "+.5us", "1µs")),
+        ("", 'time: invalid duration ""'),
+        ("5", 'time: missing unit in duration "5"'),
+        ("5x", 'time: unknown unit "x" in duration "5x"'),
+        ("s", 'time: invalid duration "s"'),
+    ],
+)
+def test_durations(text, problem):
+    assert duration_problem(text) == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("UTC", ""), ("Europe/Paris", ""), ("../etc", "time: invalid location name"), ("X", "unknown time zone X")],
+)
+def test_time_zones(name, problem):
+    assert zone_problem(name) == problem
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_schedule_or_has_a_problem(text):
+    assert isinstance(problem_of(text), str)
+
+
+@given(st.sets(st.integers(min_value=0, max_value=40)), st.sets(st.integers(min_value=0, max_value=40)))
+def test_indexes_that_are_in_both_sets_are_found(ours, theirs):
+    shown = [",".join(map(str, sorted(numbers))) for numbers in (ours, theirs)]
+    assert completionindexes.count_of(shown[0], 41) == len(ours)
+    found = completionindexes.overlap(*shown, 41)
+    assert found == min(ours & theirs, default=None)
+
+
+@pytest.mark.parametrize(
+    ("image", "tag", "policy"),
+    [
+        ("nginx", "latest", "Always"),
+        ("nginx:latest", "latest", "Always"),
+        ("nginx:1.25", "1.25", "IfNotPresent"),
+        ("registry:5000/a/b", "latest", "Always"),
+        ("registry:5000/a/b:v1", "v1", "IfNotPresent"),
+        (f"nginx@sha256:{'0' * 64}", "", "IfNotPresent"),
+        (f"nginx:latest@sha256:{'0' * 64}", "latest", "Always"),
+        ("NGINX", "", "IfNotPresent"),
+        ("", "", "IfNotPresent"),
+    ],
+)
+def test_images(image, tag, policy):
+    assert (tag_of(image), pull_policy(image)) == (tag, policy)
