@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.registry.kinds.apparmor import profile_of
-from fakekube.apiserver.registry.kinds.podresources import qos_class
+from fakekube.apiserver.registry.core.pod.apparmor import profile_of
+from fakekube.apiserver.registry.core.pod.resources import qos_class
 from tests.apiserver.validation.support import as_new, complete
 
 

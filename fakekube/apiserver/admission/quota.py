@@ -13,7 +13,7 @@ from typing import Any
 
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.validation.resources import (
+from fakekube.apiserver.registry.core.pod.validation.resources import (
     HUGE_PAGES,
     is_extended,
     is_native,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.core.pod.validation.resources import number_of
 from fakekube.apiserver.registry.validation.persistentvolumes import CLASS_ANNOTATION
-from fakekube.apiserver.registry.validation.resources import number_of
 from fakekube.apiserver.wire.status import forbidden
 
 Object = dict[str, Any]

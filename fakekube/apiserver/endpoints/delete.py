@@ -10,7 +10,7 @@ from fakekube.apiserver import admission
 from fakekube.apiserver.call import Call, Need, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
-from fakekube.apiserver.registry.kinds.pods import grace_period
+from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.storage.store import Entry, path_of, stamped
 from fakekube.apiserver.wire import codec, gojson

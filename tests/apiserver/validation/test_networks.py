@@ -5,8 +5,8 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
-from fakekube.apiserver.registry.validation.addresses import canonical, cidr_problems, parse_cidr
-from fakekube.apiserver.registry.validation.formats import ip_problems, parse_ip
+from fakekube.apiserver.registry.generic.validation.content import ip_problems, parse_ip
+from fakekube.apiserver.registry.generic.validation.ip import canonical, cidr_problems, parse_cidr
 from tests.apiserver.validation.support import check_new, check_update
 
 PORTS = [{"port": 80}]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fakekube.apiserver.registry.kinds.podresources import qos_class
-from fakekube.apiserver.registry.validation import podresize
-from fakekube.apiserver.registry.validation.pods import validate_ephemeral_containers
+from fakekube.apiserver.registry.core.pod.resources import qos_class
+from fakekube.apiserver.registry.core.pod.validation import podresize
+from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
 from tests.apiserver.validation.support import as_new, complete, merged, texts
 
 POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.registry.kinds.images import pull_policy, tag_of
+from fakekube.apiserver.registry.core.pod.images import pull_policy, tag_of
 from fakekube.apiserver.registry.validation import completionindexes
 from fakekube.apiserver.registry.validation.cronschedule import duration_problem, problem_of, zone_problem
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fakekube.apiserver.registry.core.pod.strategy import STRATEGIES as POD_STRATEGIES
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.kinds import (
     certificates,
@@ -12,7 +13,6 @@ from fakekube.apiserver.registry.kinds import (
     devices,
     events,
     networking,
-    pods,
     registration,
     storage,
     workloads,
@@ -25,7 +25,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     **devices.STRATEGIES,
     **events.STRATEGIES,
     **networking.STRATEGIES,
-    **pods.STRATEGIES,
+    **POD_STRATEGIES,
     **registration.STRATEGIES,
     **storage.STRATEGIES,
     **workloads.STRATEGIES,

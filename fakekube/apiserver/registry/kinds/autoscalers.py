@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.gostructs import marshal, selector_fields
 from fakekube.apiserver.registry.validation import autoscaling
-from fakekube.apiserver.registry.validation.gostructs import marshal, selector_fields
 
 Object = dict[str, Any]
 

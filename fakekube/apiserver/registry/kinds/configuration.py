@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.registry.validation import leases, quotas
 from fakekube.apiserver.registry.validation.configmaps import (
     validate_configmap,
@@ -14,7 +15,6 @@ from fakekube.apiserver.registry.validation.configmaps import (
     validate_secret,
     validate_secret_update,
 )
-from fakekube.apiserver.registry.validation.metadata import check_again
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
@@ -28,16 +28,6 @@ def default_secret(obj: Object) -> None:
         obj["data"] = {**(obj.get("data") or {}), **encoded}
     if not obj.get("type"):
         obj["type"] = "Opaque"
-
-
-def _at(*path: str) -> Callable[[Object], str]:
-    def read(obj: Object) -> str:
-        value: Any = obj
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value if isinstance(value, str) else ""
-
-    return read
 
 
 def default_limit_range(obj: Object) -> None:
@@ -74,7 +64,7 @@ def validate_service_account_update(new: Object, old: Object) -> list[FieldError
 STRATEGIES = {
     "configmaps": Strategy(validate=validate_configmap, validate_update=validate_configmap_update),
     "secrets": Strategy(
-        fields={"type": _at("type")},
+        fields={"type": string_at("type")},
         fields_message="label",
         default=default_secret,
         validate=validate_secret,

@@ -6,9 +6,9 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.service.allocation import Allocator, Unavailable
 from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.kinds.configuration import _at
-from fakekube.apiserver.registry.validation.addresses import family
+from fakekube.apiserver.registry.generic.validation.ip import family
 from fakekube.apiserver.registry.validation.services import (
     HEADLESS,
     check_cluster_addresses,
@@ -337,7 +337,7 @@ SERVICE = Strategy(
     name_check=names.dns_label_problems,
     create_on_update=True,
     returns_deleted=True,
-    fields={"spec.clusterIP": _at("spec", "clusterIP"), "spec.type": _at("spec", "type")},
+    fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},
     fields_message="label",
     allocate=allocate,
     prepare_update=drop_dependent,

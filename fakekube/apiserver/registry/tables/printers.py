@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.table import POD
 from fakekube.apiserver.registry.tables import cluster, configuration, networking, workloads
 from fakekube.apiserver.registry.tables.ages import Ages
 from fakekube.apiserver.registry.tables.columns import NAME, Column, Printer, columns, get, name
-from fakekube.apiserver.registry.tables.pods import POD
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import Errors, add, range_problem
+from fakekube.apiserver.registry.generic.validation.content import Errors, add, range_problem
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required, go_quote
 
 Object = dict[str, Any]

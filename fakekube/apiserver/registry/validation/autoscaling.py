@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.validation.resources import check_container_resource, number_of
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation import formats
-from fakekube.apiserver.registry.validation.formats import NOT_POSITIVE, Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.resources import check_container_resource, number_of
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import NOT_POSITIVE, Errors, check_nonnegative
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]
@@ -76,7 +76,7 @@ def _check(spec: Object, before: Object, errors: Errors) -> None:
 
 def _check_segment(value: str, path: str, errors: Errors, missing: str = "") -> None:
     if value:
-        formats.add(errors, path, value, names.path_segment_problems(value))
+        content.add(errors, path, value, names.path_segment_problems(value))
     else:
         errors.append(field_required(path, missing))
 
@@ -115,11 +115,11 @@ def _check_rules(rules: Object, path: str, errors: Errors) -> None:
         _check_policy(policy, f"{path}.policies[{i}]", errors)
     tolerance = rules.get("tolerance")
     if tolerance is not None and number_of(tolerance) < 0:
-        errors.append(field_invalid(f"{path}.tolerance", tolerance, formats.NEGATIVE))
+        errors.append(field_invalid(f"{path}.tolerance", tolerance, content.NEGATIVE))
 
 
 def _check_policy(policy: Object, path: str, errors: Errors) -> None:
-    formats.check_supported(policy.get("type") or "", POLICY_TYPES, f"{path}.type", errors)
+    content.check_supported(policy.get("type") or "", POLICY_TYPES, f"{path}.type", errors)
     for field in ("value", "periodSeconds"):
         number = policy.get(field) or 0
         if number <= 0:
@@ -237,7 +237,7 @@ def _check_container_resource(source: Object, path: str, errors: Errors) -> None
     else:
         errors.append(field_required(f"{path}.name", "must specify a resource name"))
     if source.get("container"):
-        formats.check_dns_label(source["container"], f"{path}.container", errors)
+        content.check_dns_label(source["container"], f"{path}.container", errors)
     else:
         errors.append(field_required(f"{path}.container", "must specify a container"))
     _check_share(source, path, errors)

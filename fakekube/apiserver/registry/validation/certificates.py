@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import Errors, add
+from fakekube.apiserver.registry.generic.validation.content import Errors, add
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

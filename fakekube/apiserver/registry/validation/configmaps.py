@@ -7,8 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import CONFIG_KEY, Errors, check_immutable, config_key_problems
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.content import (
+    CONFIG_KEY,
+    Errors,
+    check_immutable,
+    config_key_problems,
+)
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required, field_too_long
 

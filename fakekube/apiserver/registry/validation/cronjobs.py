@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.validation import cronschedule, formats
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_selector
+from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector
+from fakekube.apiserver.registry.validation import cronschedule
 from fakekube.apiserver.registry.validation.jobs import check_spec
-from fakekube.apiserver.registry.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.validation.workloads import options_of
 from fakekube.apiserver.wire.status import field_invalid, field_not_supported, field_required
 
@@ -47,7 +48,7 @@ def _check(spec: Object, before: Object | None, errors: Errors, options: PodOpti
     zone = spec.get("timeZone")
     if zone is not None and (before is None or before.get("timeZone") != zone):
         _check_zone(zone, "spec.timeZone", errors)
-    formats.check_choice(spec.get("concurrencyPolicy"), CONCURRENCY, "spec.concurrencyPolicy", errors)
+    content.check_choice(spec.get("concurrencyPolicy"), CONCURRENCY, "spec.concurrencyPolicy", errors)
     _check_job(spec, "spec.jobTemplate.spec", errors, options)
     for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         check_nonnegative(spec.get(field), f"spec.{field}", errors)

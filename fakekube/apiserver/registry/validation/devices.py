@@ -10,20 +10,20 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.validation.affinity import check_node_selector
+from fakekube.apiserver.registry.core.pod.validation.resources import is_extended
+from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver as check_driver
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.affinity import check_node_selector
-from fakekube.apiserver.registry.validation.conditions import check_conditions
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,
     check_dns_label,
     check_dns_subdomain,
     check_immutable,
 )
-from fakekube.apiserver.registry.validation.gostructs import without_value
-from fakekube.apiserver.registry.validation.labels import check_label_name, value_problems
-from fakekube.apiserver.registry.validation.resources import is_extended
-from fakekube.apiserver.registry.validation.volumes import check_csi_driver as check_driver
+from fakekube.apiserver.registry.generic.validation.gostructs import without_value
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_name, value_problems
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.conditions import check_conditions
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 
 Object = dict[str, Any]
 
@@ -23,7 +23,7 @@ def validate(budget: Object) -> Errors:
 def validate_update(new: Object, old: Object) -> Errors:
     """Values that no label has stay where there were some."""
     errors: Errors = []
-    lenient = labels.has_invalid_values((old.get("spec") or {}).get("selector"))
+    lenient = labelselectors.has_invalid_values((old.get("spec") or {}).get("selector"))
     _check(new.get("spec") or {}, errors, any_values=lenient)
     return errors
 
@@ -34,12 +34,12 @@ def _check(spec: Object, errors: Errors, *, any_values: bool = False) -> None:
         why = "minAvailable and maxUnavailable cannot be both set"
         errors.append(invalid_struct("spec", "PodDisruptionBudgetSpec", spec, why))
     for field in numbers:
-        formats.check_int_or_percent(spec[field], f"spec.{field}", errors)
-        formats.check_at_most_all(spec[field], f"spec.{field}", errors)
-    labels.check_label_selector(spec.get("selector"), "spec.selector", errors, any_values=any_values)
+        content.check_int_or_percent(spec[field], f"spec.{field}", errors)
+        content.check_at_most_all(spec[field], f"spec.{field}", errors)
+    labelselectors.check_label_selector(spec.get("selector"), "spec.selector", errors, any_values=any_values)
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None:
-        formats.check_supported(policy, EVICTION_POLICIES, "spec.unhealthyPodEvictionPolicy", errors)
+        content.check_supported(policy, EVICTION_POLICIES, "spec.unhealthyPodEvictionPolicy", errors)
 
 
 def validate_status_update(new: Object, old: Object) -> Errors:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation.addresses import family, ip_warnings, special_problems
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,
     check_choice,
@@ -20,8 +19,9 @@ from fakekube.apiserver.registry.validation.formats import (
     dns_subdomain_problems,
     ip_problems,
 )
-from fakekube.apiserver.registry.validation.labels import check_labels, value_problems
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.ip import family, ip_warnings, special_problems
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_labels, value_problems
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     Errors,
     check_qualified_name,
     dns_subdomain_problems,
 )
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,
     check_dns_label,
@@ -18,7 +18,7 @@ from fakekube.apiserver.registry.validation.formats import (
     parse_ip,
     port_name_problems,
 )
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.registry.validation.services import check_host
 from fakekube.apiserver.wire.status import (
     FieldError,

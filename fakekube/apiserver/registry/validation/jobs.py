@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import completionindexes, formats, labels
-from fakekube.apiserver.registry.validation.formats import Errors, check_immutable, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_selector, invalid_struct, without_value
+from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, invalid_struct, without_value
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.registry.validation import completionindexes
 from fakekube.apiserver.registry.validation.jobstatus import SUSPENDED, has_condition
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.validation.podspec import check_template
 from fakekube.apiserver.registry.validation.workloads import options_of
 from fakekube.apiserver.wire.status import (
     field_duplicate,
@@ -56,7 +57,7 @@ def check_job(job: Object, errors: Errors, options: PodOptions, *, prefixed: boo
     if spec.get("completionMode") == "Indexed" and completions > 0:
         name = job["metadata"].get("name") or ""
         host = f"{name}-{completions - 1}"
-        if formats.dns_label_problems(host):
+        if content.dns_label_problems(host):
             why = f"will not able to create pod with invalid DNS label: {host}"
             errors.append(field_invalid("metadata.name", name, why))
 
@@ -81,7 +82,7 @@ def _check_generated(job: Object, spec: Object, errors: Errors, prefixed: bool) 
             errors.append(field_required(path, f"must be '{value}'"))
         elif own[key] != value:
             errors.append(field_invalid(path, own, f"must be '{value}'"))
-    if labels.is_usable(selector) and not labels.matches(selector, expected):
+    if labelselectors.is_usable(selector) and not labelselectors.matches(selector, expected):
         errors.append(invalid_selector("spec.selector", selector, "`selector` not auto-generated"))
 
 
@@ -91,11 +92,11 @@ def _check_selected(spec: Object, errors: Errors, options: PodOptions) -> None:
     if selector is None:
         errors.append(field_required("spec.selector"))
     else:
-        labels.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
-    if labels.is_usable(selector):
+        labelselectors.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
+    if labelselectors.is_usable(selector):
         own = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-        if not labels.matches(selector, own):
-            errors.append(field_invalid("spec.template.metadata.labels", own or None, labels.LABELS_MISMATCH))
+        if not labelselectors.matches(selector, own):
+            errors.append(field_invalid("spec.template.metadata.labels", own or None, labelselectors.LABELS_MISMATCH))
 
 
 # --- the spec, of a Job or of what a CronJob makes -----------------------------------------------------------------
@@ -117,7 +118,7 @@ def check_spec(spec: Object, path: str, errors: Errors, options: PodOptions) -> 
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(field_required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if spec.get("managedBy") is not None:
-        formats.check_domain_prefixed_path(spec["managedBy"], f"{path}.managedBy", errors)
+        content.check_domain_prefixed_path(spec["managedBy"], f"{path}.managedBy", errors)
         if len(spec["managedBy"].encode()) > 63:
             errors.append(field_too_long(f"{path}.managedBy", 63))
     _check_mode(spec, path, errors)
@@ -171,7 +172,7 @@ def _check_replacement(spec: Object, path: str, errors: Errors) -> None:
     if policy is None:
         return
     supported = REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else REPLACEMENTS
-    formats.check_supported(policy, supported, path, errors)
+    content.check_supported(policy, supported, path, errors)
 
 
 def _check_restarts(spec: Object, path: str, errors: Errors) -> None:
@@ -252,7 +253,7 @@ def _check_patterns(patterns: Sequence[Object], path: str, errors: Errors) -> No
     if len(patterns) > PATTERNS:
         errors.append(field_too_many(path, len(patterns), PATTERNS))
     for i, pattern in enumerate(patterns):
-        formats.check_qualified_name(pattern.get("type") or "", f"{path}[{i}].type", errors)
+        content.check_qualified_name(pattern.get("type") or "", f"{path}[{i}].type", errors)
         _check_listed(pattern.get("status") or "", CONDITIONS, f"{path}[{i}].status", errors)
 
 
@@ -323,7 +324,7 @@ def validate_update(new: Object, old: Object) -> Errors:
         _check_selected(after, errors, options)
     _check_completions(after, before, errors)
     if after.get("selector") != before.get("selector"):
-        errors.append(invalid_selector("spec.selector", after.get("selector"), formats.IMMUTABLE))
+        errors.append(invalid_selector("spec.selector", after.get("selector"), content.IMMUTABLE))
     _check_template_kept(after, old, errors)
     check_immutable(after.get("completionMode"), before.get("completionMode"), "spec.completionMode", errors)
     _is_kept("podFailurePolicy", "PodFailurePolicy", after, before, errors)
@@ -335,7 +336,7 @@ def validate_update(new: Object, old: Object) -> Errors:
 
 def _is_kept(field: str, struct: str, after: Object, before: Object, errors: Errors) -> None:
     if after.get(field) != before.get(field):
-        errors.append(invalid_struct(f"spec.{field}", struct, after.get(field), formats.IMMUTABLE))
+        errors.append(invalid_struct(f"spec.{field}", struct, after.get(field), content.IMMUTABLE))
 
 
 def _check_completions(after: Object, before: Object, errors: Errors) -> None:
@@ -356,7 +357,7 @@ def _check_template_kept(after: Object, old: Object, errors: Errors) -> None:
     status = old.get("status") or {}
     waiting = not status.get("startTime") or has_condition(status, SUSPENDED)
     if not (before.get("suspend") and waiting) or template != _rescheduled(kept, template):
-        errors.append(field_invalid("spec.template", template, formats.IMMUTABLE))
+        errors.append(field_invalid("spec.template", template, content.IMMUTABLE))
 
 
 #: What says where the pods of a Job go: it may change as long as none is there.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct, without_value
 from fakekube.apiserver.registry.validation import completionindexes
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct, without_value
 from fakekube.apiserver.wire.status import field_duplicate, field_invalid, field_required
 
 Object = dict[str, Any]

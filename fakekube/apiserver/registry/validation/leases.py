@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     check_immutable,
     check_nonnegative,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import Errors, add, check_qualified_name
-from fakekube.apiserver.registry.validation.labels import check_label_selector
+from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_invalid,

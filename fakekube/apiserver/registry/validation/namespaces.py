@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.generic import objectmeta
-from fakekube.apiserver.registry.validation.formats import Errors, check_qualified_name
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name
 from fakekube.apiserver.wire.status import FieldError, field_invalid
 
 Object = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.validation.addresses import check_cidr, cidr_warnings, parse_cidr
-from fakekube.apiserver.registry.validation.formats import Errors, add, check_port_number, port_name_problems
-from fakekube.apiserver.registry.validation.labels import check_label_selector, has_invalid_values
+from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_port_number, port_name_problems
+from fakekube.apiserver.registry.generic.validation.ip import check_cidr, cidr_warnings, parse_cidr
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector, has_invalid_values
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,

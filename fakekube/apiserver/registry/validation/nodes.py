@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.addresses import check_cidr, cidr_family
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,
     check_dns_label,
@@ -15,8 +15,8 @@ from fakekube.apiserver.registry.validation.formats import (
     check_qualified_name,
     config_key_problems,
 )
-from fakekube.apiserver.registry.validation.labels import value_problems
-from fakekube.apiserver.registry.validation.resources import check_quantity
+from fakekube.apiserver.registry.generic.validation.ip import check_cidr, cidr_family
+from fakekube.apiserver.registry.generic.validation.labelselectors import value_problems
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

@@ -6,10 +6,15 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation import volumes
-from fakekube.apiserver.registry.validation.affinity import check_node_selector
-from fakekube.apiserver.registry.validation.claims import VOLUME_MODES, check_access_modes, check_claim_spec
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import (
+    VOLUME_MODES,
+    check_access_modes,
+    check_claim_spec,
+)
+from fakekube.apiserver.registry.core.pod.validation import volumes
+from fakekube.apiserver.registry.core.pod.validation.affinity import check_node_selector
+from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity, is_native, number_of
+from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     NOT_POSITIVE,
     Errors,
@@ -21,11 +26,10 @@ from fakekube.apiserver.registry.validation.formats import (
     check_range,
     qualified_name_problems,
 )
-from fakekube.apiserver.registry.validation.gostructs import marshal
-from fakekube.apiserver.registry.validation.labels import has_invalid_values, value_problems
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.resources import check_quantity, is_native, number_of
-from fakekube.apiserver.registry.validation.specdiff import spec_diff
+from fakekube.apiserver.registry.generic.validation.diff import spec_diff
+from fakekube.apiserver.registry.generic.validation.gostructs import marshal
+from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, value_problems
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,

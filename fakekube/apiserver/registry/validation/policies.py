@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.conditions import check_conditions
-from fakekube.apiserver.registry.validation.formats import Errors, add, check_qualified_name
-from fakekube.apiserver.registry.validation.labels import check_label_selector
+from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
+from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
 from fakekube.apiserver.registry.validation.matching import (
     FAILURE_POLICIES,
     OPERATIONS,

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.formats import IMMUTABLE, Errors, add, qualified_name_problems
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.resources import (
+from fakekube.apiserver.registry.core.pod.validation.resources import (
     COMPUTE,
     HUGE_PAGES,
     allows_overcommit,
@@ -18,6 +15,9 @@ from fakekube.apiserver.registry.validation.resources import (
     name_problems,
     number_of,
 )
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, Errors, add, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]

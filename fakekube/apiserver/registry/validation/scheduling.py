@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation import affinity, formats, labels, resources
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.podspec import PREEMPTION_POLICIES
+from fakekube.apiserver.registry.core.pod.validation import affinity, resources
+from fakekube.apiserver.registry.core.pod.validation.podspec import PREEMPTION_POLICIES
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import field_forbidden
 
 Object = dict[str, Any]
@@ -32,7 +33,7 @@ def validate_priority_class(obj: Object) -> Errors:
         errors.append(field_forbidden("value", why))
     policy = obj.get("preemptionPolicy")
     if policy is not None:
-        formats.check_choice(policy, PREEMPTION_POLICIES, "preemptionPolicy", errors)
+        content.check_choice(policy, PREEMPTION_POLICIES, "preemptionPolicy", errors)
     return errors
 
 
@@ -49,19 +50,19 @@ def validate_priority_class_update(new: Object, old: Object) -> Errors:
     errors: Errors = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(field_forbidden("value", "may not be changed in an update."))
-    formats.check_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
+    content.check_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
     return errors
 
 
 def validate_runtime_class(obj: Object) -> Errors:
     errors: Errors = []
-    formats.check_dns_label(obj.get("handler") or "", "handler", errors)
+    content.check_dns_label(obj.get("handler") or "", "handler", errors)
     if obj.get("overhead") is not None:
         rules = resources.Rules(resources.check_container_resource)
         resources.check_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", errors, rules)
     scheduling = obj.get("scheduling")
     if scheduling is not None:
-        labels.check_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
+        labelselectors.check_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
         affinity.check_tolerations(scheduling.get("tolerations") or (), "scheduling.tolerations", errors)
     return errors
 
@@ -70,5 +71,5 @@ def validate_runtime_class_update(new: Object, old: Object) -> Errors:
     errors: Errors = []
     check_again(new, errors)
     errors += validate_runtime_class(new)
-    formats.check_immutable(new.get("handler"), old.get("handler"), "handler", errors)
+    content.check_immutable(new.get("handler"), old.get("handler"), "handler", errors)
     return errors

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.addresses import canonical, check_canonical_cidr, cidr_family
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     Errors,
     add,
@@ -16,6 +15,7 @@ from fakekube.apiserver.registry.validation.formats import (
     ip_problems,
     parse_ip,
 )
+from fakekube.apiserver.registry.generic.validation.ip import canonical, check_canonical_cidr, cidr_family
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
 
 Object = dict[str, Any]

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.addresses import (
-    check_cidr,
-    cidr_warnings,
-    family,
-    ip_warnings,
-    special_problems,
-)
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,
     check_choice,
@@ -26,8 +19,15 @@ from fakekube.apiserver.registry.validation.formats import (
     ip_problems,
     parse_ip,
 )
-from fakekube.apiserver.registry.validation.labels import check_labels
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.ip import (
+    check_cidr,
+    cidr_warnings,
+    family,
+    ip_warnings,
+    special_problems,
+)
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_labels
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.claims import check_claim_spec
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_selector, invalid_struct
-from fakekube.apiserver.registry.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.validation.podspec import check_template
+from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import check_claim_spec
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, invalid_struct
 from fakekube.apiserver.registry.validation.workloads import (
     CheckSpec,
     check_lasting,
@@ -49,7 +49,7 @@ def _check(spec: Object, errors: Errors, options: PodOptions, lenient: frozenset
     if retention is not None:
         for field in ("whenDeleted", "whenScaled"):
             path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
-            formats.check_supported(retention.get(field), RETENTIONS, path, errors)
+            content.check_supported(retention.get(field), RETENTIONS, path, errors)
     if "claims" not in lenient:
         _check_claims(spec, errors, options)
     for field in ("replicas", "minReadySeconds"):
@@ -60,10 +60,10 @@ def _check(spec: Object, errors: Errors, options: PodOptions, lenient: frozenset
     check_selector(spec, "statefulset", errors)
     selector: Object | None = spec.get("selector")
     template: Object = spec.get("template") or {}
-    if not labels.is_usable(selector):
+    if not labelselectors.is_usable(selector):
         errors.append(invalid_selector("spec.selector", selector, ""))
     else:
-        if not labels.is_empty(selector):
+        if not labelselectors.is_empty(selector):
             check_match(selector, template, errors)
         if "template" not in lenient:
             _check_template(spec, errors, options)
@@ -77,7 +77,7 @@ def _check_claims(spec: Object, errors: Errors, options: PodOptions) -> None:
 
 def _check_service(spec: Object, errors: Errors, options: PodOptions) -> None:
     if spec.get("serviceName"):
-        formats.check_dns_label(spec["serviceName"], "spec.serviceName", errors)
+        content.check_dns_label(spec["serviceName"], "spec.serviceName", errors)
 
 
 def _check_template(spec: Object, errors: Errors, options: PodOptions) -> None:
@@ -121,10 +121,10 @@ def _check_strategy(strategy: Object, path: str, errors: Errors) -> None:
         check_nonnegative(rolling.get("partition"), f"{path}.partition", errors)
         unavailable = rolling.get("maxUnavailable")
         if unavailable is not None:
-            formats.check_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
-            if not formats.share(unavailable):
+            content.check_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
+            if not content.share(unavailable):
                 errors.append(field_invalid(f"{path}.maxUnavailable", unavailable, "cannot be 0"))
-            formats.check_at_most_all(unavailable, f"{path}.maxUnavailable", errors)
+            content.check_at_most_all(unavailable, f"{path}.maxUnavailable", errors)
 
 
 validate = validator(_check)

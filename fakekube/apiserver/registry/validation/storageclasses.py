@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import gostructs
-from fakekube.apiserver.registry.validation.formats import (
+from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver
+from fakekube.apiserver.registry.generic.validation import gostructs
+from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     NEGATIVE,
     Errors,
@@ -19,11 +21,9 @@ from fakekube.apiserver.registry.validation.formats import (
     qualified_name_problems,
     range_problem,
 )
-from fakekube.apiserver.registry.validation.labels import check_label_selector
-from fakekube.apiserver.registry.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.registry.validation.persistentvolumes import check_volume_spec
-from fakekube.apiserver.registry.validation.resources import number_of
-from fakekube.apiserver.registry.validation.volumes import check_csi_driver
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import Errors, add
-from fakekube.apiserver.registry.validation.labels import check_label_selector, has_invalid_values
+from fakekube.apiserver.registry.generic.validation.content import Errors, add
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector, has_invalid_values
 from fakekube.apiserver.registry.validation.matching import (
     FAILURE_POLICIES,
     MATCH_POLICIES,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
-from fakekube.apiserver.registry.validation.gostructs import invalid_selector, unsupported_struct
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.validation.podratchets import options_after
-from fakekube.apiserver.registry.validation.podspec import check_template
+from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
+from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, unsupported_struct
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]
@@ -69,8 +69,8 @@ def check_selector(spec: Object, kind: str, errors: Errors) -> None:
     if selector is None:
         errors.append(field_required("spec.selector"))
         return
-    labels.check_label_selector(selector, "spec.selector", errors)
-    if labels.is_empty(selector):
+    labelselectors.check_label_selector(selector, "spec.selector", errors)
+    if labelselectors.is_empty(selector):
         errors.append(invalid_selector("spec.selector", selector, f"empty selector is invalid for {kind}"))
 
 
@@ -78,10 +78,10 @@ def check_selected_template(spec: Object, problem: str, errors: Errors, options:
     """The selector must select the pods that the template makes. `problem`: what is said of one that cannot be read."""
     selector: Object | None = spec.get("selector")
     template: Object = spec.get("template") or {}
-    if not labels.is_usable(selector):
+    if not labelselectors.is_usable(selector):
         errors.append(invalid_selector("spec.selector", selector, problem))
         return
-    if not labels.is_empty(selector):
+    if not labelselectors.is_empty(selector):
         check_match(selector, template, errors)
     check_template(template, "spec.template", errors, options)
     check_lasting(template.get("spec") or {}, kind, errors)
@@ -89,8 +89,8 @@ def check_selected_template(spec: Object, problem: str, errors: Errors, options:
 
 def check_match(selector: Object | None, template: Object, errors: Errors) -> None:
     own = (template.get("metadata") or {}).get("labels")
-    if not labels.matches(selector, own):
-        errors.append(field_invalid("spec.template.metadata.labels", own or None, labels.LABELS_MISMATCH))
+    if not labelselectors.matches(selector, own):
+        errors.append(field_invalid("spec.template.metadata.labels", own or None, labelselectors.LABELS_MISMATCH))
 
 
 def check_lasting(spec: Object, kind: str, errors: Errors) -> None:
@@ -135,12 +135,12 @@ def _check_deployment_strategy(strategy: Object, path: str, errors: Errors) -> N
     else:
         path = f"{path}.rollingUpdate"
         unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-        formats.check_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
-        formats.check_int_or_percent(surge, f"{path}.maxSurge", errors)
-        if not formats.share(unavailable) and not formats.share(surge):
+        content.check_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
+        content.check_int_or_percent(surge, f"{path}.maxSurge", errors)
+        if not content.share(unavailable) and not content.share(surge):
             why = "may not be 0 when `maxSurge` is 0"
             errors.append(field_invalid(f"{path}.maxUnavailable", unavailable, why))
-        formats.check_at_most_all(unavailable, f"{path}.maxUnavailable", errors)
+        content.check_at_most_all(unavailable, f"{path}.maxUnavailable", errors)
 
 
 validate_deployment = validator(_check_deployment)
@@ -149,7 +149,7 @@ validate_deployment = validator(_check_deployment)
 def _selector_is_fixed(new: Object, old: Object, errors: Errors) -> None:
     selector = (new.get("spec") or {}).get("selector")
     if selector != (old.get("spec") or {}).get("selector"):
-        errors.append(invalid_selector("spec.selector", selector, formats.IMMUTABLE))
+        errors.append(invalid_selector("spec.selector", selector, content.IMMUTABLE))
 
 
 def with_fixed_selector(check: CheckSpec) -> Callable[[Object, Object], Errors]:
@@ -185,10 +185,10 @@ validate_replica_set_update = with_fixed_selector(_check_replica_set)
 def _check_daemon_set(spec: Object, errors: Errors, options: PodOptions) -> None:
     selector: Object | None = spec.get("selector")
     template: Object = spec.get("template") or {}
-    labels.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
-    if labels.is_usable(selector):
+    labelselectors.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
+    if labelselectors.is_usable(selector):
         check_match(selector, template, errors)
-    if labels.is_empty(selector):
+    if labelselectors.is_empty(selector):
         errors.append(invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset"))
     check_template(template, "spec.template", errors, options)
     check_lasting(template.get("spec") or {}, "DaemonSet", errors)
@@ -209,13 +209,13 @@ def _check_daemon_set_strategy(strategy: Object, path: str, errors: Errors) -> N
         errors.append(field_required(path))
         return
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    for check in (formats.check_int_or_percent, formats.check_at_most_all):
+    for check in (content.check_int_or_percent, content.check_at_most_all):
         check(unavailable, f"{path}.maxUnavailable", errors)
         check(surge, f"{path}.maxSurge", errors)
-    if formats.share(unavailable) and formats.share(surge):
+    if content.share(unavailable) and content.share(surge):
         why = "may not be set when maxUnavailable is non-zero"
         errors.append(field_invalid(f"{path}.maxSurge", surge, why))
-    elif not formats.share(unavailable) and not formats.share(surge):
+    elif not content.share(unavailable) and not content.share(surge):
         errors.append(field_required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
@@ -276,5 +276,5 @@ def validate_revision_update(new: Object, old: Object) -> Errors:
     errors: Errors = []
     check_again(new, errors)
     errors += validate_revision(new)
-    formats.check_immutable(new.get("data"), old.get("data"), "data", errors)
+    content.check_immutable(new.get("data"), old.get("data"), "data", errors)
     return errors

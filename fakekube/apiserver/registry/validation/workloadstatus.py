@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
 from fakekube.apiserver.wire.status import field_invalid
 
 Object = dict[str, Any]

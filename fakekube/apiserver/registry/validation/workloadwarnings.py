@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.registry.validation.podwarnings import (
+from fakekube.apiserver.registry.core.pod.warnings import (
     DEPRECATED_LABELS,
     Warnings,
     claim_warnings,

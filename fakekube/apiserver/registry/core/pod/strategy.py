@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod import apparmor, warnings
+from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, default_template, without_old_annotations
+from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
+from fakekube.apiserver.registry.core.pod.validation import pod as pods
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.kinds import apparmor
-from fakekube.apiserver.registry.kinds.configuration import _at
-from fakekube.apiserver.registry.kinds.podresources import default_resources, qos_class
-from fakekube.apiserver.registry.kinds.podspec import default_pod_spec, default_template, without_old_annotations
-from fakekube.apiserver.registry.validation import pods, podwarnings, workloads, workloadwarnings
+from fakekube.apiserver.registry.validation import workloads, workloadwarnings
 
 Object = dict[str, Any]
 
@@ -164,14 +165,14 @@ def _pod_ip(obj: Object) -> str:
 
 
 POD_FIELDS = {
-    "spec.nodeName": _at("spec", "nodeName"),
-    "spec.restartPolicy": _at("spec", "restartPolicy"),
-    "spec.schedulerName": _at("spec", "schedulerName"),
-    "spec.serviceAccountName": _at("spec", "serviceAccountName"),
+    "spec.nodeName": string_at("spec", "nodeName"),
+    "spec.restartPolicy": string_at("spec", "restartPolicy"),
+    "spec.schedulerName": string_at("spec", "schedulerName"),
+    "spec.serviceAccountName": string_at("spec", "serviceAccountName"),
     "spec.hostNetwork": _host_network,
-    "status.phase": _at("status", "phase"),
+    "status.phase": string_at("status", "phase"),
     "status.podIP": _pod_ip,
-    "status.nominatedNodeName": _at("status", "nominatedNodeName"),
+    "status.nominatedNodeName": string_at("status", "nominatedNodeName"),
 }
 
 
@@ -193,7 +194,7 @@ STRATEGIES = {
         prepare_status_update=prepare_pod_status,
         status_keeps=("generation", "ownerReferences"),
         validate=pods.validate,
-        warnings=podwarnings.pod_warnings,
+        warnings=warnings.pod_warnings,
         update_warnings=no_warnings,
         validate_update=pods.validate_update,
         validate_status_update=pods.validate_status_update,

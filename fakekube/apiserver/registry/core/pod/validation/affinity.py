@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -61,10 +61,10 @@ def _check_node_labels(requirement: Object, path: str, errors: Errors, any_value
             errors.append(field_required(here, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
     else:
         errors.append(field_invalid(f"{path}.operator", operator, NO_OPERATOR))
-    labels.check_label_name(requirement.get("key") or "", f"{path}.key", errors)
+    labelselectors.check_label_name(requirement.get("key") or "", f"{path}.key", errors)
     if not any_values:
         for i, value in enumerate(values):
-            formats.add(errors, f"{here}[{i}]", value, labels.value_problems(value))
+            content.add(errors, f"{here}[{i}]", value, labelselectors.value_problems(value))
 
 
 def _check_node_field(requirement: Object, path: str, errors: Errors) -> None:
@@ -79,7 +79,7 @@ def _check_node_field(requirement: Object, path: str, errors: Errors) -> None:
         errors.append(field_invalid(f"{path}.key", key, "not a valid field selector key"))
         return
     for i, value in enumerate(values):
-        formats.check_dns_subdomain(value, f"{path}.values[{i}]", errors)
+        content.check_dns_subdomain(value, f"{path}.values[{i}]", errors)
 
 
 # --- affinity ------------------------------------------------------------------------------------------------------
@@ -115,14 +115,14 @@ def _check_weight(holder: Object, path: str, errors: Errors) -> None:
 def _check_pod_term(term: Object, path: str, errors: Errors, options: PodOptions) -> None:
     for field in ("labelSelector", "namespaceSelector"):
         any_values = options.any_selector_values
-        labels.check_label_selector(term.get(field), f"{path}.{field}", errors, any_values=any_values)
+        labelselectors.check_label_selector(term.get(field), f"{path}.{field}", errors, any_values=any_values)
     for namespace in term.get("namespaces") or ():
-        formats.add(errors, f"{path}.namespace", namespace, names.dns_label_problems(namespace))
+        content.add(errors, f"{path}.namespace", namespace, names.dns_label_problems(namespace))
     check_label_keys(term, path, errors)
     key = term.get("topologyKey") or ""
     if not key:
         errors.append(field_required(f"{path}.topologyKey", "can not be empty"))
-    labels.check_label_name(key, f"{path}.topologyKey", errors)
+    labelselectors.check_label_name(key, f"{path}.topologyKey", errors)
 
 
 def check_label_keys(term: Object, path: str, errors: Errors) -> None:
@@ -137,7 +137,7 @@ def check_label_keys(term: Object, path: str, errors: Errors) -> None:
             errors.append(field_forbidden(f"{path}.{field}", NO_SELECTOR))
         elif keys:
             for i, key in enumerate(keys):
-                labels.check_label_name(key, f"{path}.{field}[{i}]", errors)
+                labelselectors.check_label_name(key, f"{path}.{field}[{i}]", errors)
     if selector is not None and matching:
         seen = set(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
@@ -162,30 +162,30 @@ def check_spreading(constraints: Sequence[Object], path: str, errors: Errors, op
         skew, key = constraint.get("maxSkew") or 0, constraint.get("topologyKey") or ""
         action = constraint.get("whenUnsatisfiable") or ""
         if skew <= 0:
-            errors.append(field_invalid(f"{here}.maxSkew", skew, formats.NOT_POSITIVE))
+            errors.append(field_invalid(f"{here}.maxSkew", skew, content.NOT_POSITIVE))
         if not key:
             errors.append(field_required(f"{here}.topologyKey", "can not be empty"))
-        formats.check_supported(action, ("DoNotSchedule", "ScheduleAnyway"), f"{here}.whenUnsatisfiable", errors)
+        content.check_supported(action, ("DoNotSchedule", "ScheduleAnyway"), f"{here}.whenUnsatisfiable", errors)
         others = ((c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints[i + 1 :])
         if (key, action) in others:
             errors.append(field_duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         _check_domains(constraint.get("minDomains"), action, f"{here}.minDomains", errors)
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(field) is not None:
-                formats.check_supported(constraint[field], ("Honor", "Ignore"), f"{here}.{field}", errors)
+                content.check_supported(constraint[field], ("Honor", "Ignore"), f"{here}.{field}", errors)
         if options.old_spread_keys:
             _check_old_label_keys(constraint, f"{here}.matchLabelKeys", errors)
         else:
             check_label_keys(constraint, here, errors)
         if not options.any_spread_selectors:
-            labels.check_label_selector(constraint.get("labelSelector"), f"{here}.labelSelector", errors)
+            labelselectors.check_label_selector(constraint.get("labelSelector"), f"{here}.labelSelector", errors)
 
 
 def _check_domains(domains: int | None, action: str, path: str, errors: Errors) -> None:
     if domains is None:
         return
     if domains <= 0:
-        errors.append(field_invalid(path, domains, formats.NOT_POSITIVE))
+        errors.append(field_invalid(path, domains, content.NOT_POSITIVE))
     if action != "DoNotSchedule":
         why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         errors.append(field_invalid(path, domains, why))
@@ -201,7 +201,7 @@ def _check_old_label_keys(constraint: Object, path: str, errors: Errors) -> None
     found = {*((selector or {}).get("matchLabels") or ())}
     found |= {one.get("key") or "" for one in (selector or {}).get("matchExpressions") or ()}
     for i, key in enumerate(keys):
-        labels.check_label_name(key, f"{path}[{i}]", errors)
+        labelselectors.check_label_name(key, f"{path}[{i}]", errors)
         if key in found:
             errors.append(field_invalid(f"{path}[{i}]", key, IN_BOTH))
 
@@ -219,7 +219,7 @@ def check_tolerations(tolerations: Sequence[Object], path: str, errors: Errors) 
 def _check_toleration(toleration: Object, path: str, errors: Errors) -> None:
     key, operator, effect = (toleration.get(name) or "" for name in ("key", "operator", "effect"))
     if key:
-        labels.check_label_name(key, f"{path}.key", errors)
+        labelselectors.check_label_name(key, f"{path}.key", errors)
     elif operator != "Exists":
         errors.append(field_invalid(f"{path}.operator", operator, _MATCH_ALL))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
@@ -231,11 +231,11 @@ def _check_toleration(toleration: Object, path: str, errors: Errors) -> None:
     else:
         check(operator, toleration.get("value") or "", f"{path}.operator", errors)
     if effect:
-        formats.check_supported(effect, EFFECTS, f"{path}.effect", errors)
+        content.check_supported(effect, EFFECTS, f"{path}.effect", errors)
 
 
 def _check_equal(operator: str, value: str, path: str, errors: Errors) -> None:
-    problems = labels.value_problems(value)
+    problems = labelselectors.value_problems(value)
     if problems:
         errors.append(field_invalid(path, value, ";".join(problems)))
 

@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.validation import labels, resources
-from fakekube.apiserver.registry.validation.affinity import check_label_keys
-from fakekube.apiserver.registry.validation.formats import Errors, check_unreserved_path
-from fakekube.apiserver.registry.validation.podoptions import DELETION_COST, PodOptions, containers, is_deletion_cost
-from fakekube.apiserver.registry.validation.sysctls import shared_namespace
+from fakekube.apiserver.registry.core.pod.validation import resources
+from fakekube.apiserver.registry.core.pod.validation.affinity import check_label_keys
+from fakekube.apiserver.registry.core.pod.validation.podoptions import (
+    DELETION_COST,
+    PodOptions,
+    containers,
+    is_deletion_cost,
+)
+from fakekube.apiserver.registry.core.pod.validation.sysctls import shared_namespace
+from fakekube.apiserver.registry.generic.validation import labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_unreserved_path
 
 Object = dict[str, Any]
 
@@ -26,10 +32,10 @@ def options_after(old_spec: Object, old_meta: Object, *, is_pod: bool) -> PodOpt
     return PodOptions(
         is_pod=is_pod,
         any_deletion_cost=not is_deletion_cost((old_meta.get("annotations") or {}).get(DELETION_COST, "0")),
-        any_selector_values=any(map(labels.has_invalid_values, _affinity_selectors(old_spec))),
+        any_selector_values=any(map(labelselectors.has_invalid_values, _affinity_selectors(old_spec))),
         any_node_values=any(map(_has_invalid_values, _node_terms(old_spec))),
         partial_pages=_has_partial_pages(old_spec),
-        any_spread_selectors=any(not labels.is_usable(one) for one in _spread_selectors(old_spec)),
+        any_spread_selectors=any(not labelselectors.is_usable(one) for one in _spread_selectors(old_spec)),
         old_spread_keys=any(map(_has_bad_keys, old_spec.get("topologySpreadConstraints") or ())),
         any_token_paths=any(map(_is_reserved, _token_paths(old_spec))),
         any_sysctls=any(shared_namespace(one.get("name", ""), old_spec) for one in security.get("sysctls") or ()),
@@ -59,7 +65,7 @@ def _node_terms(spec: Object) -> list[Object]:
 
 
 def _has_invalid_values(term: Object) -> bool:
-    return labels.has_invalid_values({"matchExpressions": term.get("matchExpressions")})
+    return labelselectors.has_invalid_values({"matchExpressions": term.get("matchExpressions")})
 
 
 def _has_partial_pages(spec: Object) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.podoptions import CONTAINERS
-from fakekube.apiserver.registry.validation.securitycontext import APPARMOR, check_apparmor
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS
+from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, check_apparmor
+from fakekube.apiserver.registry.generic.validation.content import Errors
 
 Object = dict[str, Any]
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct
-from fakekube.apiserver.registry.validation.podoptions import PodOptions, containers
-from fakekube.apiserver.registry.validation.sysctls import check_sysctls
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions, containers
+from fakekube.apiserver.registry.core.pod.validation.sysctls import check_sysctls
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required, field_too_long
 
 Object = dict[str, Any]
@@ -31,9 +31,9 @@ def check_pod_context(spec: Object, path: str, errors: Errors, options: PodOptio
     if not context and not spec.get("shareProcessNamespace"):
         return
     for field in ("fsGroup", "runAsUser", "runAsGroup"):
-        formats.check_id(context.get(field), f"{path}.{field}", errors)
+        content.check_id(context.get(field), f"{path}.{field}", errors)
     for i, group in enumerate(context.get("supplementalGroups") or ()):
-        formats.check_id(group, f"{path}.supplementalGroups[{i}]", errors)
+        content.check_id(group, f"{path}.supplementalGroups[{i}]", errors)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         why = "ShareProcessNamespace and HostPID cannot both be enabled"
         errors.append(field_invalid(f"{path}.shareProcessNamespace", True, why))
@@ -41,14 +41,14 @@ def check_pod_context(spec: Object, path: str, errors: Errors, options: PodOptio
         check_sysctls(spec, f"{path}.sysctls", errors, shared=options.any_sysctls)
     if context.get("fsGroupChangePolicy") is not None:
         choices = ("Always", "OnRootMismatch")
-        formats.check_supported(context["fsGroupChangePolicy"], choices, f"{path}.fsGroupChangePolicy", errors)
+        content.check_supported(context["fsGroupChangePolicy"], choices, f"{path}.fsGroupChangePolicy", errors)
     _check_profiles(context, path, errors)
     if context.get("supplementalGroupsPolicy") is not None:
         field = f"{path}.supplementalGroupsPolicy"
-        formats.check_supported(context["supplementalGroupsPolicy"], ("Merge", "Strict"), field, errors)
+        content.check_supported(context["supplementalGroupsPolicy"], ("Merge", "Strict"), field, errors)
     if context.get("seLinuxChangePolicy") is not None:
         field = f"{path}.seLinuxChangePolicy"
-        formats.check_supported(context["seLinuxChangePolicy"], ("MountOption", "Recursive"), field, errors)
+        content.check_supported(context["seLinuxChangePolicy"], ("MountOption", "Recursive"), field, errors)
 
 
 def check_host_users(spec: Object, path: str, errors: Errors, options: PodOptions) -> None:
@@ -75,10 +75,10 @@ def check_context(context: Object | None, path: str, errors: Errors, *, host_use
     if not context:
         return
     for field in ("runAsUser", "runAsGroup"):
-        formats.check_id(context.get(field), f"{path}.{field}", errors)
+        content.check_id(context.get(field), f"{path}.{field}", errors)
     mount = context.get("procMount")
     if mount is not None:
-        formats.check_supported(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
+        content.check_supported(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
             why = "`hostUsers` must be false to use `Unmasked`"
             errors.append(field_invalid(f"{path}.procMount", mount, why))
@@ -115,13 +115,13 @@ def _check_seccomp(profile: Object | None, path: str, errors: Errors) -> None:
     if not kind:
         errors.append(field_required(f"{path}.type", "type is required when seccompProfile is set"))
     else:
-        formats.check_supported(kind, PROFILE_TYPES, f"{path}.type", errors)
+        content.check_supported(kind, PROFILE_TYPES, f"{path}.type", errors)
     if kind == "Localhost":
         if local is None:
             why = "must be set when seccomp type is Localhost"
             errors.append(field_required(f"{path}.localhostProfile", why))
         else:
-            formats.check_descending_path(local, f"{path}.localhostProfile", errors)
+            content.check_descending_path(local, f"{path}.localhostProfile", errors)
     elif local is not None:
         why = "can only be set when seccomp type is Localhost"
         errors.append(invalid_struct(f"{path}.localhostProfile", "SeccompProfile", profile, why))
@@ -137,7 +137,7 @@ def check_apparmor(profile: Object | None, path: str, errors: Errors) -> None:
     elif not kind:
         errors.append(field_required(f"{path}.type", "type is required when appArmorProfile is set"))
     elif kind not in PROFILE_TYPES:
-        formats.check_supported(kind, PROFILE_TYPES, f"{path}.type", errors)
+        content.check_supported(kind, PROFILE_TYPES, f"{path}.type", errors)
     elif local is not None:
         errors.append(field_invalid(here, local, "can only be set when AppArmor type is Localhost"))
 
@@ -177,7 +177,7 @@ def _check_seccomp_annotation(value: str, path: str, errors: Errors) -> None:
     if value in ("runtime/default", "docker/default", "unconfined"):
         return
     if value.startswith("localhost/"):
-        formats.check_descending_path(value.removeprefix("localhost/"), path, errors)
+        content.check_descending_path(value.removeprefix("localhost/"), path, errors)
     else:
         errors.append(field_invalid(path, value, "must be a valid seccomp profile"))
 
@@ -244,7 +244,7 @@ def check_windows_options(options: Object | None, path: str, errors: Errors) -> 
         return
     name, spec, user = (options.get(key) for key in ("gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName"))
     if name is not None:
-        formats.check_dns_subdomain(name, f"{path}.gmsaCredentialSpecName", errors)
+        content.check_dns_subdomain(name, f"{path}.gmsaCredentialSpecName", errors)
     if spec is not None:
         here = f"{path}.gmsaCredentialSpec"
         if not spec:
@@ -252,7 +252,7 @@ def check_windows_options(options: Object | None, path: str, errors: Errors) -> 
         elif len(spec.encode()) > _GMSA_KIB * 1024:
             errors.append(field_invalid(here, spec, f"gmsaCredentialSpec size must be under {_GMSA_KIB} KiB"))
     if user is not None:
-        formats.add(errors, f"{path}.runAsUserName", user, [f"runAsUserName{one}" for one in _user_problems(user)])
+        content.add(errors, f"{path}.runAsUserName", user, [f"runAsUserName{one}" for one in _user_problems(user)])
 
 
 def _user_problems(name: str) -> list[str]:
@@ -331,7 +331,7 @@ def check_operating_system(spec: Object, path: str, errors: Errors) -> None:
     if not name:
         errors.append(field_required(f"{path}.os.name", "cannot be empty"))
     elif name not in ("linux", "windows"):
-        formats.check_supported(name, ("linux", "windows"), f"{path}.os", errors)
+        content.check_supported(name, ("linux", "windows"), f"{path}.os", errors)
     elif name == "linux":
         _check_linux(spec, path, errors)
     else:

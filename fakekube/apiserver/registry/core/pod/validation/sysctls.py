@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import Errors
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import field_duplicate, field_invalid, field_required
 
 Object = dict[str, Any]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.kinds.images import pull_policy
+from fakekube.apiserver.registry.core.pod.images import pull_policy
 from fakekube.apiserver.schema.quantity import canonical, value_of
 
 Object = dict[str, Any]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.resources import check_quantity, number_of
+from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity, number_of
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
@@ -36,16 +36,18 @@ def check_claim_spec(
     modes = spec.get("accessModes") or ()
     if not modes:
         errors.append(field_required(f"{path}.accessModes", "at least 1 access mode is required"))
-    labels.check_label_selector(spec.get("selector"), f"{path}.selector", errors, any_values=any_selector_values)
+    labelselectors.check_label_selector(
+        spec.get("selector"), f"{path}.selector", errors, any_values=any_selector_values
+    )
     check_access_modes(modes, f"{path}.accessModes", errors)
     _check_size(spec, f"{path}.resources[storage]", errors)
     if spec.get("storageClassName"):
-        formats.check_dns_subdomain(spec["storageClassName"], f"{path}.storageClassName", errors)
+        content.check_dns_subdomain(spec["storageClassName"], f"{path}.storageClassName", errors)
     if spec.get("volumeMode") is not None:
-        formats.check_supported(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode", errors)
+        content.check_supported(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode", errors)
     _check_sources(spec, path, errors, any_source_group)
     if spec.get("volumeAttributesClassName"):
-        formats.check_dns_subdomain(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName", errors)
+        content.check_dns_subdomain(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName", errors)
 
 
 def _check_size(spec: Object, path: str, errors: Errors) -> None:
@@ -53,7 +55,7 @@ def _check_size(spec: Object, path: str, errors: Errors) -> None:
     if size is None:
         errors.append(field_required(path))
     elif number_of(size) <= 0:
-        errors.append(field_invalid(path, size, formats.NOT_POSITIVE))
+        errors.append(field_invalid(path, size, content.NOT_POSITIVE))
     else:
         check_quantity("storage", size, path, errors)
 
@@ -68,7 +70,7 @@ def _check_sources(spec: Object, path: str, errors: Errors, any_group: bool) -> 
     _check_source(reference, f"{path}.dataSourceRef", errors, any_group)
     namespace = reference.get("namespace") or ""
     if namespace:
-        formats.check_dns_label(namespace, f"{path}.dataSourceRef.namespace", errors)
+        content.check_dns_label(namespace, f"{path}.dataSourceRef.namespace", errors)
     if source is None:
         return
     if namespace:
@@ -91,7 +93,7 @@ def _check_source(source: Object, path: str, errors: Errors, any_group: bool) ->
         why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(field_invalid(path, kind, why))
     if group and not any_group:
-        formats.check_dns_subdomain(group, f"{path}.apiGroup", errors)
+        content.check_dns_subdomain(group, f"{path}.apiGroup", errors)
 
 
 #: Fields of metadata in the order of its declaration, without those that a claim's template may have.
@@ -104,8 +106,8 @@ _NOT_OF_TEMPLATES = (
 def check_claim_template(template: Object, path: str, errors: Errors) -> None:
     """A claim that will be made: of its metadata, only labels and annotations may be said."""
     meta = template.get("metadata") or {}
-    labels.check_annotations(meta.get("annotations"), f"{path}.metadata.annotations", errors)
-    labels.check_labels(meta.get("labels"), f"{path}.metadata.labels", errors)
+    labelselectors.check_annotations(meta.get("annotations"), f"{path}.metadata.annotations", errors)
+    labelselectors.check_labels(meta.get("labels"), f"{path}.metadata.labels", errors)
     for field in _NOT_OF_TEMPLATES:
         if meta.get(field) not in (None, "", 0, []):
             errors.append(field_forbidden(f"{path}.metadata.{field}", "cannot be set"))

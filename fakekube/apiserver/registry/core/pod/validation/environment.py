@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
+from fakekube.apiserver.registry.core.pod.validation.resources import number_of
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation import formats
-from fakekube.apiserver.registry.validation.formats import Errors, add
-from fakekube.apiserver.registry.validation.podoptions import containers
-from fakekube.apiserver.registry.validation.resources import number_of
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors, add
 from fakekube.apiserver.wire.status import field_invalid, field_not_found, field_not_supported, field_required
 
 Object = dict[str, Any]
@@ -52,7 +52,7 @@ def check_variables(variables: Sequence[Object], path: str, errors: Errors) -> N
         if not name:
             errors.append(field_required(f"{path}[{i}].name"))
         else:
-            add(errors, f"{path}[{i}].name", name, formats.relaxed_env_name_problems(name))
+            add(errors, f"{path}[{i}].name", name, content.relaxed_env_name_problems(name))
         if variable.get("valueFrom") is not None:
             _check_source(variable, f"{path}[{i}].valueFrom", errors)
 
@@ -83,11 +83,11 @@ def _check_resource(selector: Object, path: str, errors: Errors) -> None:
 def _check_key(selector: Object, path: str, errors: Errors) -> None:
     """Of a ConfigMap or a Secret."""
     name, key = selector.get("name") or "", selector.get("key") or ""
-    formats.check_dns_subdomain(name, f"{path}.name", errors)
+    content.check_dns_subdomain(name, f"{path}.name", errors)
     if not key:
         errors.append(field_required(f"{path}.key"))
     else:
-        add(errors, f"{path}.key", key, formats.config_key_problems(key))
+        add(errors, f"{path}.key", key, content.config_key_problems(key))
 
 
 def _check_file(selector: Object, path: str, errors: Errors) -> None:
@@ -96,15 +96,15 @@ def _check_file(selector: Object, path: str, errors: Errors) -> None:
     if not key:
         errors.append(field_required(f"{path}.key"))
     else:
-        add(errors, f"{path}.key", key, formats.relaxed_env_name_problems(key))
+        add(errors, f"{path}.key", key, content.relaxed_env_name_problems(key))
     if not volume:
         errors.append(field_required(f"{path}.volumeName"))
     else:
-        formats.check_dns_label(volume, f"{path}.volumeName", errors)
+        content.check_dns_label(volume, f"{path}.volumeName", errors)
     if not file:
         errors.append(field_required(f"{path}.path"))
     else:
-        formats.check_no_backsteps(file, f"{path}.path", errors)
+        content.check_no_backsteps(file, f"{path}.path", errors)
 
 
 SOURCES = {
@@ -133,7 +133,7 @@ def check_field_selector(selector: Object, fields: Sequence[str], path: str, err
     field = "spec.nodeName" if field == "spec.host" else field
     if subscript is not None:
         key = subscript.lower() if field == "metadata.annotations" else subscript
-        formats.check_qualified_name(key, path, errors)
+        content.check_qualified_name(key, path, errors)
     elif field not in fields:
         errors.append(field_not_supported(f"{path}.fieldPath", field, sorted(fields)))
 
@@ -177,7 +177,7 @@ def check_sources(sources: Sequence[Object], path: str, errors: Errors) -> None:
     for i, source in enumerate(sources):
         here = f"{path}[{i}]"
         if source.get("prefix"):
-            add(errors, f"{here}.prefix", source["prefix"], formats.relaxed_env_name_problems(source["prefix"]))
+            add(errors, f"{here}.prefix", source["prefix"], content.relaxed_env_name_problems(source["prefix"]))
         found = [key for key in ("configMapRef", "secretRef") if source.get(key) is not None]
         for key in found:
             name = source[key].get("name") or ""

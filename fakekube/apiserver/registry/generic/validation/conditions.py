@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.labels import check_label_name
+from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_name
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_invalid,

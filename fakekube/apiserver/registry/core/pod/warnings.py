@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats, labels
-from fakekube.apiserver.registry.validation.addresses import ip_warnings
-from fakekube.apiserver.registry.validation.podoptions import containers
-from fakekube.apiserver.registry.validation.resources import number_of
+from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
+from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
 from fakekube.apiserver.wire.status import go_quote
 
 Object = dict[str, Any]
@@ -56,7 +56,7 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
     """Of a name that is used in the names of hosts. `where` it is."""
-    problems = formats.dns_label_problems(obj["metadata"].get("name") or "")
+    problems = content.dns_label_problems(obj["metadata"].get("name") or "")
     if not problems:
         return []
     used = f"metadata.name: this is used in {where}, which can result in surprising behavior"
@@ -126,7 +126,7 @@ def _node_term(term: Object, path: str, found: Warnings, *, values: bool = False
         if key in DEPRECATED_LABELS:
             found.append(f"{path}.matchExpressions[{i}].key: {key} is {DEPRECATED_LABELS[key]}")
         for n, value in enumerate(expression.get("values") or () if values else ()):
-            for problem in labels.value_problems(value):
+            for problem in labelselectors.value_problems(value):
                 found.append(f"{path}.matchExpressions[{i}].values[{n}]: {value} is invalid, {problem}")
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import (
+from fakekube.apiserver.registry.core.pod.validation import (
     affinity,
     containers,
     environment,
-    formats,
-    labels,
     resources,
     securitycontext,
 )
-from fakekube.apiserver.registry.validation.formats import MAX_INT32, Errors
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct
-from fakekube.apiserver.registry.validation.podoptions import DELETION_COST, TEMPLATE, PodOptions, is_deletion_cost
-from fakekube.apiserver.registry.validation.volumes import check_volumes
+from fakekube.apiserver.registry.core.pod.validation.podoptions import (
+    DELETION_COST,
+    TEMPLATE,
+    PodOptions,
+    is_deletion_cost,
+)
+from fakekube.apiserver.registry.core.pod.validation.volumes import check_volumes
+from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -41,8 +45,8 @@ def check_template(template: Object, path: str, errors: Errors, options: PodOpti
     meta: Object = template.get("metadata") or {}
     spec: Object = template.get("spec") or {}
     annotations = meta.get("annotations") or {}
-    labels.check_labels(meta.get("labels"), f"{path}.labels", errors)
-    labels.check_annotations(annotations, f"{path}.annotations", errors)
+    labelselectors.check_labels(meta.get("labels"), f"{path}.labels", errors)
+    labelselectors.check_annotations(annotations, f"{path}.annotations", errors)
     check_annotations(annotations, spec, f"{path}.annotations", errors, options)
     check_spec(spec, f"{path}.spec", errors, options)
     securitycontext.check_profiles_agree(annotations, spec, f"{path}.spec", errors)
@@ -72,7 +76,7 @@ def check_spec(spec: Object, path: str, errors: Errors, options: PodOptions, pod
     _check_parts(spec, path, errors, options, pod, grace)
     check_policies(spec, path, errors)
     if spec.get("nodeSelector"):
-        labels.check_labels(spec["nodeSelector"], f"{path}.nodeSelector", errors)
+        labelselectors.check_labels(spec["nodeSelector"], f"{path}.nodeSelector", errors)
     securitycontext.check_pod_context(spec, f"{path}.securityContext", errors, options)
     if spec.get("affinity"):
         affinity.check_affinity(spec["affinity"], f"{path}.affinity", errors, options)
@@ -123,8 +127,8 @@ def _check_parts(
 
 
 def check_policies(spec: Object, path: str, errors: Errors) -> None:
-    formats.check_choice(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", errors)
-    formats.check_choice(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", errors)
+    content.check_choice(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", errors)
+    content.check_choice(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", errors)
 
 
 def _check_resource_claims(claims: Sequence[Object], path: str, errors: Errors, meta: Object | None) -> None:
@@ -139,7 +143,7 @@ def _check_resource_claims(claims: Sequence[Object], path: str, errors: Errors, 
         elif name in names:
             errors.append(field_duplicate(f"{here}.name", name))
         else:
-            formats.check_dns_label(name, f"{here}.name", errors)
+            content.check_dns_label(name, f"{here}.name", errors)
             names.add(name)
         found = [key for key in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(key) is not None]
         if len(found) == 2:
@@ -149,7 +153,7 @@ def _check_resource_claims(claims: Sequence[Object], path: str, errors: Errors, 
             why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
             errors.append(invalid_struct(here, "PodResourceClaim", claim, why))
         for key in found:
-            formats.check_dns_subdomain(claim[key], f"{here}.{key}", errors)
+            content.check_dns_subdomain(claim[key], f"{here}.{key}", errors)
 
 
 def _check_pod_resources(spec: Object, path: str, errors: Errors, rules: resources.Rules) -> None:
@@ -208,7 +212,7 @@ def _check_dns(spec: Object, path: str, errors: Errors) -> None:
         why = f"must not have more than {NAMESERVERS} nameservers"
         errors.append(field_invalid(f"{path}.nameservers", servers, why))
     for i, server in enumerate(servers):
-        formats.check_ip(server, f"{path}.nameservers[{i}]", errors)
+        content.check_ip(server, f"{path}.nameservers[{i}]", errors)
     _check_searches(config.get("searches") or [], f"{path}.searches", errors)
     for i, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
@@ -224,18 +228,18 @@ def _check_searches(searches: list[str], path: str, errors: Errors) -> None:
     for i, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            formats.add(errors, f"{path}[{i}]", name, formats.subdomain_with_underscore_problems(name))
+            content.add(errors, f"{path}[{i}]", name, content.subdomain_with_underscore_problems(name))
 
 
 def _check_gates(spec: Object, path: str, errors: Errors) -> None:
     for i, gate in enumerate(spec.get("readinessGates") or ()):
-        formats.check_qualified_name(
+        content.check_qualified_name(
             gate.get("conditionType") or "", f"{path}.readinessGates[{i}].conditionType", errors
         )
     seen: set[str] = set()
     for i, gate in enumerate(spec.get("schedulingGates") or ()):
         name, here = gate.get("name") or "", f"{path}.schedulingGates[{i}]"
-        formats.check_qualified_name(name, here, errors)
+        content.check_qualified_name(name, here, errors)
         if name in seen:
             errors.append(field_duplicate(here, name))
         seen.add(name)
@@ -248,7 +252,7 @@ def _check_hostname_override(spec: Object, path: str, errors: Errors) -> None:
             errors.append(field_forbidden(path, f"may not be specified when {field} is true"))
     if len(name.encode()) > 64:
         errors.append(field_too_long(path, 64))
-    formats.check_dns_subdomain(name, path, errors)
+    content.check_dns_subdomain(name, path, errors)
 
 
 def _check_names(spec: Object, path: str, errors: Errors) -> None:
@@ -256,23 +260,23 @@ def _check_names(spec: Object, path: str, errors: Errors) -> None:
     get = spec.get
     for field in ("serviceAccountName", "nodeName"):
         if get(field):
-            formats.check_dns_subdomain(spec[field], f"{path}.{field}", errors)
+            content.check_dns_subdomain(spec[field], f"{path}.{field}", errors)
     deadline = get("activeDeadlineSeconds")
     if deadline is not None:
-        formats.check_range(deadline, 1, MAX_INT32, f"{path}.activeDeadlineSeconds", errors)
+        content.check_range(deadline, 1, MAX_INT32, f"{path}.activeDeadlineSeconds", errors)
     for field in ("hostname", "subdomain"):
         if get(field):
-            formats.check_dns_label(spec[field], f"{path}.{field}", errors)
+            content.check_dns_label(spec[field], f"{path}.{field}", errors)
     if get("tolerations"):
         affinity.check_tolerations(spec["tolerations"], f"{path}.tolerations", errors)
     if get("hostAliases"):
         _check_aliases(spec["hostAliases"], f"{path}.hostAliases", errors)
     if get("priorityClassName"):
-        formats.check_dns_subdomain(spec["priorityClassName"], f"{path}.priorityClassName", errors)
+        content.check_dns_subdomain(spec["priorityClassName"], f"{path}.priorityClassName", errors)
     if get("runtimeClassName") is not None:
-        formats.check_dns_subdomain(spec["runtimeClassName"], f"{path}.runtimeClassName", errors)
+        content.check_dns_subdomain(spec["runtimeClassName"], f"{path}.runtimeClassName", errors)
     if get("preemptionPolicy") is not None:
-        formats.check_choice(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy", errors)
+        content.check_choice(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy", errors)
     if get("overhead"):
         rules = resources.Rules(resources.check_container_resource)
         resources.check_requirements({"limits": spec["overhead"]}, f"{path}.overhead", errors, rules)
@@ -280,6 +284,6 @@ def _check_names(spec: Object, path: str, errors: Errors) -> None:
 
 def _check_aliases(aliases: Sequence[Object], path: str, errors: Errors) -> None:
     for i, alias in enumerate(aliases):
-        formats.check_ip(alias.get("ip") or "", f"{path}[{i}].ip", errors)
+        content.check_ip(alias.get("ip") or "", f"{path}[{i}].ip", errors)
         for n, name in enumerate(alias.get("hostnames") or ()):
-            formats.check_dns_subdomain(name, f"{path}[{i}].hostnames[{n}]", errors)
+            content.check_dns_subdomain(name, f"{path}[{i}].hostnames[{n}]", errors)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import affinity, containers, formats, securitycontext
-from fakekube.apiserver.registry.validation.formats import MAX_INT32, Errors
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct
-from fakekube.apiserver.registry.validation.metadata import check_again
-from fakekube.apiserver.registry.validation.podoptions import POD, PodOptions
-from fakekube.apiserver.registry.validation.podratchets import options_after
-from fakekube.apiserver.registry.validation.podspec import MIRROR, check_annotations, check_spec
-from fakekube.apiserver.registry.validation.podstatus import check_status_update
-from fakekube.apiserver.registry.validation.specdiff import spec_diff
+from fakekube.apiserver.registry.core.pod.validation import affinity, containers, securitycontext
+from fakekube.apiserver.registry.core.pod.validation.podoptions import POD, PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR, check_annotations, check_spec
+from fakekube.apiserver.registry.core.pod.validation.podstatus import check_status_update
+from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
+from fakekube.apiserver.registry.generic.validation.diff import spec_diff
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
+from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required, quoted
 
 Object = dict[str, Any]
@@ -140,7 +141,7 @@ def _check_deadline(after: int | None, before: int | None, errors: Errors) -> bo
             errors.append(field_invalid(path, None, why))
         return True
     if not 0 <= after <= MAX_INT32:
-        errors.append(field_invalid(path, after, formats.range_problem(0, MAX_INT32)))
+        errors.append(field_invalid(path, after, content.range_problem(0, MAX_INT32)))
         return False
     if before is not None and before < after:
         errors.append(field_invalid(path, after, "must be less than or equal to previous value"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats
-from fakekube.apiserver.registry.validation.formats import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]
@@ -39,18 +39,18 @@ def _check_call(kind: str, call: Object, path: str, errors: Errors, grace: int |
             why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
             errors.append(field_invalid(path, seconds, why))
     else:
-        formats.check_port(call.get("port", 0), f"{path}.port", errors)
+        content.check_port(call.get("port", 0), f"{path}.port", errors)
 
 
 def _check_http(call: Object, path: str, errors: Errors) -> None:
     if not call.get("path"):
         errors.append(field_required(f"{path}.path"))
-    formats.check_port(call.get("port", 0), f"{path}.port", errors)
+    content.check_port(call.get("port", 0), f"{path}.port", errors)
     if call.get("scheme") not in ("HTTP", "HTTPS"):
         errors.append(field_not_supported(f"{path}.scheme", call.get("scheme") or "", ("HTTP", "HTTPS")))
     for header in call.get("httpHeaders") or ():
         name = header.get("name") or ""
-        formats.add(errors, f"{path}.httpHeaders", name, formats.http_header_problems(name))
+        content.add(errors, f"{path}.httpHeaders", name, content.http_header_problems(name))
 
 
 def check_probes(container: Object, path: str, errors: Errors, grace: int | None) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.pods import check_changed
-from fakekube.apiserver.registry.validation.podspec import MIRROR
+from fakekube.apiserver.registry.core.pod.validation.pod import check_changed
+from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid
 
 Object = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.validation import formats
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.gostructs import invalid_struct
-from fakekube.apiserver.registry.validation.resources import is_native, number_of
+from fakekube.apiserver.registry.core.pod.validation.resources import is_native, number_of
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -37,7 +37,7 @@ def check_status_update(new: Object, old: Object, errors: Errors) -> None:
     if (after.get("observedGeneration") or 0) < 0:
         errors.append(field_invalid("status.observedGeneration", after["observedGeneration"], NOT_NEGATIVE))
     if after.get("qosClass") != before.get("qosClass"):
-        errors.append(field_invalid("status.qosClass", after.get("qosClass") or "", formats.IMMUTABLE))
+        errors.append(field_invalid("status.qosClass", after.get("qosClass") or "", content.IMMUTABLE))
     _check_transitions(after, before, spec, errors)
     _check_claims(after.get("resourceClaimStatuses") or (), spec, "status.resourceClaimStatuses", errors)
     _check_extended_claim(after.get("extendedResourceClaimStatus"), spec, errors)
@@ -64,14 +64,14 @@ def _check_conditions(conditions: Sequence[Object], path: str, errors: Errors) -
         if generation < 0:
             errors.append(field_invalid(f"{path}[{i}].observedGeneration", generation, NOT_NEGATIVE))
         if condition.get("type") not in SYSTEM_CONDITIONS:
-            formats.check_qualified_name(condition.get("type") or "", f"{path}[{i}].Type", errors)
+            content.check_qualified_name(condition.get("type") or "", f"{path}[{i}].Type", errors)
 
 
 def _check_nomination(after: Object, before: Object, spec: Object, errors: Errors) -> None:
     node = after.get("nominatedNodeName") or ""
     if not node or node == before.get("nominatedNodeName"):
         return
-    formats.check_dns_subdomain(node, "status.nominatedNodeName", errors)
+    content.check_dns_subdomain(node, "status.nominatedNodeName", errors)
     if spec.get("nodeName"):
         why = "may not be set on pods that are already bound to a node"
         errors.append(field_forbidden("status.nominatedNodeName", why))
@@ -143,7 +143,7 @@ def _check_claims(statuses: Sequence[Object], spec: Object, path: str, errors: E
             errors.append(field_duplicate(f"{here}.name", name))
         seen.add(name)
         if status.get("resourceClaimName") is not None:
-            formats.check_dns_subdomain(status["resourceClaimName"], f"{here}.resourceClaimName", errors)
+            content.check_dns_subdomain(status["resourceClaimName"], f"{here}.resourceClaimName", errors)
 
 
 def _check_extended_claim(status: Object | None, spec: Object, errors: Errors) -> None:
@@ -160,14 +160,14 @@ def _check_extended_claim(status: Object | None, spec: Object, errors: Errors) -
         here = f"{path}.requestMappings[{i}]"
         key = tuple(mapping.get(field) or "" for field in fields)
         _check_mapping(key[0], key[1], found, here, errors)
-        formats.check_dns_label(key[2], f"{path}.requestName", errors)
+        content.check_dns_label(key[2], f"{path}.requestName", errors)
         if key in seen:
             errors += [field_duplicate(f"{here}.{field}", value) for field, value in zip(fields, key, strict=True)]
         seen.add(key)
     if not status.get("resourceClaimName"):
         errors.append(field_required(f"{path}.resourceClaimName"))
     else:
-        formats.check_dns_subdomain(status["resourceClaimName"], f"{path}.resourceClaimName", errors)
+        content.check_dns_subdomain(status["resourceClaimName"], f"{path}.resourceClaimName", errors)
 
 
 def _check_mapping(name: str, resource: str, found: dict[Any, Object], path: str, errors: Errors) -> None:
@@ -211,9 +211,9 @@ def _check_addresses(after: Object, before: Object, field: str, errors: Errors) 
     known = [one.get("ip") or "" for one in before.get(field) or ()]
     found = [one.get("ip") or "" for one in after.get(field) or ()]
     for i, address in enumerate(found):
-        formats.check_ip(address, f"{path}[{i}]", errors, known)
+        content.check_ip(address, f"{path}[{i}]", errors, known)
     if len(found) > 1:
-        versions = [parsed.version for one in found if (parsed := formats.parse_ip(one)) is not None]
+        versions = [parsed.version for one in found if (parsed := content.parse_ip(one)) is not None]
         if len(found) > 2 or set(versions) != {4, 6}:
             why = "may specify no more than one IP for each IP family"
             errors.append(invalid_struct(path, "PodIP", after[field], why))
@@ -230,9 +230,9 @@ def _check_users(statuses: Sequence[Object], spec: Object, path: str, errors: Er
             errors.append(field_forbidden(here, "cannot be set for a windows pod"))
             continue
         for field in ("uid", "gid"):
-            formats.check_id(linux.get(field), f"{here}.{field}", errors)
+            content.check_id(linux.get(field), f"{here}.{field}", errors)
         for n, group in enumerate(linux.get("supplementalGroups") or ()):
-            formats.check_id(group, f"{here}.supplementalGroups[{n}]", errors)
+            content.check_id(group, f"{here}.supplementalGroups[{n}]", errors)
 
 
 def _check_allocated(statuses: Sequence[Object], held: Sequence[Object], path: str, errors: Errors) -> None:

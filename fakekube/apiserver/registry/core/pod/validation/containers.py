@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.validation import environment, formats
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.validation.probes import check_lifecycle, check_probes
-from fakekube.apiserver.registry.validation.resources import Rules, check_container_resource, check_requirements
-from fakekube.apiserver.registry.validation.securitycontext import check_context
-from fakekube.apiserver.registry.validation.volumes import PULL_POLICIES
+from fakekube.apiserver.registry.core.pod.validation import environment
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.probes import check_lifecycle, check_probes
+from fakekube.apiserver.registry.core.pod.validation.resources import (
+    Rules,
+    check_container_resource,
+    check_requirements,
+)
+from fakekube.apiserver.registry.core.pod.validation.securitycontext import check_context
+from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -144,11 +149,11 @@ def _check_common(container: Object, path: str, errors: Errors, pod: Pod) -> Non
     if not name:
         errors.append(field_required(f"{path}.name"))
     else:
-        formats.check_dns_label(name, f"{path}.name", errors)
+        content.check_dns_label(name, f"{path}.name", errors)
     if not get("image"):
         errors.append(field_required(f"{path}.image"))
     policy = get("terminationMessagePolicy")
-    formats.check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", errors)
+    content.check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", errors)
     if get("ports"):
         _check_ports(container["ports"], f"{path}.ports", errors)
     if get("env"):
@@ -159,7 +164,7 @@ def _check_common(container: Object, path: str, errors: Errors, pod: Pod) -> Non
         _check_mounts(container, f"{path}.volumeMounts", errors, pod)
     if get("volumeDevices"):
         _check_devices(container, f"{path}.volumeDevices", errors, pod)
-    formats.check_choice(get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy", errors)
+    content.check_choice(get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy", errors)
     if get("resources"):
         check_requirements(container["resources"], f"{path}.resources", errors, pod.rules)
     if get("resizePolicy"):
@@ -181,18 +186,18 @@ def _check_ports(ports: Sequence[Object], path: str, errors: Errors) -> None:
         here = f"{path}[{i}]"
         name, number, host = port.get("name"), port.get("containerPort") or 0, port.get("hostPort") or 0
         if name:
-            problems = formats.port_name_problems(name)
-            formats.add(errors, f"{here}.name", name, problems)
+            problems = content.port_name_problems(name)
+            content.add(errors, f"{here}.name", name, problems)
             if not problems and name in names:
                 errors.append(field_duplicate(f"{here}.name", name))
             names.add(name)
         if not number:
             errors.append(field_required(f"{here}.containerPort"))
         else:
-            formats.check_port_number(number, f"{here}.containerPort", errors)
+            content.check_port_number(number, f"{here}.containerPort", errors)
         if host:
-            formats.check_port_number(host, f"{here}.hostPort", errors)
-        formats.check_choice(port.get("protocol"), PROTOCOLS, f"{here}.protocol", errors)
+            content.check_port_number(host, f"{here}.hostPort", errors)
+        content.check_choice(port.get("protocol"), PROTOCOLS, f"{here}.protocol", errors)
 
 
 def _check_host_ports(containers: Sequence[Object], path: str, errors: Errors) -> None:
@@ -240,15 +245,15 @@ def _check_mount_options(mount: Object, container: Object, path: str, here: str,
     """Some of its errors do not say which of the mounts it is."""
     below, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
     if below:
-        formats.check_descending_path(below, f"{path}.subPath", errors)
+        content.check_descending_path(below, f"{path}.subPath", errors)
     if expression:
         if below:
             why = "subPathExpr and subPath are mutually exclusive"
             errors.append(field_invalid(f"{here}.subPathExpr", expression, why))
-        formats.check_descending_path(expression, f"{path}.subPathExpr", errors)
+        content.check_descending_path(expression, f"{path}.subPathExpr", errors)
     propagation = mount.get("mountPropagation")
     if propagation is not None:
-        formats.check_supported(propagation, PROPAGATIONS, f"{path}.mountPropagation", errors)
+        content.check_supported(propagation, PROPAGATIONS, f"{path}.mountPropagation", errors)
         if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
             why = "Bidirectional mount propagation is available only to privileged containers"
             errors.append(field_forbidden(f"{path}.mountPropagation", why))
@@ -318,8 +323,8 @@ def _check_resizing(policies: Sequence[Object], path: str, errors: Errors, pod: 
         if resource in seen:
             errors.append(field_duplicate(f"{path}[{i}]", resource))
         seen.add(resource)
-        formats.check_choice(resource, ("cpu", "memory"), path, errors)
-        formats.check_choice(restart, ("NotRequired", "RestartContainer"), path, errors)
+        content.check_choice(resource, ("cpu", "memory"), path, errors)
+        content.check_choice(restart, ("NotRequired", "RestartContainer"), path, errors)
         if pod.restart_policy == "Never" and restart != "NotRequired":
             why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             errors.append(field_invalid(path, restart, why))
@@ -340,11 +345,11 @@ def _check_restart(container: Object, path: str, errors: Errors, *, init: bool =
         errors.append(field_too_many(f"{path}.restartPolicyRules", len(rules), 20))
     for i, rule in enumerate(rules):
         here = f"{path}.restartPolicyRules[{i}]"
-        formats.check_supported(rule.get("action"), RESTART_ACTIONS, f"{here}.action", errors)
+        content.check_supported(rule.get("action"), RESTART_ACTIONS, f"{here}.action", errors)
         codes = rule.get("exitCodes")
         if codes is None:
             errors.append(field_required(f"{here}.exitCodes", "must be specified"))
             continue
-        formats.check_supported(codes.get("operator"), ("In", "NotIn"), f"{here}.exitCodes.operator", errors)
+        content.check_supported(codes.get("operator"), ("In", "NotIn"), f"{here}.exitCodes.operator", errors)
         if len(codes.get("values") or ()) > 255:
             errors.append(field_too_many(f"{here}.exitCodes.values", len(codes["values"]), 255))

@@ -8,7 +8,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from fakekube.apiserver.registry.validation.formats import NEGATIVE, Errors, check_dns_label, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.content import (
+    NEGATIVE,
+    Errors,
+    check_dns_label,
+    qualified_name_problems,
+)
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical, value_of
 from fakekube.apiserver.wire.status import (
     FieldError,

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.validation import environment, formats
-from fakekube.apiserver.registry.validation.claims import check_claim_template
-from fakekube.apiserver.registry.validation.formats import Errors
-from fakekube.apiserver.registry.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.validation.resources import number_of
+from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import check_claim_template
+from fakekube.apiserver.registry.core.pod.validation import environment
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -54,7 +55,7 @@ def check_volumes(volumes: Sequence[Object], path: str, errors: Errors, pod: str
         if not name:
             errors.append(field_required(f"{here}.name"))
         else:
-            formats.check_dns_label(name, f"{here}.name", errors)
+            content.check_dns_label(name, f"{here}.name", errors)
         if name in known:
             errors.append(field_duplicate(f"{here}.name", name))
         if len(errors) == before:
@@ -127,19 +128,19 @@ def check_host_path(source: Object, path: str, errors: Errors, place: Place | No
     if not source.get("path"):
         errors.append(field_required(f"{path}.path"))
         return
-    formats.check_no_backsteps(source["path"], f"{path}.path", errors)
-    formats.check_supported(source.get("type", ""), HOST_PATH_TYPES, f"{path}.type", errors)
+    content.check_no_backsteps(source["path"], f"{path}.path", errors)
+    content.check_supported(source.get("type", ""), HOST_PATH_TYPES, f"{path}.type", errors)
 
 
 def _check_git_repo(source: Object, path: str, errors: Errors, place: Place) -> None:
     check_required(source, ("repository",), path, errors)
-    formats.check_descending_path(source.get("directory") or "", f"{path}.directory", errors)
+    content.check_descending_path(source.get("directory") or "", f"{path}.directory", errors)
 
 
 def _check_disk(field: str) -> Check:
     def check(source: Object, path: str, errors: Errors, place: Place) -> None:
         check_required(source, (field,), path, errors)
-        formats.check_range(source.get("partition") or 0, 0, 255, f"{path}.partition", errors)
+        content.check_range(source.get("partition") or 0, 0, 255, f"{path}.partition", errors)
 
     return check
 
@@ -158,7 +159,7 @@ def _keyed(field: str) -> Check:
 
 def _check_item(item: Object, path: str, errors: Errors) -> None:
     check_required(item, ("key", "path"), path, errors)
-    formats.check_unreserved_path(item.get("path") or "", f"{path}.path", errors)
+    content.check_unreserved_path(item.get("path") or "", f"{path}.path", errors)
     check_mode(item, "mode", path, errors)
 
 
@@ -188,7 +189,7 @@ def check_iscsi(source: Object, path: str, errors: Errors, place: Place | None =
         errors.append(field_required(f"{path}.iqn"))
     else:
         _check_qualified(name, f"{path}.iqn", errors)
-    formats.check_range(source.get("lun") or 0, 0, 255, f"{path}.lun", errors)
+    content.check_range(source.get("lun") or 0, 0, 255, f"{path}.lun", errors)
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
         errors.append(field_required(f"{path}.secretRef"))
     if source.get("initiatorName") is not None:
@@ -260,7 +261,7 @@ def check_fc(source: Object, path: str, errors: Errors, place: Place | None = No
     if lun is None:
         errors.append(field_required(f"{path}.lun", "lun is required if targetWWNs is specified"))
     else:
-        formats.check_range(lun, 0, 255, f"{path}.lun", errors)
+        content.check_range(lun, 0, 255, f"{path}.lun", errors)
 
 
 def check_flex(source: Object, path: str, errors: Errors, place: Place | None = None) -> None:
@@ -284,10 +285,10 @@ def check_azure_disk(source: Object, path: str, errors: Errors, place: Place | N
     check_required(source, ("diskName", "diskURI"), path, errors)
     uri, kind = source.get("diskURI") or "", source.get("kind")
     if source.get("cachingMode") is not None:
-        formats.check_supported(source["cachingMode"], _CACHING, f"{path}.cachingMode", errors)
+        content.check_supported(source["cachingMode"], _CACHING, f"{path}.cachingMode", errors)
     if kind is None:
         return
-    formats.check_supported(kind, _DISK_KINDS, f"{path}.kind", errors)
+    content.check_supported(kind, _DISK_KINDS, f"{path}.kind", errors)
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         errors.append(field_not_supported(f"{path}.diskURI", uri, (_MANAGED_URI,)))
     if kind != "Managed" and not uri.startswith("https://"):
@@ -304,9 +305,9 @@ def check_storage_os_names(source: Object, path: str, errors: Errors) -> None:
     if not name:
         errors.append(field_required(f"{path}.volumeName"))
     else:
-        formats.check_dns_label(name, f"{path}.volumeName", errors)
+        content.check_dns_label(name, f"{path}.volumeName", errors)
     if source.get("volumeNamespace"):
-        formats.check_dns_label(source["volumeNamespace"], f"{path}.volumeNamespace", errors)
+        content.check_dns_label(source["volumeNamespace"], f"{path}.volumeNamespace", errors)
 
 
 def check_csi_driver(name: str, path: str, errors: Errors) -> None:
@@ -316,7 +317,7 @@ def check_csi_driver(name: str, path: str, errors: Errors) -> None:
         return
     if len(name) > 63:
         errors.append(field_too_long(path, 63))
-    formats.add(errors, path, name, formats.dns_subdomain_problems(name.lower()))
+    content.add(errors, path, name, content.dns_subdomain_problems(name.lower()))
 
 
 def _check_csi(source: Object, path: str, errors: Errors, place: Place) -> None:
@@ -327,7 +328,7 @@ def _check_csi(source: Object, path: str, errors: Errors, place: Place) -> None:
         if not name:
             errors.append(field_required(f"{path}.nodePublishSecretRef.name"))
         else:
-            formats.check_dns_subdomain(name, f"{path}.name", errors)
+            content.check_dns_subdomain(name, f"{path}.name", errors)
 
 
 def _check_ephemeral(source: Object, path: str, errors: Errors, place: Place) -> None:
@@ -339,14 +340,14 @@ def _check_ephemeral(source: Object, path: str, errors: Errors, place: Place) ->
     if place.pod and place.volume:
         claim = f"{place.pod}-{place.volume}"
         name_path = path.removesuffix(".ephemeral") + ".name"
-        for problem in formats.dns_subdomain_problems(claim):
+        for problem in content.dns_subdomain_problems(claim):
             errors.append(field_invalid(name_path, place.volume, f'PVC name "{claim}": {problem}'))
 
 
 def _check_image(source: Object, path: str, errors: Errors, place: Place) -> None:
     if place.options.is_pod and not source.get("reference"):
         errors.append(field_required(f"{path}.reference"))
-    formats.check_choice(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy", errors)
+    content.check_choice(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy", errors)
 
 
 # --- files made of other things ------------------------------------------------------------------------------------
@@ -361,7 +362,7 @@ def _check_downward(source: Object, path: str, errors: Errors, place: Place) -> 
 def _check_downward_file(item: Object, path: str, errors: Errors) -> None:
     """Its errors do not say which of the files it is."""
     check_required(item, ("path",), path, errors)
-    formats.check_unreserved_path(item.get("path") or "", f"{path}.path", errors)
+    content.check_unreserved_path(item.get("path") or "", f"{path}.path", errors)
     field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
     if field is not None:
         environment.check_field_selector(field, environment.FIELDS_OF_FILES, f"{path}.fieldRef", errors)
@@ -427,7 +428,7 @@ def _project_token(
     if not source.get("path"):
         errors.append(field_required(f"{path}.path"))
     elif not place.options.any_token_paths:
-        formats.check_unreserved_path(source["path"], f"{path}.path", errors)
+        content.check_unreserved_path(source["path"], f"{path}.path", errors)
 
 
 PROJECTIONS: Mapping[str, Callable[[Object, str, str, Errors, set[str], Place], None]] = {

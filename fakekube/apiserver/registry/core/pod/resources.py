@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.validation.resources import (
+from fakekube.apiserver.registry.core.pod.validation.resources import (
     HUGE_PAGES,
     allows_overcommit,
     is_supported_of_pods,

@@ -1,0 +1,1 @@
+"""Validation of pods and of pod templates."""

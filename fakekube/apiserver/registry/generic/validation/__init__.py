@@ -1,0 +1,1 @@
+"""Checks that are shared by many kinds."""
