@@ -7,7 +7,8 @@ from typing import Any
 
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.core.pod.validation.resources import number_of, of_pod
+from fakekube.apiserver.registry.core.pod.resources import of_pod
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.wire.status import together
 
 Object = dict[str, Any]

@@ -13,15 +13,8 @@ from typing import Any
 
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.core.pod.validation.resources import (
-    HUGE_PAGES,
-    is_extended,
-    is_native,
-    number_of,
-    of_pod,
-    plus,
-    spelled,
-)
+from fakekube.apiserver.registry.core.pod.resources import of_pod, plus, spelled
+from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, is_extended, is_native, number_of
 from fakekube.apiserver.storage.store import Entry
 
 Object = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity
+from fakekube.apiserver.registry.core.resourcenames import check_quantity
 from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
     Errors,

@@ -13,7 +13,7 @@ from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import (
 )
 from fakekube.apiserver.registry.core.pod.validation import volumes
 from fakekube.apiserver.registry.core.pod.validation.affinity import check_node_selector
-from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity, is_native, number_of
+from fakekube.apiserver.registry.core.resourcenames import check_quantity, is_native, number_of
 from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     NOT_POSITIVE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import (
+from fakekube.apiserver.registry.core.resourcenames import (
     COMPUTE,
     HUGE_PAGES,
     allows_overcommit,

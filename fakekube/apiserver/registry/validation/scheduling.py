@@ -6,6 +6,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation import affinity, resources
 from fakekube.apiserver.registry.core.pod.validation.podspec import PREEMPTION_POLICIES
+from fakekube.apiserver.registry.core.resourcenames import check_container_resource
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.metadata import check_again
@@ -58,7 +59,7 @@ def validate_runtime_class(obj: Object) -> Errors:
     errors: Errors = []
     content.check_dns_label(obj.get("handler") or "", "handler", errors)
     if obj.get("overhead") is not None:
-        rules = resources.Rules(resources.check_container_resource)
+        rules = resources.Rules(check_container_resource)
         resources.check_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", errors, rules)
     scheduling = obj.get("scheduling")
     if scheduling is not None:

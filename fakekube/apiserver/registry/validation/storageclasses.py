@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import number_of
 from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import check_quantity, number_of
+from fakekube.apiserver.registry.core.resourcenames import check_quantity, number_of
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (

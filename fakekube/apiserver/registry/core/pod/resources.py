@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import (
+from fakekube.apiserver.registry.core.resourcenames import (
     HUGE_PAGES,
+    Quantities,
     allows_overcommit,
     is_supported_of_pods,
-    spelled,
-    total,
+    number_of,
 )
-from fakekube.apiserver.schema.quantity import value_of
+from fakekube.apiserver.schema.quantity import canonical, value_of
 
 Object = dict[str, Any]
 
@@ -72,3 +74,73 @@ def _holders(spec: Object) -> list[Object]:
     if any(is_supported_of_pods(name) for kind in ("limits", "requests") for name in whole.get(kind) or ()):
         return [whole]
     return [container.get("resources") or {} for kind in KINDS for container in spec.get(kind) or ()]
+
+
+# --- totals of a pod ---
+
+
+def total(spec: Object, kind: str) -> dict[str, Decimal]:
+    """What a pod's containers ask for together (`kind`: requests) or may use (limits): the containers that run side
+    by side in sum, or the init container that needs most (`AggregateContainerRequests`)."""
+    running: dict[str, Decimal] = {}
+    for container in spec.get("containers") or ():
+        _add(running, _numbers(container, kind))
+    sidecars: dict[str, Decimal] = {}
+    most: dict[str, Decimal] = {}
+    for container in spec.get("initContainers") or ():
+        own = _numbers(container, kind)
+        if container.get("restartPolicy") == "Always":
+            _add(running, own)
+            _add(sidecars, own)
+            own = sidecars
+        else:
+            _add(own, sidecars)
+        _raise(most, own)
+    _raise(running, most)
+    return running
+
+
+def _numbers(container: Object, kind: str) -> dict[str, Decimal]:
+    found = (container.get("resources") or {}).get(kind) or {}
+    return {name: number_of(value) for name, value in found.items()}
+
+
+def _add(sums: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:
+    for name, number in more.items():
+        sums[name] = sums.get(name, Decimal(0)) + number
+
+
+def _raise(most: dict[str, Decimal], other: Mapping[str, Decimal]) -> None:
+    for name, number in other.items():
+        if name not in most or number > most[name]:
+            most[name] = number
+
+
+def spelled(number: Decimal, like: str) -> str:
+    """A sum in the server's spelling: binary where what it is compared with, or is added to, is."""
+    if like.endswith("i") and not number % 1 and abs(number) >= 1024:
+        return f"{int(number)}" if number % 1024 else canonical(f"{number / 1024:f}Ki")
+    return canonical(f"{number:f}")
+
+
+def of_pod(spec: Object, kind: str, *, overhead: bool = False) -> dict[str, str]:
+    """What a pod asks for, or may use: what it says itself, or else its containers together; each in the spelling of
+    the first container that names it (`PodRequests`, `PodLimits`)."""
+    likes: dict[str, str] = {}
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for name, value in ((container.get("resources") or {}).get(kind) or {}).items():
+            likes.setdefault(name, value)
+    found = {name: spelled(number, likes[name]) for name, number in total(spec, kind).items()}
+    own: Quantities = (spec.get("resources") or {}).get(kind) or {}
+    found |= {name: value for name, value in own.items() if is_supported_of_pods(name)}
+    if overhead:
+        for name, value in (spec.get("overhead") or {}).items():
+            if name in found or kind == "requests":
+                found[name] = plus(found.get(name, "0"), value)
+    return found
+
+
+def plus(quantity: str, other: str) -> str:
+    """A sum as Go's quantities make it: spelled as the first of them that is not zero."""
+    first, second = number_of(quantity), number_of(other)
+    return spelled(first + second, quantity if first else other)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
-from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
 from fakekube.apiserver.wire.status import go_quote

@@ -9,13 +9,10 @@ from typing import Any
 from fakekube.apiserver.registry.core.pod.validation import environment
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.pod.validation.probes import check_lifecycle, check_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import (
-    Rules,
-    check_container_resource,
-    check_requirements,
-)
+from fakekube.apiserver.registry.core.pod.validation.resources import Rules, check_requirements
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import check_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
+from fakekube.apiserver.registry.core.resourcenames import check_container_resource
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (

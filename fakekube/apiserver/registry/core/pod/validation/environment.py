@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
-from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors, add

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.resources import spelled, total
 from fakekube.apiserver.registry.core.pod.validation import (
     affinity,
     containers,
@@ -19,6 +20,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     is_deletion_cost,
 )
 from fakekube.apiserver.registry.core.pod.validation.volumes import check_volumes
+from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, check_container_resource, number_of
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
@@ -167,20 +169,20 @@ def _check_pod_resources(spec: Object, path: str, errors: Errors, rules: resourc
     rules = resources.Rules(resources.check_pod_resource, rules.claims, rules.whole_pages)
     resources.check_requirements(asked, path, errors, rules)
     requests, limits = asked.get("requests") or {}, asked.get("limits") or {}
-    for name, needed in resources.total(spec, "requests").items():
-        if name in requests and needed > resources.number_of(requests[name]):
-            shown = resources.spelled(needed, requests[name])
+    for name, needed in total(spec, "requests").items():
+        if name in requests and needed > number_of(requests[name]):
+            shown = spelled(needed, requests[name])
             why = f"must be greater than or equal to aggregate container requests of {shown}"
             errors.append(field_invalid(f"{path}.requests[{name}]", requests[name], why))
-    for name, needed in resources.total(spec, "limits").items():
-        huge = name.startswith(resources.HUGE_PAGES) and name in limits
-        if huge and needed > resources.number_of(limits[name]):
-            shown = resources.spelled(needed, limits[name])
+    for name, needed in total(spec, "limits").items():
+        huge = name.startswith(HUGE_PAGES) and name in limits
+        if huge and needed > number_of(limits[name]):
+            shown = spelled(needed, limits[name])
             why = f"must be greater than or equal to aggregate container limits of {shown}"
             errors.append(field_invalid(f"{path}.limits[{name}]", limits[name], why))
     for i, container in enumerate(spec.get("containers") or ()):
         for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
-            if name in limits and resources.number_of(limit) > resources.number_of(limits[name]):
+            if name in limits and number_of(limit) > number_of(limits[name]):
                 why = f"must be less than or equal to pod limits of {limits[name]}"
                 errors.append(field_invalid(f"{path}.containers[{i}][{name}].limits", limit, why))
 
@@ -278,7 +280,7 @@ def _check_names(spec: Object, path: str, errors: Errors) -> None:
     if get("preemptionPolicy") is not None:
         content.check_choice(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy", errors)
     if get("overhead"):
-        rules = resources.Rules(resources.check_container_resource)
+        rules = resources.Rules(check_container_resource)
         resources.check_requirements({"limits": spec["overhead"]}, f"{path}.overhead", errors, rules)
 
 

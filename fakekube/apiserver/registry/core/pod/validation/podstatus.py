@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.resources import is_native, number_of
+from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation import resources
 from fakekube.apiserver.registry.core.pod.validation.affinity import check_label_keys
 from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     DELETION_COST,
@@ -19,6 +18,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     is_deletion_cost,
 )
 from fakekube.apiserver.registry.core.pod.validation.sysctls import shared_namespace
+from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, is_divisible
 from fakekube.apiserver.registry.generic.validation import labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_unreserved_path
 
@@ -73,7 +73,7 @@ def _has_partial_pages(spec: Object) -> bool:
         asked = container.get("resources") or {}
         for kind in ("limits", "requests"):
             for name, value in (asked.get(kind) or {}).items():
-                if name.startswith(resources.HUGE_PAGES) and not resources.is_divisible(name, value):
+                if name.startswith(HUGE_PAGES) and not is_divisible(name, value):
                     return True
     return False
 

@@ -10,7 +10,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import check_claim_template
 from fakekube.apiserver.registry.core.pod.validation import environment
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.pod.validation.resources import number_of
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (
