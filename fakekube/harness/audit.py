@@ -15,7 +15,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.arguments import check_record_fields
 from fakekube.harness.timeline import Timeline, Told
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
 
@@ -33,7 +33,7 @@ class Audit:
     `own`: the User-Agent of the test itself, whose requests are shown only to who asks for them.
     """
 
-    def __init__(self, plane: ControlPlane, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
+    def __init__(self, plane: ServerRunner, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
         self._plane, self._now, self._timeline, self._own = plane, now, timeline, own
         self._changes: list[tuple[datetime, Change]] = []
         self._noops: list[RequestRecord] = []

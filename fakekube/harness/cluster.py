@@ -35,7 +35,7 @@ from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trust
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
 from fakekube.virtualtime.durations import Duration
 from fakekube.virtualtime.seeds import Seed
@@ -107,7 +107,7 @@ class FakeKube:
             version=version or bootstrap.KUBERNETES_VERSION,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
-        self._plane = ControlPlane(core, self.clock, chance, tokens=tokens, rounds=self._bubble.gate)
+        self._plane = ServerRunner(core, self.clock, chance, tokens=tokens, rounds=self._bubble.gate)
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._plane, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline = Timeline(self.clock.epoch)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakekube.apiserver.auth.authentication import User, authenticated
 from fakekube.server import kubeconfig
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
     from fakekube.server.http import HttpServer
@@ -26,7 +26,7 @@ class Endpoint:
 
     def __init__(
         self,
-        plane: ControlPlane,
+        plane: ServerRunner,
         drive: Callable[[Coroutine[Any, Any, None]], None],
         tokens: dict[str, User],
         admin: str = "",

@@ -20,7 +20,7 @@ from fakekube.harness.arguments import (
 )
 from fakekube.server import manifests
 from fakekube.server.direct import DirectTransport
-from fakekube.server.runner import ControlPlane, WouldWait
+from fakekube.server.runner import ServerRunner, WouldWait
 from fakekube.virtualtime import Deadlock
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ TEST_AGENT = "test"
 class Objects:
     """The objects of a server, as a test handles them. What it hands out is the test's own copy."""
 
-    def __init__(self, plane: ControlPlane, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
         self._core, self._drive = plane.core, drive
         self._transport = DirectTransport(plane, headers={"User-Agent": TEST_AGENT})
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from fakekube.apiserver.call import Service
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
     from fakekube.server.certificates import Authority
@@ -24,7 +24,7 @@ CONFIGURATIONS = (
 class WebhookServers:
     """Webhooks that are served for a cluster until it ends; `drive` runs a coroutine from sync code."""
 
-    def __init__(self, plane: ControlPlane, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._plane, self._drive = plane, drive
         self._serving = AsyncExitStack()
         self._made: Authority | None = None

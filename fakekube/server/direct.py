@@ -14,7 +14,7 @@ from fakekube.apiserver.wire import warning
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
 
@@ -28,8 +28,8 @@ class DirectTransport:
     `user` is who the requests are from. Fits `controllerlib.client.transport.Transport`.
     """
 
-    def __init__(self, plane: ControlPlane, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
-        self._plane: ControlPlane | _Ended = plane
+    def __init__(self, plane: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
+        self._plane: ServerRunner | _Ended = plane
         self._user = user
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -121,7 +121,7 @@ class _Ended:
 class DirectStream:
     """The events of one watch, as dicts. A write is decoded once, however many streams deliver it."""
 
-    def __init__(self, plane: ControlPlane, response: Response) -> None:
+    def __init__(self, plane: ServerRunner, response: Response) -> None:
         assert response.watch is not None
         self._batches = plane.stream(response.watch)
         self._pending: list[Any] = []

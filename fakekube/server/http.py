@@ -24,7 +24,7 @@ from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.response import Cached, Response, Upgrade
 from fakekube.apiserver.wire.status import StatusError, too_large
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 #: Seconds that open connections get to end when a server stops (0 would mean for ever).
 SHUTDOWN_TIMEOUT = 1.0
@@ -58,7 +58,7 @@ EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 class HttpServer:
     """A listening server. `url` is how to reach it from this machine, `port` the one that it got."""
 
-    def __init__(self, plane: ControlPlane, host: str, port: int, *, secure: bool) -> None:
+    def __init__(self, plane: ServerRunner, host: str, port: int, *, secure: bool) -> None:
         self.plane, self.host, self.port = plane, host, port
         self._scheme = "https" if secure else "http"
 
@@ -78,7 +78,7 @@ class HttpServer:
 
 @asynccontextmanager
 async def listen(
-    plane: ControlPlane, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+    plane: ServerRunner, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 takes a free one. Open watches end before the connections do.
 
@@ -133,7 +133,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 class _Handler:
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ServerRunner) -> None:
         self._plane = plane
         self._streams: set[asyncio.Task[Any]] = set()
 

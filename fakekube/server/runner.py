@@ -78,7 +78,7 @@ class WouldWait(Exception):
     """A request that was to be answered at once needs time first."""
 
 
-class ControlPlane:
+class ServerRunner:
     """Answers requests and feeds watches, whichever way they come in.
 
     `log` has every answered request. `on_write` listeners hear of each change after it is stored.
@@ -110,7 +110,7 @@ class ControlPlane:
 
     def __repr__(self) -> str:
         store = self.core.store
-        return f"<ControlPlane rev={store.revision} objects={store.size()} watches={len(self.watches)}>"
+        return f"<ServerRunner rev={store.revision} objects={store.size()} watches={len(self.watches)}>"
 
     # --- requests --------------------------------------------------------------------------------------------------
 

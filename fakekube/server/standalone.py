@@ -17,7 +17,7 @@ from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
 from fakekube.server.random import SystemChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 
 class CannotServe(Exception):
@@ -102,7 +102,7 @@ def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None
         raise CannotServe(f"--client-ca-file {path}: {why}") from None
 
 
-def _plane(options: Options, tokens: dict[str, User]) -> ControlPlane:
+def _plane(options: Options, tokens: dict[str, User]) -> ServerRunner:
     clock, chance = SystemClock(), SystemChance()
     core = bootstrap.api_server(
         clock.now(),
@@ -111,7 +111,7 @@ def _plane(options: Options, tokens: dict[str, User]) -> ControlPlane:
         history_window=options.history_window,
         version=options.kubernetes_version,
     )
-    return ControlPlane(core, clock, chance, tokens=tokens)
+    return ServerRunner(core, clock, chance, tokens=tokens)
 
 
 def _tokens(path: Path | None) -> dict[str, User]:
@@ -129,7 +129,7 @@ def _tokens(path: Path | None) -> dict[str, User]:
     return tokens
 
 
-def _load(plane: ControlPlane, sources: Sequence[Path]) -> int:
+def _load(plane: ServerRunner, sources: Sequence[Path]) -> int:
     """Put manifests into the server; how many objects there were."""
     transport = DirectTransport(plane)
     try:

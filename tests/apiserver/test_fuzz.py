@@ -13,7 +13,7 @@ from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
 from tests.apiserver.test_store import check_shape
@@ -170,7 +170,7 @@ class Answers:
     def __init__(self) -> None:
         chance = SeededChance(Seed(1))
         core = bootstrap.api_server(SystemClock().now(), chance, history_window=50)
-        self.plane = ControlPlane(core, SystemClock(), chance)
+        self.plane = ServerRunner(core, SystemClock(), chance)
         self.transport = DirectTransport(self.plane)
         self.transport.request_now("POST", DEFINITIONS, body=definition())
         for collection in SERVED:

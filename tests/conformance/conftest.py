@@ -10,7 +10,7 @@ from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.http import listen
 from fakekube.server.random import SystemChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
 
@@ -32,7 +32,7 @@ def server_url(request):
         clock, chance = SystemClock(), SystemChance()
         core = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
         tokens = parse_token_file(TOKENS)
-        async with listen(ControlPlane(core, clock, chance, tokens=tokens)) as server:
+        async with listen(ServerRunner(core, clock, chance, tokens=tokens)) as server:
             ended = asyncio.Event()
             urls.append(server.url)
             stop.append((asyncio.get_running_loop(), ended))

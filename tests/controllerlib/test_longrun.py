@@ -17,7 +17,7 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from tests.controllerlib.minding import config_map, lasting
 
@@ -34,7 +34,7 @@ class Server:
     def __init__(self, bubble: Bubble) -> None:
         chance = SeededChance(bubble.seed)
         core = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
-        self.plane = ControlPlane(core, bubble.clock, chance, log=RequestLog(limit=1_000))
+        self.plane = ServerRunner(core, bubble.clock, chance, log=RequestLog(limit=1_000))
         self.transport = DirectTransport(self.plane)
         self.history: list[tuple[int, str, bool]] = []
         self.plane.on_write(self._written)

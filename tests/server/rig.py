@@ -18,7 +18,7 @@ from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.http import HttpServer, listen
 from fakekube.server.random import SystemChance
-from fakekube.server.runner import ControlPlane
+from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
 
@@ -58,10 +58,10 @@ def _open_files() -> set[str]:
     return found
 
 
-def control_plane(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ControlPlane:
+def new_runner(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ServerRunner:
     clock, chance = SystemClock(), SystemChance()
     core = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
-    return ControlPlane(core, clock, chance, tokens=tokens)
+    return ServerRunner(core, clock, chance, tokens=tokens)
 
 
 class Served:
@@ -135,7 +135,7 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def served(
-    plane: ControlPlane | None = None,
+    plane: ServerRunner | None = None,
     *,
     tls: ssl.SSLContext | None = None,
     trust: ssl.SSLContext | bool = True,
@@ -143,7 +143,7 @@ async def served(
     host: str = "127.0.0.1",
 ) -> AsyncIterator[Served]:
     """A server and a client; at the end no watch of it is open."""
-    plane = plane or control_plane(tokens)
+    plane = plane or new_runner(tokens)
     async with AsyncExitStack() as listening:
         server = await listening.enter_async_context(listen(plane, host, tls=tls))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:

@@ -7,7 +7,7 @@ import orjson
 
 from fakekube.apiserver.kubelet import ExecResult
 from fakekube.server.http import COMPRESSED_FROM
-from tests.server.rig import CONFIGMAPS, FUSE, control_plane, on_a_loop, served
+from tests.server.rig import CONFIGMAPS, FUSE, new_runner, on_a_loop, served
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -24,7 +24,7 @@ async def messages(socket):
 
 @on_a_loop
 async def test_a_command_runs_over_a_web_socket():
-    plane = control_plane()
+    plane = new_runner()
     commands = []
 
     def run(request):
@@ -45,7 +45,7 @@ async def test_a_command_runs_over_a_web_socket():
 
 @on_a_loop
 async def test_a_command_gets_the_input_that_is_sent():
-    plane = control_plane()
+    plane = new_runner()
     plane.core.kubelet.exec = lambda request: request.stdin.upper()
     async with served(plane) as server:
         await server.call("POST", PODS, POD)
@@ -59,7 +59,7 @@ async def test_a_command_gets_the_input_that_is_sent():
 
 @on_a_loop
 async def test_a_port_is_forwarded_until_the_client_goes():
-    plane = control_plane()
+    plane = new_runner()
     plane.core.kubelet.forward = lambda request: b"%d:%b" % (request.port, request.data)
     async with served(plane) as server:
         await server.call("POST", PODS, POD)
@@ -71,7 +71,7 @@ async def test_a_port_is_forwarded_until_the_client_goes():
 
 @on_a_loop
 async def test_without_a_web_socket_the_real_words():
-    plane = control_plane()
+    plane = new_runner()
     plane.core.kubelet.exec = lambda request: ""
     async with served(plane) as server:
         await server.call("POST", PODS, POD)

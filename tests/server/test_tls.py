@@ -8,7 +8,7 @@ import trustme
 
 from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
 from fakekube.server.certificates import Authority
-from tests.server.rig import CONFIGMAPS, control_plane, on_a_loop, served
+from tests.server.rig import CONFIGMAPS, new_runner, on_a_loop, served
 
 TOKENS = {
     "admin-token": User("admin", groups=("system:masters", AUTHENTICATED)),
@@ -82,7 +82,7 @@ async def test_a_token_of_nobody():
 
 @on_a_loop
 async def test_what_a_user_may_not_do():
-    async with served(control_plane(TOKENS, "RBAC")) as api:
+    async with served(new_runner(TOKENS, "RBAC")) as api:
         body = {"metadata": {"name": "a"}}
         assert (await api.call("POST", CONFIGMAPS, body, Authorization="Bearer admin-token"))[0] == 201
         code, reason, message = await api.refused("GET", CONFIGMAPS, Authorization="Bearer alice-token")
@@ -113,7 +113,7 @@ async def test_who_a_certificate_names(subject, name, groups):
     authority, ca = Authority(), trustme.CA()
     tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
     trust = certified(authority, ca, **subject)
-    async with served(control_plane(TOKENS, "RBAC"), tls=tls, trust=trust) as api:
+    async with served(new_runner(TOKENS, "RBAC"), tls=tls, trust=trust) as api:
         code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer admin-token")
         assert code == 201
         user = review["status"]["userInfo"]
@@ -127,7 +127,7 @@ async def test_who_a_certificate_names(subject, name, groups):
 async def test_who_shows_no_certificate_may_have_a_token():
     authority, ca = Authority(), trustme.CA()
     tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
-    async with served(control_plane(TOKENS, "RBAC"), tls=tls, trust=authority.client_context()) as api:
+    async with served(new_runner(TOKENS, "RBAC"), tls=tls, trust=authority.client_context()) as api:
         code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer alice-token")
         assert (code, review["status"]["userInfo"]["username"]) == (201, "alice")
 
