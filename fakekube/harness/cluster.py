@@ -144,7 +144,7 @@ class FakeKube:
         """
         if not self._bubble.loop.is_closed():
             try:
-                self._bubble.loop.turnstile.close()  # before what they talk to goes
+                self._bubble.loop.threads.close()  # before what they talk to goes
                 self._bubble.loop.drive(self._end())
             finally:
                 self._endpoint.forget_clients()

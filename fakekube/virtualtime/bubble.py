@@ -8,24 +8,24 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, TypeVarTuple
 
+from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
 from fakekube.virtualtime.durations import Duration, microseconds
-from fakekube.virtualtime.ending import end_everything
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import HORIZON, LINGER, PATIENCE, VirtualTimeLoop
-from fakekube.virtualtime.network.listeners import Door
+from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.patches.freezer import Freezer
-from fakekube.virtualtime.patches.joins import JoinHooks
-from fakekube.virtualtime.patches.patch import Hooks
-from fakekube.virtualtime.patches.sleep import SleepHooks
-from fakekube.virtualtime.patches.sockets import SocketHooks
-from fakekube.virtualtime.patches.starts import StartHooks
-from fakekube.virtualtime.patches.tls import TlsHooks
-from fakekube.virtualtime.patches.waits import WaitHooks
+from fakekube.virtualtime.patches.joins import JoinPatches
+from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.sleep import SleepPatches
+from fakekube.virtualtime.patches.sockets import SocketPatches
+from fakekube.virtualtime.patches.starts import StartPatches
+from fakekube.virtualtime.patches.tls import TlsPatches
+from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes
 from fakekube.virtualtime.seeds import Seed
-from fakekube.virtualtime.threads.blocking import Blocking
+from fakekube.virtualtime.shutdown import shutdown
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
@@ -43,7 +43,7 @@ class Done:
 
 
 class Bubble:
-    """Owns clock, loop, gate, threads, hooks and wall clock of one test; a context manager, one at a time.
+    """Owns clock, loop, gate, threads, patches and wall clock of one test; a context manager, one at a time.
 
     `settle`, `advance`, `advance_to` and `advance_until` work the same in both kinds of tests: called from sync code
     they run the loop and return when it is so; called from a coroutine on the loop they must be awaited.
@@ -61,7 +61,7 @@ class Bubble:
         epoch: datetime = EPOCH,
         stepped: bool | None = None,
         wall_clock: bool | WallClock = True,
-        transport: Door = "memory",
+        transport: TransportKind = "memory",
         patience: float = PATIENCE,
         linger: float = LINGER,
         horizon: timedelta = HORIZON,
@@ -73,7 +73,7 @@ class Bubble:
         self.loop = VirtualTimeLoop(
             self.clock,
             gate=self.gate,
-            door=transport,
+            transport=transport,
             patience=patience,
             linger=linger,
             horizon=horizon,
@@ -97,33 +97,33 @@ class Bubble:
         self.close()
 
     def open(self) -> None:
-        """Put hooks and wall clock in place. RuntimeError if another bubble is open, or others have replaced them."""
+        """Put patches and wall clock in place. RuntimeError if another bubble is open, or others have replaced them."""
         with ExitStack() as undo:
             undo.callback(self.loop.close)
             if _open:
                 raise RuntimeError("a cluster is open in this process already: close it before opening another one")
             _open.append(self)
             undo.callback(_open.remove, self)
-            sleeping = SleepHooks(self._blocking)
-            hooks = Hooks(
+            sleeping = SleepPatches(self._blocking)
+            patches = PatchSet(
                 [
-                    *sleeping.hooks(),
-                    *SocketHooks(self.loop.network, self._blocking).hooks(),
-                    *TlsHooks(self.loop.network, self._blocking).hooks(),
-                    *JoinHooks(self._blocking, self.loop.turnstile).hooks(),
-                    *StartHooks(self.loop.turnstile).hooks(),
-                    *WaitHooks(self.loop, self._blocking).hooks(),
+                    *sleeping.patches(),
+                    *SocketPatches(self.loop.network, self._blocking).patches(),
+                    *TlsPatches(self.loop.network, self._blocking).patches(),
+                    *JoinPatches(self._blocking, self.loop.threads).patches(),
+                    *StartPatches(self.loop.threads).patches(),
+                    *WaitPatches(self.loop, self._blocking).patches(),
                 ]
             )
-            hooks.install()
-            undo.callback(hooks.remove)
+            patches.install()
+            undo.callback(patches.remove)
             sleeping.start()
             undo.callback(sleeping.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
-            self.loop.network.ledger.external_moved.add(self._note_external)
-            undo.callback(end_everything, self.loop)
+            self.loop.network.connections.external_moved.add(self._note_external)
+            undo.callback(shutdown, self.loop)
             self._leave = undo.pop_all()
 
     def close(self) -> None:
@@ -192,8 +192,8 @@ class Bubble:
     # --- threads and processes
 
     def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
-        """Start sync code in a thread of the bubble; the turnstile lets one thread, or the loop, run at a time."""
-        return self.loop.turnstile.start(partial(function, *args), name)
+        """Start sync code in a thread of the bubble; the threads lets one thread, or the loop, run at a time."""
+        return self.loop.threads.start(partial(function, *args), name)
 
     def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
         """Wait for the end of a thread of the bubble. TimeoutError if it has not come after `timeout` virtual seconds.
@@ -233,7 +233,7 @@ class Bubble:
 
         The client of a command under `run_process` does not count, as time is held until that has ended.
         """
-        return self.loop.network.ledger.external > 0 and not self.clock.is_held_endlessly()
+        return self.loop.network.connections.external > 0 and not self.clock.is_held_endlessly()
 
     def _note_external(self) -> None:
         if self.external != self._was_external:
@@ -256,7 +256,7 @@ class Bubble:
         return f"<Bubble {self.clock!r} tasks={len(asyncio.all_tasks(self.loop))} seed={self.seed.value}>"
 
 
-#: The bubble that is open in this process: hooks and wall clock are the process's, so there is one at a time.
+#: The bubble that is open in this process: patches and wall clock are the process's, so there is one at a time.
 _open: list[Bubble] = []
 
 

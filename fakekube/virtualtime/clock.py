@@ -120,7 +120,7 @@ class VirtualClock:
     def is_held_endlessly(self) -> bool:
         return any(endless for _, endless in self._holds.values())
 
-    def unrest(self) -> Iterator[str]:
+    def busy_reasons(self) -> Iterator[str]:
         return (f"time is held: {reason}" for reason, _ in self._holds.values())
 
     def next_timers(self, limit: int = 10) -> Sequence[Timer]:

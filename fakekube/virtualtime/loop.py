@@ -19,12 +19,12 @@ from fakekube.virtualtime.durations import SECOND, Duration, microseconds
 from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS, TurnGuard
-from fakekube.virtualtime.network.listeners import Door
-from fakekube.virtualtime.network.loop import TwoDoorLoop
-from fakekube.virtualtime.pace import Jump, OpenGate, Stuck, Wake, next_step
-from fakekube.virtualtime.selector import Events, IdleSelector, Poll
+from fakekube.virtualtime.idleselector import Events, IdleSelector, Poll
+from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.network.transports import NetworkLoop
+from fakekube.virtualtime.nextstep import Deadlocked, Jump, OpenGate, Wake, next_step
 from fakekube.virtualtime.threads.executors import Pools
-from fakekube.virtualtime.threads.scheduler import Turnstile
+from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.threads.stacks import dump
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
 
@@ -45,7 +45,7 @@ LINGER = 0.1
 _GLANCE = 0.25
 
 
-class VirtualTimeLoop(TwoDoorLoop):
+class VirtualTimeLoop(NetworkLoop):
     """The loop of a bubble, and the only one who moves its clock.
 
     Usable alone, too, as the loop factory of pytest-asyncio, anyio or asyncio.Runner.
@@ -67,7 +67,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         clock: VirtualClock | None = None,
         *,
         gate: Gate | None = None,
-        door: Door = "memory",
+        transport: TransportKind = "memory",
         patience: float = PATIENCE,
         linger: float = LINGER,
         horizon: timedelta = HORIZON,
@@ -77,7 +77,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         self.clock.attach(self)
         self.gate = gate or Gate()
         selector = IdleSelector()
-        super().__init__(selector, door)
+        super().__init__(selector, transport)
         # half a grid step: `when < time() + resolution` is then exact on the grid, whatever the noise of the floats
         self._clock_resolution = 4e-7
         self._order = Order()
@@ -90,9 +90,9 @@ class VirtualTimeLoop(TwoDoorLoop):
         self._linger = linger
         self._external_moved = 0.0
         self._tasks: set[asyncio.Future[Any]] = set()
-        self.turnstile = Turnstile(self, self.holds_changed, patience)
-        self.network.ledger.external_moved.add(self._note_external)
-        self._pools = Pools(self.turnstile.submit)
+        self.threads = ThreadScheduler(self, self.holds_changed, patience)
+        self.network.connections.external_moved.add(self._note_external)
+        self._pools = Pools(self.threads.submit)
         self._idle_selector = selector
         selector.attach(self._turn, self._idle)
 
@@ -202,7 +202,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         job = functools.partial(func, *args)
         pool = executor or self._default_executor
         if pool is None:
-            return self.turnstile.submit(job)
+            return self.threads.submit(job)
         if isinstance(pool, ThreadPoolExecutor):
             return self._pools.submit(pool, job)
         held = ExitStack()
@@ -213,13 +213,13 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _check_thread(self) -> None:
         # asyncio's debug mode; a thread that has the baton is as good as the loop's own
-        if self.turnstile.current() is None:
+        if self.threads.current() is None:
             super()._check_thread()  # type: ignore[misc]
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
     ) -> asyncio.Handle:
-        if self.turnstile.current() is None:
+        if self.threads.current() is None:
             return super().call_soon_threadsafe(callback, *args, context=context)
         # a thread of the bubble: the loop stands still, and looks before it does anything else
         self._check_closed()  # type: ignore[attr-defined]
@@ -285,12 +285,12 @@ class VirtualTimeLoop(TwoDoorLoop):
         guard.turns += 1
         if guard.turns > guard.quiet and (error := guard.turn(self._ready)) is not None:
             self._fail(error)
-        if self.turnstile.ready:
+        if self.threads.ready:
             self._run_threads()
 
     def _run_threads(self) -> None:
         try:
-            self.turnstile.run_ready()
+            self.threads.run_ready()
         except NotQuiescent as error:
             self._fail(error)
 
@@ -302,7 +302,7 @@ class VirtualTimeLoop(TwoDoorLoop):
             events = poll(0)
             if events or self._ready or self._stopping or self._is_due():
                 return events
-            if self.turnstile.ready:
+            if self.threads.ready:
                 continue
             if reasons := self._unrest():
                 now = real_monotonic()
@@ -318,11 +318,11 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _unrest(self) -> list[str]:
         """Why the bubble is not quiescent, though the loop has nothing to do."""
-        turnstile, ledger, clock = self.turnstile, self.network.ledger, self.clock
-        if turnstile.is_empty() and ledger.is_empty() and not clock.is_held():
+        threads, connections, clock = self.threads, self.network.connections, self.clock
+        if threads.is_empty() and connections.is_empty() and not clock.is_held():
             return []
-        reasons = [*turnstile.unrest(), *ledger.unrest(), *clock.unrest()]
-        if not reasons and not self._waiters and ledger.external and not self._round_is_due():
+        reasons = [*threads.busy_reasons(), *connections.busy_reasons(), *clock.busy_reasons()]
+        if not reasons and not self._waiters and connections.external and not self._round_is_due():
             # time never moves by itself under the eyes of somebody who lives in real time
             reasons.append("the test waits, and while an external client is connected only advance() moves time")
         return reasons
@@ -338,7 +338,7 @@ class VirtualTimeLoop(TwoDoorLoop):
 
     def _lingering(self) -> float:
         """How long external clients still have to be watched before it counts as quiet, in real seconds."""
-        if not self.network.ledger.external:
+        if not self.network.connections.external:
             return 0
         return self._external_moved + self._linger - real_monotonic()
 
@@ -353,7 +353,7 @@ class VirtualTimeLoop(TwoDoorLoop):
         """The bubble is quiescent: do what follows from that."""
         if self.gate.in_round:
             self.gate.next_one()
-            if self._ready or self.turnstile.ready:
+            if self._ready or self.threads.ready:
                 return
         if self.gate.end_round():
             self._round_done = False
@@ -363,14 +363,14 @@ class VirtualTimeLoop(TwoDoorLoop):
         match step:
             case OpenGate():
                 self._round_done = True
-                self.gate.begin_round(one_by_one=not self.network.ledger.external)
-                if not self._ready and not self.turnstile.ready:
+                self.gate.begin_round(one_by_one=not self.network.connections.external)
+                if not self._ready and not self.threads.ready:
                     self._act()  # nobody came through: it is as quiet as before
             case Wake():
                 self._wake()
             case Jump(us):
                 self._jump(us, blocked=goal is None)
-            case Stuck():
+            case Deadlocked():
                 raise Deadlock(f"the test waits for something that cannot happen: no timer is set\n{self.why()}")
 
     def _round_is_due(self) -> bool:
@@ -417,8 +417,8 @@ class VirtualTimeLoop(TwoDoorLoop):
         yield from _listed("runnable", (describe.callback(handle) for handle in self._ready))
         tasks = (task for task in asyncio.all_tasks(self) if not (task.done() or _is_own(task)))
         yield from _listed("waiting", sorted(describe.task(task) for task in tasks))
-        yield from _listed("thread", map(repr, self.turnstile.threads()))
-        yield from _listed("connection", map(repr, self.network.ledger))
+        yield from _listed("thread", map(repr, self.threads.active()))
+        yield from _listed("connection", map(repr, self.network.connections))
         yield from _listed("held", self.clock.holds)
         yield from _listed("next", (f"{timer.after} {timer.callback}" for timer in self.clock.next_timers(5)))
 
@@ -429,7 +429,7 @@ class VirtualTimeLoop(TwoDoorLoop):
     def close(self) -> None:
         if not self.is_closed():
             try:
-                self.turnstile.close()
+                self.threads.close()
             finally:
                 super().close()
                 self._tasks.clear()

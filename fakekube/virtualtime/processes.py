@@ -6,8 +6,8 @@ import threading
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
+from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.threads.blocking import HELPER, Blocking
 
 Completed = subprocess.CompletedProcess[str]
 

@@ -98,7 +98,7 @@ def test_settle_lingers_for_an_external_client_and_says_that_there_is_one():
 def serve_until_external(bubble):
     """Serve until somebody from outside is there: only real time can bring him."""
     connected = threading.Event()
-    bubble.loop.network.ledger.external_moved.add(connected.set)
+    bubble.loop.network.connections.external_moved.add(connected.set)
     waiting = threading.Thread(target=connected.wait, args=(10,))
     waiting.start()
     waiting.join()

@@ -32,7 +32,7 @@ def test_an_asyncio_client_comes_by_pipe_and_a_blocking_one_by_tcp(bubble, serve
     (piped, _), (real, _) = server.peers
     assert piped == ("127.0.0.1", 61000)
     assert real != piped
-    assert [type(each) for each in bubble.loop.network.ledger] == [Connection]  # the pipe is not in the ledger
+    assert [type(each) for each in bubble.loop.network.connections] == [Connection]  # the pipe is not in the ledger
 
 
 def test_both_doors_serve_a_name(either):

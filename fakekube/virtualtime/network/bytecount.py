@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.virtualtime.signals import Signal
+from fakekube.virtualtime.notifier import Notifier
 
 Address = tuple[str, int]
 
@@ -26,8 +26,8 @@ class Flow:
     def __init__(self) -> None:
         self.sent = self.taken = 0
         self.ended = False
-        self.arrived = Signal()
-        self.drained = Signal()
+        self.arrived = Notifier()
+        self.drained = Notifier()
         self.reads: Callable[[], bool] | None = None
 
     @property
@@ -41,16 +41,16 @@ class Flow:
 
     def give(self, count: int) -> None:
         self.sent += count
-        self.arrived.send()
+        self.arrived.notify()
 
     def take(self, count: int) -> None:
         self.taken += count
-        self.drained.send()
+        self.drained.notify()
 
     def end(self) -> None:
         self.ended = True
-        self.arrived.send()
-        self.drained.send()
+        self.arrived.notify()
+        self.drained.notify()
 
     def stop_reading(self) -> None:
         self.reads = None
@@ -71,7 +71,7 @@ class Connection:
         self.up = Flow()
         self.down = Flow()
 
-    def unrest(self) -> Iterator[str]:
+    def busy_reasons(self) -> Iterator[str]:
         who = f"{self.client[0]}:{self.client[1]}"
         if not self.accepted:
             yield f"the connection from {who} is not accepted yet"
@@ -88,14 +88,14 @@ class Connection:
         )
 
 
-class Ledger:
+class Connections:
     """All open connections to what the loop serves, by the client's address."""
 
     def __init__(self) -> None:
-        self._connections: dict[Address, Connection] = {}
+        self._by_client: dict[Address, Connection] = {}
         self._external = 0
         #: sent when something came from, or went to, somebody outside the bubble
-        self.external_moved = Signal()
+        self.external_moved = Notifier()
 
     @property
     def external(self) -> int:
@@ -103,30 +103,30 @@ class Ledger:
         return self._external
 
     def __iter__(self) -> Iterator[Connection]:
-        return iter(tuple(self._connections.values()))
+        return iter(tuple(self._by_client.values()))
 
     def is_empty(self) -> bool:
-        return not self._connections
+        return not self._by_client
 
-    def unrest(self) -> Iterator[str]:
+    def busy_reasons(self) -> Iterator[str]:
         """Bytes that somebody of the bubble waits for and does not have yet."""
-        return itertools.chain.from_iterable(each.unrest() for each in self if not each.external)
+        return itertools.chain.from_iterable(each.busy_reasons() for each in self if not each.external)
 
     def find(self, client: Address | None) -> Connection | None:
-        return self._connections.get(client) if client is not None else None
+        return self._by_client.get(client) if client is not None else None
 
     def dialled(self, client: Address) -> Connection:
         """A client in the bubble has connected; the server will accept in a moment."""
-        connection = self._connections[client] = Connection(client, external=False)
+        connection = self._by_client[client] = Connection(client, external=False)
         return connection
 
     def accepted(self, client: Address) -> Connection:
         """The server has accepted a client; one who was not announced is external."""
-        connection = self._connections.get(client)
+        connection = self._by_client.get(client)
         if connection is None or connection.accepted:
-            connection = self._connections[client] = Connection(client, external=True)
+            connection = self._by_client[client] = Connection(client, external=True)
             self._external += 1
-            self.external_moved.send()
+            self.external_moved.notify()
         connection.accepted = True
         return connection
 
@@ -135,11 +135,11 @@ class Ledger:
         connection.up.reads = None
         connection.down.end()
         connection.up.end()
-        if self._connections.get(connection.client) is connection:
-            del self._connections[connection.client]
+        if self._by_client.get(connection.client) is connection:
+            del self._by_client[connection.client]
             if connection.external:
                 self._external -= 1
-                self.external_moved.send()
+                self.external_moved.notify()
 
     def refuse_pending(self) -> None:
         """Nobody will accept any more: those who dialled and wait are let go."""

@@ -10,7 +10,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from fakekube.virtualtime.patches.importhook import ThawFinder
+from fakekube.virtualtime.patches.importhook import RealTimeFinder
 from fakekube.virtualtime.patches.realdatetime import meet_real_time
 
 #: Modules below these read real time. With a dot: freezegun compares beginnings, and "queue" would also match an
@@ -60,7 +60,7 @@ class Freezer:
         self._factories: list[Any] = []
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._finder = ThawFinder(self._thaw, self._refreeze)
+        self._finder = RealTimeFinder(self._thaw, self._refreeze)
         self._depth = 0
 
     def start(self, now: datetime.datetime) -> None:

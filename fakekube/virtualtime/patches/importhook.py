@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 
-class ThawFinder:
+class RealTimeFinder:
     """First on `sys.meta_path`: lets the others find a module, and stands around its execution."""
 
     def __init__(self, thaw: Callable[[], None], freeze: Callable[[ModuleType], None]) -> None:

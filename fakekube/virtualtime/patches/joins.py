@@ -1,4 +1,4 @@
-"""Hooks on the two ways in which a test waits for others: `Thread.join`, and a subprocess.
+"""PatchSet on the two ways in which a test waits for others: `Thread.join`, and a subprocess.
 
 The loop is on the test's thread; while that waited in the kernel nobody would serve those it waits for.
 """
@@ -8,24 +8,24 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.virtualtime.patches.patch import Hook
-from fakekube.virtualtime.threads.blocking import Blocking
-from fakekube.virtualtime.threads.scheduler import Turnstile
+from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.patches.patch import Patch
+from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 
 
-class JoinHooks:
-    def __init__(self, blocking: Blocking, turnstile: Turnstile) -> None:
+class JoinPatches:
+    def __init__(self, blocking: Blocking, threads: ThreadScheduler) -> None:
         self._blocking = blocking
-        self._turnstile = turnstile
+        self._threads = threads
 
-    def hooks(self) -> Iterator[Hook]:
-        yield Hook(threading.Thread, "join", self._join(threading.Thread.join))
-        yield Hook(subprocess.Popen, "wait", self._process(subprocess.Popen.wait))
-        yield Hook(subprocess.Popen, "communicate", self._process(subprocess.Popen.communicate))
+    def patches(self) -> Iterator[Patch]:
+        yield Patch(threading.Thread, "join", self._join(threading.Thread.join))
+        yield Patch(subprocess.Popen, "wait", self._process(subprocess.Popen.wait))
+        yield Patch(subprocess.Popen, "communicate", self._process(subprocess.Popen.communicate))
 
     def _join(self, real: Callable[..., None]) -> Callable[..., None]:
         def join(target: threading.Thread, timeout: float | None = None) -> None:
-            ours = self._turnstile.find(target)
+            ours = self._threads.find(target)
             if not self._waits() or not target.is_alive() or target is threading.current_thread():
                 real(target, timeout)
             elif ours is not None:
@@ -49,7 +49,7 @@ class JoinHooks:
         return wait
 
     def _waits(self) -> bool:
-        """Whether the caller would wait in the kernel while the loop, or the turnstile, is his to run."""
+        """Whether the caller would wait in the kernel while the loop, or the threads, is his to run."""
         return self._blocking.concerns() and not self._blocking.on_own_loop()
 
 

@@ -1,4 +1,4 @@
-"""Hooks: attributes that are replaced while a bubble is active, and put back after it."""
+"""PatchSet: attributes that are replaced while a bubble is active, and put back after it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
+class Patch:
     """`owner.name` becomes `replacement`, which ends up calling what was there."""
 
     owner: Any
@@ -17,31 +17,31 @@ class Hook:
     replacement: Callable[..., Any]
 
 
-class Hooks:
-    """A set of hooks that is in place or is not."""
+class PatchSet:
+    """A set of patches that is in place or is not."""
 
-    def __init__(self, hooks: Iterable[Hook]) -> None:
-        self._hooks = tuple(hooks)
-        self._before: list[tuple[Hook, object]] = []
+    def __init__(self, patches: Iterable[Patch]) -> None:
+        self._patches = tuple(patches)
+        self._before: list[tuple[Patch, object]] = []
 
     def install(self) -> None:
         """Put all in place. RuntimeError, and nothing done, if somebody else has replaced one of them already."""
-        for hook in self._hooks:
-            refuse_foreign(hook.owner, hook.name)
-        for hook in self._hooks:
-            self._before.append((hook, vars(hook.owner).get(hook.name, _MISSING)))
-            setattr(hook.owner, hook.name, hook.replacement)
+        for patch in self._patches:
+            refuse_foreign(patch.owner, patch.name)
+        for patch in self._patches:
+            self._before.append((patch, vars(patch.owner).get(patch.name, _MISSING)))
+            setattr(patch.owner, patch.name, patch.replacement)
 
     def remove(self) -> None:
         """Put back what was there, except where somebody has replaced our replacement since: that is his to undo."""
         while self._before:
-            hook, before = self._before.pop()
-            if vars(hook.owner).get(hook.name) is not hook.replacement:
+            patch, before = self._before.pop()
+            if vars(patch.owner).get(patch.name) is not patch.replacement:
                 continue
             if before is _MISSING:
-                delattr(hook.owner, hook.name)
+                delattr(patch.owner, patch.name)
             else:
-                setattr(hook.owner, hook.name, before)
+                setattr(patch.owner, patch.name, before)
 
 
 def refuse_foreign(owner: Any, name: str) -> None:

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 from time import sleep as real_sleep
 
-from fakekube.virtualtime.patches.patch import Hook
-from fakekube.virtualtime.threads.blocking import Blocking
+from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.patches.patch import Patch
 
 #: Modules (and what is below them) whose naps are part of waiting for the real world.
 REAL_TIME = (
@@ -32,18 +32,18 @@ def lives_in_real_time(module: str) -> bool:
 _ROOTS = frozenset(name.split(".")[0] for name in REAL_TIME)
 
 
-class SleepHooks:
+class SleepPatches:
     """Replaces `time.sleep`, and the `sleep` of every module that did `from time import sleep`."""
 
     def __init__(self, blocking: Blocking) -> None:
         self._blocking = blocking
 
-    def hooks(self) -> Iterator[Hook]:
-        yield Hook(time, "sleep", virtual_sleep)
+    def patches(self) -> Iterator[Patch]:
+        yield Patch(time, "sleep", virtual_sleep)
         for name, module in tuple(sys.modules.items()):
             names = getattr(module, "__dict__", None)
             if names and names.get("sleep") is real_sleep and module is not time and not lives_in_real_time(name):
-                yield Hook(module, "sleep", virtual_sleep)
+                yield Patch(module, "sleep", virtual_sleep)
 
     def start(self) -> None:
         _active.append(self._blocking)

@@ -1,4 +1,4 @@
-"""Hooks on sockets: a blocking client of the bubble waits for its bytes under virtual time.
+"""PatchSet on sockets: a blocking client of the bubble waits for its bytes under virtual time.
 
 They are on `socket.socket`, so http.client, urllib3, requests, httpx and websocket-client come through here; TLS
 has its own, as its reads are C's.
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.network.bytecount import Connection
-from fakekube.virtualtime.network.listeners import Network
-from fakekube.virtualtime.patches.patch import Hook
-from fakekube.virtualtime.threads.blocking import Blocking
+from fakekube.virtualtime.network.network import Network
+from fakekube.virtualtime.patches.patch import Patch
 
 
-class SocketHooks:
+class SocketPatches:
     """Knows which sockets of the process are a bubble's client, and lets them wait."""
 
     def __init__(self, network: Network, blocking: Blocking) -> None:
@@ -26,18 +26,18 @@ class SocketHooks:
         self._blocking = blocking
         self._clients: weakref.WeakKeyDictionary[socket.socket, Connection] = weakref.WeakKeyDictionary()
 
-    def hooks(self) -> Iterator[Hook]:
+    def patches(self) -> Iterator[Patch]:
         refuse_replaced_class()
-        yield Hook(socket.socket, "connect", self._connect())
-        yield Hook(socket.socket, "connect_ex", self._connect_ex())
-        yield Hook(socket.socket, "recv", self._reader(_socket.socket.recv, len, 1))
-        yield Hook(socket.socket, "recv_into", self._reader(_socket.socket.recv_into, int, 2))
-        yield Hook(socket.socket, "recvfrom", self._reader(_socket.socket.recvfrom, _length_of_first, 1))
-        yield Hook(socket.socket, "recvfrom_into", self._reader(_socket.socket.recvfrom_into, _first, 2))
-        yield Hook(socket.socket, "recvmsg", self._reader(_socket.socket.recvmsg, _length_of_first, 2))
-        yield Hook(socket.socket, "send", self._send())
-        yield Hook(socket.socket, "sendall", self._sendall())
-        yield Hook(socket.socket, "sendmsg", self._sendmsg())
+        yield Patch(socket.socket, "connect", self._connect())
+        yield Patch(socket.socket, "connect_ex", self._connect_ex())
+        yield Patch(socket.socket, "recv", self._reader(_socket.socket.recv, len, 1))
+        yield Patch(socket.socket, "recv_into", self._reader(_socket.socket.recv_into, int, 2))
+        yield Patch(socket.socket, "recvfrom", self._reader(_socket.socket.recvfrom, _length_of_first, 1))
+        yield Patch(socket.socket, "recvfrom_into", self._reader(_socket.socket.recvfrom_into, _first, 2))
+        yield Patch(socket.socket, "recvmsg", self._reader(_socket.socket.recvmsg, _length_of_first, 2))
+        yield Patch(socket.socket, "send", self._send())
+        yield Patch(socket.socket, "sendall", self._sendall())
+        yield Patch(socket.socket, "sendmsg", self._sendmsg())
 
     # --- connecting
 

@@ -1,4 +1,4 @@
-"""Hooks on TLS sockets: C reads and writes there, so the socket is asked without blocking, and the wait is ours.
+"""PatchSet on TLS sockets: C reads and writes there, so the socket is asked without blocking, and the wait is ours.
 
 What travels is not counted (nobody but C knows it): whether there is something to read, the kernel says.
 """
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
+from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.network.bytecount import Connection
-from fakekube.virtualtime.network.listeners import Network
-from fakekube.virtualtime.patches.patch import Hook
+from fakekube.virtualtime.network.network import Network
+from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.sockets import ready, refuse_in_coroutine
-from fakekube.virtualtime.threads.blocking import Blocking
 
 T = TypeVar("T")
 
 
-class TlsHooks:
+class TlsPatches:
     def __init__(self, network: Network, blocking: Blocking) -> None:
         self._network = network
         self._blocking = blocking
 
-    def hooks(self) -> Iterator[Hook]:
+    def patches(self) -> Iterator[Patch]:
         if (ssl := sys.modules.get("ssl")) is not None:
             for name in ("do_handshake", "read", "send"):
-                yield Hook(ssl.SSLSocket, name, self._waiting(getattr(ssl.SSLSocket, name), ssl))
+                yield Patch(ssl.SSLSocket, name, self._waiting(getattr(ssl.SSLSocket, name), ssl))
 
     def _waiting(self, real: Callable[..., T], ssl: Any) -> Callable[..., T]:
         def operate(sock: Any, *args: Any, **options: Any) -> T:
@@ -52,7 +52,7 @@ class TlsHooks:
 
     def _connection(self, sock: socket.socket) -> Connection | None:
         try:
-            return self._network.ledger.find(sock.getsockname()[:2])
+            return self._network.connections.find(sock.getsockname()[:2])
         except OSError:
             return None
 

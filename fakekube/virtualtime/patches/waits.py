@@ -1,4 +1,4 @@
-"""Hooks on what threads wait for each other with: events, conditions, queues, semaphores, futures.
+"""Patches on what threads wait for each other with: events, conditions, queues, semaphores, futures.
 
 All of these wait in `Condition.wait`. An operator's `while not stop.wait(30): ...` is thereby a loop in virtual time.
 Plain locks are C's and stay invisible: a thread that waits for one is busy.
@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from time import monotonic as real_monotonic
 from typing import Any
 
+from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.patches.patch import Hook
-from fakekube.virtualtime.signals import Signal
-from fakekube.virtualtime.threads.blocking import HELPER, Blocking
+from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
 
 _WHERE = "waiting for an event, a queue or the like"
 
 
-class WaitHooks:
+class WaitPatches:
     """Lets code of the bubble wait in virtual time, as far as whoever will notify it can be of the bubble, too.
 
     If the test has started threads of its own, one of them may be the one: then the test's own waits, and those for
@@ -33,11 +33,11 @@ class WaitHooks:
         self._blocking = blocking
         self._before = frozenset(threading.enumerate())
 
-    def hooks(self) -> Iterator[Hook]:
-        yield Hook(threading.Condition, "wait", self._wait(threading.Condition.wait))
+    def patches(self) -> Iterator[Patch]:
+        yield Patch(threading.Condition, "wait", self._wait(threading.Condition.wait))
         # those that wait in a loop reckon with these what is left of their time-out
-        yield Hook(queue, "time", self._now)
-        yield Hook(threading, "_time", self._now)
+        yield Patch(queue, "time", self._now)
+        yield Patch(threading, "_time", self._now)
 
     def _now(self) -> float:
         if self._concerns() and not (self._blocking.is_test() and self._has_strangers()):
@@ -64,7 +64,7 @@ class WaitHooks:
     def _has_strangers(self) -> bool:
         """Whether there are threads that are not the bubble's and that were not there before it."""
         return any(
-            thread not in self._before and not thread.name.startswith(HELPER) and not self._loop.turnstile.find(thread)
+            thread not in self._before and not thread.name.startswith(HELPER) and not self._loop.threads.find(thread)
             for thread in threading.enumerate()
         )
 
@@ -93,15 +93,15 @@ class _Waiter:
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
         self._loop = loop
         self._blocking = blocking
-        self.changed = Signal()
+        self.changed = Notifier()
         self.notified = False
 
     def release(self) -> None:
         self.notified = True
         if self._blocking.concerns():
-            self.changed.send()
+            self.changed.notify()
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.changed.send)
+            self._loop.call_soon_threadsafe(self.changed.notify)
 
 
 def _stand_in_line(condition: Any, waiter: object, wait: Callable[[], bool]) -> bool:

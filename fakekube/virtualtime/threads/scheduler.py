@@ -1,4 +1,4 @@
-"""The turnstile: of the loop and all threads of a bubble, one runs at a time, and who is next is no accident.
+"""The threads: of the loop and all threads of a bubble, one runs at a time, and who is next is no accident.
 
 A thread that would block (in `recv` on a connection of the bubble, in `time.sleep`, at its end) gives the baton back
 to the loop and waits for its own lock, not for the kernel. The loop hands the baton, once a turn, to each thread that
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
-from fakekube.virtualtime.signals import Signal
+from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.threads.stacks import dump
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ Job = Callable[[], BaseException | None]
 _start = threading.Thread.start
 _join = threading.Thread.join
 
-#: How often a closing turnstile tells a thread to end before it is left alone.
+#: How often a closing threads tells a thread to end before it is left alone.
 _GOODBYES = 20
 
 
@@ -56,7 +56,7 @@ class BubbleThread:
         self.job: Job | None = job
         self.state = State.READY
         self.where = "not started"
-        self.ended = Signal()
+        self.ended = Notifier()
         self.error: BaseException | None = None
         self.lost = False
         self.real: threading.Thread | None = None
@@ -96,7 +96,7 @@ def _locked() -> "_thread.LockType":
     return lock
 
 
-class Turnstile:
+class ThreadScheduler:
     """All threads of one bubble, and who of them may go on.
 
     Invariant: everything here is changed only by who has the baton, but for `outside`'s way back (one atomic append).
@@ -133,7 +133,7 @@ class Turnstile:
     def is_empty(self) -> bool:
         return not self._threads
 
-    def unrest(self) -> Iterator[str]:
+    def busy_reasons(self) -> Iterator[str]:
         """Which threads are neither parked nor ended."""
         self._lost = [thread for thread in self._lost if not _found(thread)]
         for thread in self._lost:
@@ -142,7 +142,7 @@ class Turnstile:
             if thread.state is State.OUTSIDE:
                 yield f"thread {thread.name} is {thread.where}"
 
-    def threads(self) -> Iterator[BubbleThread]:
+    def active(self) -> Iterator[BubbleThread]:
         """Those that have something to do."""
         return (thread for thread in self._threads.values() if thread.state is not State.IDLE)
 
@@ -290,7 +290,7 @@ class Turnstile:
             thread.where = "ended"
             self._threads.pop(id(thread), None)
             try:
-                thread.ended.send()
+                thread.ended.notify()
             finally:
                 del _current[ident]
                 thread.give_back()

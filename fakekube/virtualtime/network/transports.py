@@ -6,11 +6,11 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.virtualtime.network.listeners import Door, Listener, Network
+from fakekube.virtualtime.network.network import Listener, Network, TransportKind
 from fakekube.virtualtime.network.pipes import PipeTransport
 
 
-class TwoDoorLoop(asyncio.SelectorEventLoop):
+class NetworkLoop(asyncio.SelectorEventLoop):
     """Overrides the (private) methods through which asyncio makes every transport and every listening socket.
 
     So no client needs to be configured, and none is told: `create_connection`, `open_connection`, aiohttp, anyio.
@@ -18,9 +18,9 @@ class TwoDoorLoop(asyncio.SelectorEventLoop):
 
     _selector: selectors.BaseSelector
 
-    def __init__(self, selector: selectors.BaseSelector, door: Door) -> None:
+    def __init__(self, selector: selectors.BaseSelector, transport: TransportKind) -> None:
         super().__init__(selector)
-        self.network = Network(self, door)
+        self.network = Network(self, transport)
 
     def _start_serving(
         self, protocol_factory: Any, sock: Any, sslcontext: Any = None, server: Any = None, *args: Any, **kwargs: Any

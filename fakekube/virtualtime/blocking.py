@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.signals import Signal
+from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Blocking:
         """Whether the calling thread belongs to the bubble: all others live in real time."""
         if self._loop.is_closed():
             return False
-        return _thread.get_ident() == self._owner or self._loop.turnstile.current() is not None
+        return _thread.get_ident() == self._owner or self._loop.threads.current() is not None
 
     def is_test(self) -> bool:
         return _thread.get_ident() == self._owner
@@ -52,11 +52,11 @@ class Blocking:
                 "cannot run while it waits: do not use asyncio.run() here, write the test as `async def`"
             )
 
-    def wait(self, where: str, ready: Callable[[], bool], *signals: Signal, timeout: float | None = None) -> bool:
-        """Wait until `ready()`, looking again at each of the signals; False after `timeout` virtual seconds."""
+    def wait(self, where: str, ready: Callable[[], bool], *notifiers: Notifier, timeout: float | None = None) -> bool:
+        """Wait until `ready()`, looking again at each of the notifiers; False after `timeout` virtual seconds."""
         if ready():
             return True
-        thread = self._loop.turnstile.current()
+        thread = self._loop.threads.current()
         wake, wait_once = self._means(thread, where)
         expired = False
 
@@ -66,8 +66,8 @@ class Blocking:
             wake()
 
         timer = self._loop.call_later(timeout, expire) if timeout is not None else None
-        for signal in signals:
-            signal.add(wake)
+        for notifier in notifiers:
+            notifier.add(wake)
         try:
             while not ready():
                 if expired:
@@ -75,34 +75,34 @@ class Blocking:
                 wait_once()
             return True
         finally:
-            for signal in signals:
-                signal.discard(wake)
+            for notifier in notifiers:
+                notifier.discard(wake)
             if timer is not None:
                 timer.cancel()
 
     def _means(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
-        turnstile = self._loop.turnstile
+        threads = self._loop.threads
         if thread is None:
             return self._loop.stop, self._loop.run_forever
-        return lambda: turnstile.wake(thread), lambda: turnstile.park(thread, where)
+        return lambda: threads.wake(thread), lambda: threads.park(thread, where)
 
     def sleep(self, seconds: float) -> None:
         """`time.sleep`: for the test it is `advance`, for a thread a nap."""
-        thread = self._loop.turnstile.current()
+        thread = self._loop.threads.current()
         if thread is None:
             self._loop.drive(self._loop.advance(max(seconds, 1e-6)))
         elif seconds > 0:
             self.wait(f"asleep for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
         else:
             # the loop gets a turn, too: a thread that spins on sleep(0) must not keep everybody out
-            self._loop.call_soon_threadsafe(self._loop.turnstile.wake, thread)
-            self._loop.turnstile.park(thread, "asleep for no time")
+            self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
+            self._loop.threads.park(thread, "asleep for no time")
 
     def outside(self, where: str, call: Callable[[], T]) -> T:
         """Make a call that waits for the real world: the bubble is served meanwhile, and its time is held."""
-        thread = self._loop.turnstile.current()
+        thread = self._loop.threads.current()
         if thread is not None:
-            with self._loop.turnstile.outside(thread, where):
+            with self._loop.threads.outside(thread, where):
                 return call()
         return self._help(where, call)()
 

@@ -9,13 +9,13 @@ from fakekube.virtualtime import describe
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
 
-def end_everything(loop: VirtualTimeLoop) -> None:
+def shutdown(loop: VirtualTimeLoop) -> None:
     """Raises NotQuiescent or Deadlock for a thread or a task that will not end; the others end even then."""
     with ExitStack() as steps:  # the last is called first, and each is called even if those before it failed
         steps.callback(lambda: loop.drive(_end_connections(loop)))
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
-        steps.callback(loop.turnstile.close)
+        steps.callback(loop.threads.close)
 
 
 async def _end_tasks(loop: VirtualTimeLoop) -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fakekube.virtualtime.pace import OPEN_GATE, STUCK, WAKE, Jump, next_step
+from fakekube.virtualtime.nextstep import DEADLOCKED, OPEN_GATE, WAKE, Jump, next_step
 
 
 @pytest.mark.parametrize(
     ("timer", "goal", "round_due", "step"),
     [
-        pytest.param(None, None, False, STUCK, id="blocked-and-no-timer"),
+        pytest.param(None, None, False, DEADLOCKED, id="blocked-and-no-timer"),
         pytest.param(20, None, False, Jump(20), id="blocked-with-a-timer"),
         pytest.param(20, None, True, OPEN_GATE, id="blocked-the-gate-comes-first"),
         pytest.param(None, None, True, OPEN_GATE, id="blocked-the-gate-may-yet-help"),

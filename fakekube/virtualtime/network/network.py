@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fakekube.virtualtime.network import handshake
-from fakekube.virtualtime.network.bytecount import Address, Connection, CountedSocket, Ledger
+from fakekube.virtualtime.network.bytecount import Address, Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
 
-Door = Literal["memory", "tcp"]
+TransportKind = Literal["memory", "tcp"]
 
 #: Ports of the clients of pipes: where Linux' own ephemeral ports end, so that logs cannot confuse the two.
 _FIRST_PIPE_PORT = 61000
@@ -30,15 +30,15 @@ class Listener:
 class Network:
     """The addresses that the loop serves, and the connections to them."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, door: Door) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: TransportKind) -> None:
         self._loop = loop
-        self._door = door
+        self._transport = transport
         self._listeners: dict[Address, Listener] = {}
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
         self._agreed: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
-        self.ledger = Ledger()
+        self.connections = Connections()
 
     # --- the served addresses
 
@@ -54,7 +54,7 @@ class Network:
         if (address := _name(sock)) is not None:
             self._listeners.pop(address, None)
         if not self._listeners:
-            self.ledger.refuse_pending()
+            self.connections.refuse_pending()
 
     def served(self, address: object) -> Listener | None:
         """The listener behind an address (of numbers), if it is one of ours."""
@@ -71,7 +71,7 @@ class Network:
     def dial(self, sock: socket.socket, address: object) -> bool:
         """A client on the loop connects `sock`: whether that can be left to `transport` (nothing real is done yet)."""
         wanted = _inet(address)
-        if self._door == "tcp" or wanted is None or self.served(wanted) is None:
+        if self._transport == "tcp" or wanted is None or self.served(wanted) is None:
             return False
         self._dialled[sock] = wanted
         return True
@@ -123,27 +123,27 @@ class Network:
         client = _name(sock)
         if client is None or self.served(address) is None:
             return None
-        return self.ledger.dialled(client)
+        return self.connections.dialled(client)
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """Put an accepted socket into the ledger."""
         client = _peer(sock)
         if client is None:
             return sock
-        connection = self.ledger.accepted(client)
+        connection = self.connections.accepted(client)
         connection.up.reads = reads
-        ledger = self.ledger
+        connections = self.connections
         if connection.external:
             for signal in (connection.up.drained, connection.down.arrived):
-                signal.add(ledger.external_moved.send)
+                signal.add(connections.external_moved.notify)
         return CountedSocket.of(
-            sock, sends=connection.down, takes=connection.up, at_close=lambda: ledger.closed(connection)
+            sock, sends=connection.down, takes=connection.up, at_close=lambda: connections.closed(connection)
         )
 
     def client_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """Put a connected socket of a client on the loop into the ledger, if it leads to us."""
         client = _name(sock)
-        connection = self.ledger.find(client)
+        connection = self.connections.find(client)
         if connection is None:
             return sock
         down = connection.down

@@ -21,13 +21,13 @@ class Jump:
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class Deadlocked:
     """Nothing will ever happen again."""
 
 
-Step = OpenGate | Wake | Jump | Stuck
+Step = OpenGate | Wake | Jump | Deadlocked
 
-OPEN_GATE, WAKE, STUCK = OpenGate(), Wake(), Stuck()
+OPEN_GATE, WAKE, DEADLOCKED = OpenGate(), Wake(), Deadlocked()
 
 
 def next_step(now: int, *, timer: int | None, goal: int | None, round_due: bool) -> Step:
@@ -42,5 +42,5 @@ def next_step(now: int, *, timer: int | None, goal: int | None, round_due: bool)
     if goal is not None and goal <= now:
         return WAKE
     if timer is None:
-        return STUCK if goal is None else Jump(goal)
+        return DEADLOCKED if goal is None else Jump(goal)
     return Jump(timer if goal is None else min(timer, goal))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-class Signal:
+class Notifier:
     """Calls its listeners, in the order in which they came."""
 
     __slots__ = ("_listeners",)
@@ -18,7 +18,7 @@ class Signal:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    def send(self) -> None:
+    def notify(self) -> None:
         if self._listeners:
             for listener in tuple(self._listeners):
                 listener()
