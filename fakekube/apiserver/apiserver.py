@@ -17,7 +17,7 @@ from fakekube.apiserver.auth import escalation, rbac, serviceaccount
 from fakekube.apiserver.auth.accessreviews import REVIEWS
 from fakekube.apiserver.auth.authentication import ANONYMOUS, User, bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
-from fakekube.apiserver.call import Call, Delay, Need, Stamp, Step
+from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.crd import controllers
 from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import conversion, nonresource
@@ -30,6 +30,7 @@ from fakekube.apiserver.endpoints.subresources import SUBRESOURCES, unsupported
 from fakekube.apiserver.endpoints.verbs import VERBS
 from fakekube.apiserver.faults import Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
+from fakekube.apiserver.needs import Delay, Need
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import DEFAULT, Convert, Strategy
 from fakekube.apiserver.registry.kinds import STRATEGIES
@@ -115,16 +116,16 @@ class ApiServer:
         self.impersonation = Impersonation(partial(self.authorizer, self.store))
         self.allocations = ServiceAllocations(self.store)
 
-    def answer(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+    def answer(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         """Answer one request; refusals become responses, too."""
         try:
-            return (yield from self._admitted(request, info, user, stamp))
+            return (yield from self._admitted(request, info, user, context))
         except StatusError as error:
             return refusal(error, request)
         except PlainAnswer as plain:
             return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8")
 
-    def _admitted(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+    def _admitted(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         decision = self.authorizer(self.store, user, info)
         if not decision.allowed:
             raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
@@ -138,7 +139,7 @@ class ApiServer:
                 raise error_of(rule.error, info)
         if not info.is_resource:
             return nonresource.answer(self, request)
-        response: Response = yield from self._served(request, info, user, stamp)
+        response: Response = yield from self._served(request, info, user, context)
         if rule is not None and rule.reset == "after":
             return Response(reset=True)
         return response
@@ -185,7 +186,7 @@ class ApiServer:
 
     # --- routing ---------------------------------------------------------------------------------------------------
 
-    def _served(self, request: Request, info: RequestInfo, user: User, stamp: Stamp) -> Step:
+    def _served(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         resource = self.catalog.find(info.group, info.version, info.resource)
         if resource is None:
             if self.catalog.serves_group(info.group) and not self.catalog.is_custom_group(info.group):
@@ -203,7 +204,7 @@ class ApiServer:
             raise refuse_stream()
         check_shape_fits(representation, info, resource)
         custom = self.custom(resource) if resource.custom else None
-        call = Call(self, request, info, user, resource, self.strategy(resource), stamp, representation, custom)
+        call = Call(self, request, info, user, resource, self.strategy(resource), context, representation, custom)
         if call.strategy.deprecation:
             call.warnings.append(call.strategy.deprecation)
         try:
@@ -324,15 +325,15 @@ class ApiServer:
             self._printers[key] = custom_printer(declared or DEFAULT_COLUMNS)
         return self._printers[key]
 
-    def committed(self, change: Change, stamp: Stamp) -> Change:
+    def committed(self, change: Change, context: RequestContext) -> Change:
         """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
         if change.collection == crd.COLLECTION:
             self.on_commit(change)
-            controllers.changed(self, change, stamp)
+            controllers.changed(self, change, context)
         else:
             self.on_commit(change)
             if change.after is None:
-                controllers.object_gone(self, change, stamp)
+                controllers.object_gone(self, change, context)
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:

@@ -12,6 +12,7 @@ from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.kubelet import Kubelet
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.tables.columns import Printer
@@ -28,58 +29,10 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """What a request needs before it can go on: that much time (seconds)."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A Service of the cluster, as configurations of webhooks name one."""
-
-    namespace: str
-    name: str
-    port: int = 443
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """One JSON document for a webhook. `url` is where it is reached, or what it is called where it is a Service.
-
-    `ca`: the PEM certificates that its certificate must be signed by; "": those of the system. `timeout`: seconds.
-    """
-
-    url: str
-    body: Object
-    timeout: float
-    ca: str = ""
-    service: Service | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a webhook said, or, in a Go client's words, why it did not (`problem`)."""
-
-    document: Any = None
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Posts:
-    """What a request needs before it can go on: replies to these, all at the same time."""
-
-    posts: tuple[Post, ...]
-
-
-Need = Delay | Posts
-"""What a request may wait for. The core yields it; whoever drives the core resumes it with the answer."""
-
 Step = Generator[Need, Any, Response]
 
 
-class Stamp(Protocol):
+class RequestContext(Protocol):
     """What the core may not know of itself: the time, and chance.
 
     `now` and `micro` are the moment of the request (seconds and microseconds, RFC 3339). `uid`, `suffix` and `fraction`
@@ -150,7 +103,7 @@ class Server(Protocol):
     def printer(self, resource: Resource, kind: str = "") -> Printer:
         """How the resource is shown as a table; `kind` is that of a subresource which speaks another one."""
 
-    def committed(self, change: Change, stamp: Stamp) -> Change:
+    def committed(self, change: Change, context: RequestContext) -> Change:
         """Every write passes here once it stands."""
 
     def stop_serving(self, collection: str) -> None:
@@ -170,7 +123,7 @@ class Call:
     user: User
     resource: Resource
     strategy: Strategy
-    stamp: Stamp
+    context: RequestContext
     representation: Representation = PLAIN
     custom: CustomVersion | None = None
     """The version of a definition that the resource is of, as it was when the request came."""
@@ -216,18 +169,21 @@ class Call:
 
     def allocator(self, *, dry_run: bool) -> Allocator:
         """What gives this request its share of the server's ranges."""
-        return Allocator(self.server.allocations.current(), self.stamp.fraction, dry_run)
+        return Allocator(self.server.allocations.current(), self.context.fraction, dry_run)
 
     def commit_create(self, path: str, obj: Object) -> Change:
         stored = self.as_stored(obj)
-        return self.server.committed(self.server.store.create(self.resource.collection, path, stored), self.stamp)
+        return self.server.committed(self.server.store.create(self.resource.collection, path, stored), self.context)
 
     def commit_update(self, path: str, before: Entry, obj: Object) -> Change:
         return self.commit_stored(path, before, self.as_stored(obj))
 
     def commit_stored(self, path: str, before: Entry, obj: Object) -> Change:
         """The same with an object that is in the stored version."""
-        return self.server.committed(self.server.store.update(self.resource.collection, path, before, obj), self.stamp)
+        change = self.server.store.update(self.resource.collection, path, before, obj)
+        return self.server.committed(change, self.context)
+            self.server.store.update(self.resource.collection, path, before, obj), self.context
+        )
 
     def commit_delete(self, path: str, before: Entry) -> Change:
-        return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.stamp)
+        return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.context)

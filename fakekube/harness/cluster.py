@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from controllerlib.client.models import Writable
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.auth.authentication import ADMIN, User, authenticated
-from fakekube.apiserver.call import Service
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
+from fakekube.apiserver.needs import Service
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit

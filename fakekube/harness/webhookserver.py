@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from fakekube.apiserver.call import Service
+from fakekube.apiserver.needs import Service
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Protocol, TypeVar
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
 from fakekube.apiserver.auth.authentication import ANONYMOUS, User
-from fakekube.apiserver.call import Delay, Need, Reply
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.needs import Delay, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
@@ -34,8 +34,8 @@ TRACE_HEADER = "x-fakekube-trace"
 
 
 @dataclass(frozen=True, slots=True)
-class RequestStamp:
-    """The time and the chance of one request (`core.call.Stamp`)."""
+class ServerContext:
+    """The time and the chance of one request (`core.call.RequestContext`)."""
 
     clock: Clock
     chance: Chance
@@ -100,7 +100,7 @@ class ServerRunner:
         self.watches: dict[Watch, None] = {}
         core.tokens = {} if tokens is None else tokens
         self.webhooks = WebhookClient()
-        self._stamp = RequestStamp(clock, chance)
+        self._context = ServerContext(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
@@ -118,14 +118,14 @@ class ServerRunner:
         """The user of a client's certificate, or else of an Authorization header. Raises 401."""
         if certified is not None:
             return certified
-        return self.core.user_of(authorization, self._stamp.now) if authorization else ANONYMOUS
+        return self.core.user_of(authorization, self._context.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:
         """Answer a request; waits only for what the request itself must wait for (injected latency, webhooks)."""
         info = parse(request)
         try:
             request = self._acting(request, info)
-            step = self.core.answer(request, info, request.user, self._stamp)
+            step = self.core.answer(request, info, request.user, self._context)
             need = next(step)
             while True:
                 need = step.send(await self._met(need))
@@ -146,7 +146,7 @@ class ServerRunner:
         info = parse(request)
         try:
             request = self._acting(request, info)
-            step = self.core.answer(request, info, request.user, self._stamp)
+            step = self.core.answer(request, info, request.user, self._context)
             next(step)
         except StopIteration as end:
             return self._logged(request, info, end.value)

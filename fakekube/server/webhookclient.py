@@ -7,7 +7,7 @@ import json
 import ssl
 from typing import Any
 
-from fakekube.apiserver.call import Post, Reply, Service
+from fakekube.apiserver.needs import Post, Reply, Service
 from fakekube.apiserver.wire.status import go_quote
 
 #: A longer answer is not read to its end.

@@ -22,7 +22,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
-class Stamp:
+class RequestContext:
     """The time stands where it is put, and what is drawn says what it was drawn for."""
 
     time: datetime = START
@@ -61,9 +61,9 @@ class Api:
         history_window: int = 20_000,
         version: str = bootstrap.KUBERNETES_VERSION,
     ) -> None:
-        self.stamp = Stamp()
+        self.context = RequestContext()
         self.core = bootstrap.api_server(
-            START, self.stamp, authorization_mode=authorization_mode, history_window=history_window, version=version
+            START, self.context, authorization_mode=authorization_mode, history_window=history_window, version=version
         )
         self.changes: list[Change] = []
         self.core.on_commit = self.changes.append
@@ -87,7 +87,7 @@ class Api:
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body, user)
-        step = self.core.answer(request, parse(request), user, self.stamp)
+        step = self.core.answer(request, parse(request), user, self.context)
         try:
             need = next(step)
             while True:

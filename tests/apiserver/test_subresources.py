@@ -380,7 +380,7 @@ def test_a_decision_is_made_by_approval_only_and_stays(api):
     api.ok("POST", REQUESTS, asked(api))
     assert decide(api, "Approved", path="")["status"] == {}
     assert 'may not add a condition of type "Approved"' in decide(api, "Approved", path="/status", how="refused")[2]
-    api.stamp.time = START + timedelta(seconds=5)
+    api.context.time = START + timedelta(seconds=5)
     condition = decide(api, "Approved")["status"]["conditions"][0]
     assert (condition["lastUpdateTime"], condition["lastTransitionTime"]) == ("2026-01-01T00:00:05Z",) * 2
     assert 'may not remove a condition of type "Approved"' in decide(api, "Denied", how="refused")[2]

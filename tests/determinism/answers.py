@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 from fakekube.apiserver.auth.authentication import ADMIN
-from fakekube.apiserver.call import Reply
+from fakekube.apiserver.needs import Reply
 from fakekube.apiserver.wire.request import Request, parse
 from tests.apiserver.api import Api
 
@@ -39,7 +39,7 @@ def answer(api, step):
     body = step.get("body", b"")
     sent = body.encode() if isinstance(body, str) else body
     request = Request(step["method"], path, {**parse_qs(more, keep_blank_values=True), **query}, headers, sent, ADMIN)
-    asking = api.core.answer(request, parse(request), request.user, api.stamp)
+    asking = api.core.answer(request, parse(request), request.user, api.context)
     try:
         need = next(asking)
         while True:
@@ -69,7 +69,7 @@ def main():
                     response = answer(api, step)
                     digest = hashlib.sha256(b"\n".join(told(response))).hexdigest()[:12]
                     print(scenario["id"], number, response.status, digest)
-            api.stamp.time += timedelta(seconds=1)
+            api.context.time += timedelta(seconds=1)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_five_retries_that_back_off(kube, start):
 @pytest.mark.parametrize("transport", ["direct", "memory", "tcp"])
 @pytest.mark.parametrize("sync", [False, True], ids=["coroutine", "thread"])
 def test_a_conflict_retried(transport, sync):
-    async def stamp(request, client):
+    async def context(request, client):
         found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
         if "seen" not in (found.get("data") or {}):
             await client.update({**found, "data": {"seen": "yes"}})
@@ -89,7 +89,7 @@ def test_a_conflict_retried(transport, sync):
     with FakeKube(transport=transport) as kube:
         kube.apply(config_map("a"))
         with kube.fault(verb="update", resource="configmaps", error=409, times=1):
-            controller = kube.start(build(stamp_blocking if sync else stamp))["minder"]
+            controller = kube.start(build(stamp_blocking if sync else context))["minder"]
             kube.advance(1)
         assert controller.causes() == ["added", "retry", "updated"]
         assert controller.times() == [timedelta(milliseconds=ms) for ms in (0, 5, 5)]

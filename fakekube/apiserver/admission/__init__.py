@@ -31,7 +31,8 @@ from fakekube.apiserver.admission.lifecycle import (
 )
 from fakekube.apiserver.admission.matching import CREATE, DELETE, UPDATE, Attributes
 from fakekube.apiserver.admission.reinvocation import Calls
-from fakekube.apiserver.call import Call, Need
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions
 
 Object = dict[str, Any]

@@ -62,7 +62,7 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
     if not dry_run:
         for path, entry, changed in charged:
             change = call.server.store.update(COLLECTION, path, entry, changed)
-            call.server.committed(change, call.stamp)
+            call.server.committed(change, call.context)
 
 
 def _handles(call: Call, old: Object | None) -> bool:

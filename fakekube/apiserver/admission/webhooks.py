@@ -13,8 +13,9 @@ from fakekube.apiserver.admission import admissionreview
 from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
 from fakekube.apiserver.admission.matching import EXEMPT, Attributes, matches
 from fakekube.apiserver.admission.reinvocation import Calls
-from fakekube.apiserver.call import Call, Need, Post, Posts, Reply, Service
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.body import typed
+from fakekube.apiserver.needs import Need, Post, Posts, Reply, Service
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
@@ -152,7 +153,7 @@ def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Obje
 
 def _uid(hook: Hook, attributes: Attributes) -> str:
     call = attributes.call
-    return call.stamp.uid(f"admission/{hook.name}/{call.resource.collection}/{call.path}")
+    return call.context.uid(f"admission/{hook.name}/{call.resource.collection}/{call.path}")
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------

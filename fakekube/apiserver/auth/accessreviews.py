@@ -140,7 +140,7 @@ def token_review(call: Call) -> Step:
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
     try:
-        user, good = call.server.user_of_token(token, call.stamp.now, audiences or None)
+        user, good = call.server.user_of_token(token, call.context.now, audiences or None)
     except (serviceaccount.BadToken, StatusError) as problem:
         return _answer(call, review, {"user": {}, "error": str(problem)})
     return _answer(call, review, {"authenticated": True, "user": _shown_user(user), "audiences": good})
@@ -160,7 +160,7 @@ def _shown_user(user: User) -> Object:
 def self_subject_review(call: Call) -> Step:
     yield from ()
     review = _review(call)
-    meta = {**(review.get("metadata") or {}), "creationTimestamp": call.stamp.now}
+    meta = {**(review.get("metadata") or {}), "creationTimestamp": call.context.now}
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
     return Response(201, Document({**shown, "status": {"userInfo": _shown_user(call.user)}}))
 

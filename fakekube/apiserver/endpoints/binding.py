@@ -75,7 +75,7 @@ def _bind(call: Call, binding: Object, options: WriteOptions) -> Response:
         raise not_found(call.resource.qualified, call.info.name)
     _check_unbound(call, binding, existing)
     if not options.dry_run:
-        call.commit_update(call.path, existing, bound(existing.object, binding, call.stamp.now))
+        call.commit_update(call.path, existing, bound(existing.object, binding, call.context.now))
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, Document(status))
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from fakekube.apiserver.admission.webhooks import post
-from fakekube.apiserver.call import Call, Need, Posts, Reply, Step
+from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.conversion import TIMEOUT, Unconverted
 from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.needs import Need, Posts, Reply
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.response import Response, StoredList, StoredObject
 from fakekube.apiserver.wire.status import StatusError
@@ -102,7 +103,7 @@ def _ask(call: Call, asked: Unconverted) -> Generator[Need, Any, None]:
 
 def _ask_all(call: Call, questions: list[Unconverted]) -> Generator[Need, Any, list[StatusError | None]]:
     """What is wrong with the answer to each."""
-    uids = [call.stamp.uid(f"conversion/{call.resource.collection}/{one.api_version}") for one in questions]
+    uids = [call.context.uid(f"conversion/{call.resource.collection}/{one.api_version}") for one in questions]
     posts = [
         post(one.webhook.config, one.webhook.review(one, uid), TIMEOUT)
         for one, uid in zip(questions, uids, strict=True)

@@ -80,7 +80,7 @@ def generated(call: Call, prefix: str) -> str:
     """The prefix, cut to leave room, and five random characters."""
     if not prefix:
         return ""
-    suffix = call.stamp.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
+    suffix = call.context.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
     return prefix[: objectmeta.GENERATED_PREFIX_LIMIT if _label_named(call) else 248] + suffix
 
 
@@ -90,9 +90,11 @@ def _label_named(call: Call) -> bool:
 
 def completed(call: Call, obj: Object, name: str, *, dry_run: bool = False) -> Object:
     """As the kind's strategy and the server complete it."""
-    strategy, stamp = call.strategy, call.stamp
+    strategy, context = call.strategy, call.context
     key = f"{call.resource.collection}/{path_of(call.namespace, name)}"
-    meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=stamp.uid(key), now=stamp.now)
+    meta = objectmeta.filled(
+        obj["metadata"], name=name, namespace=call.namespace, uid=context.uid(key), now=context.now
+    )
     if (strategy.generation or strategy.constant_generation or call.resource.custom) and strategy.first_generation:
         meta["generation"] = strategy.first_generation
     obj = {**obj, "metadata": meta}

@@ -7,9 +7,10 @@ from collections.abc import Generator
 from typing import Any
 
 from fakekube.apiserver import admission
-from fakekube.apiserver.call import Call, Need, Step
+from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.storage.store import Entry, path_of, stamped
@@ -129,7 +130,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
             return existing, False
         return _finish_pod(call, path, existing, marked, options)
     if call.strategy.mark_deleted is not None and not existing.object["metadata"].get("deletionTimestamp"):
-        obj = call.strategy.mark_deleted(existing.object, call.stamp.now)
+        obj = call.strategy.mark_deleted(existing.object, call.context.now)
         return _store_mark(call, path, existing, obj, options), False
     finalizers = finalizers_for(existing.object, options)
     finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
@@ -180,7 +181,7 @@ def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = Non
     change."""
     meta = dict(obj["metadata"])
     if not meta.get("deletionTimestamp"):
-        meta["deletionTimestamp"] = call.stamp.after(grace)
+        meta["deletionTimestamp"] = call.context.after(grace)
         meta["deletionGracePeriodSeconds"] = grace
         if meta.get("generation"):
             meta["generation"] += 1
@@ -223,7 +224,7 @@ def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | N
     marked = mark(call, pod, grace)
     meta = {
         **marked["metadata"],
-        "deletionTimestamp": call.stamp.after(grace),
+        "deletionTimestamp": call.context.after(grace),
         "deletionGracePeriodSeconds": grace,
     }
     return {**marked, "metadata": meta}
@@ -245,7 +246,7 @@ def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOpt
     if not meta.get("deletionTimestamp"):
         marked = {
             **obj,
-            "metadata": {**meta, "deletionTimestamp": call.stamp.now},
+            "metadata": {**meta, "deletionTimestamp": call.context.now},
             "status": {**(obj.get("status") or {}), "phase": "Terminating"},
         }
         finalizers = finalizers_for(obj, options)

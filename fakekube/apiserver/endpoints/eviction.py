@@ -118,7 +118,7 @@ def _take(call: Call, pod: Object, *, dry_run: bool) -> None:
     budget = budgets[0]
     _check_allowed(budget.object)
     if not dry_run:
-        _commit_status(call, budget, _decremented(budget.object, pod["metadata"]["name"], call.stamp.now))
+        _commit_status(call, budget, _decremented(budget.object, pod["metadata"]["name"], call.context.now))
 
 
 def _unhealthy_may_go(pod: Object, budget: Object) -> bool:
@@ -199,7 +199,7 @@ _BY_SERVER = WriteOptions(dry_run=False, field_manager=MANAGER, field_validation
 def _told(call: Call, pod: Entry) -> Entry:
     """The pod with the condition that says why it goes. Nobody owns that: the server itself writes it."""
     status = pod.object.get("status") or {}
-    condition = {**CONDITION, "lastProbeTime": None, "lastTransitionTime": call.stamp.now}
+    condition = {**CONDITION, "lastProbeTime": None, "lastTransitionTime": call.context.now}
     conditions = with_condition(status.get("conditions") or (), condition)
     obj = {**pod.object, "status": {**status, "conditions": conditions}}
     if obj == pod.object:

@@ -36,7 +36,7 @@ def empty(call: Call) -> Object:
 
 def writer(call: Call, options: WriteOptions) -> Writer:
     name = managedfields.manager_name(options.field_manager, call.request.user_agent)
-    return Writer(name, call.stamp.now, call.info.subresource)
+    return Writer(name, call.context.now, call.info.subresource)
 
 
 def owners_once(call: Call, obj: Object) -> Object:

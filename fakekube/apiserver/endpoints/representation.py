@@ -55,7 +55,7 @@ def _table(call: Call) -> TableMaker:
         call.server.printer(resource, sub.kind if sub else ""),
         call.representation.shape_version,
         include,
-        lambda: call.stamp.micro,
+        lambda: call.context.micro,
         lambda obj: own.to_object(Entry(0, obj)),
         in_version=resource.custom,
     )

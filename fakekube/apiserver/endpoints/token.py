@@ -37,11 +37,11 @@ def create_token(call: Call) -> Step:
     seconds = DEFAULT_SECONDS if seconds is None else seconds
     _check(seconds)
     audiences = spec.get("audiences") or [serviceaccount.ISSUER]
-    issued = serviceaccount.unix(call.stamp.now)
+    issued = serviceaccount.unix(call.context.now)
     bound = _bound(call, spec.get("boundObjectRef"))
     token = serviceaccount.mint(
         call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
-        id=call.stamp.uid(f"tokens/{call.path}"),
+        id=call.context.uid(f"tokens/{call.path}"),
     )  # fmt: skip
     ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = {
@@ -52,7 +52,7 @@ def create_token(call: Call) -> Step:
             "name": call.info.name,
             "namespace": call.namespace,
             "uid": uid,
-            "creationTimestamp": call.stamp.now,
+            "creationTimestamp": call.context.now,
         },
         "spec": {
             "audiences": audiences,

@@ -151,10 +151,10 @@ def changed(call: Call, obj: Object, old: Object, *, dry_run: bool = False) -> O
         merged = status_written(call, obj, old)
         merged = strategy.prepare_status_update(merged, old)
         if strategy.date_status is not None:
-            merged = strategy.date_status(merged, old, call.stamp.now)
+            merged = strategy.date_status(merged, old, call.context.now)
         generation = old["metadata"].get("generation")
     elif part := PARTS.get((resource.qualified, call.info.subresource)):
-        merged = {**part.take(obj, old, call.stamp.now), "metadata": _only_owners(obj, old)}
+        merged = {**part.take(obj, old, call.context.now), "metadata": _only_owners(obj, old)}
         generation = next_generation(strategy, resource, merged, old)
     else:
         merged = {**obj, "metadata": objectmeta.kept_on_update(obj["metadata"], old["metadata"])}

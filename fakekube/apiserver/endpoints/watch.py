@@ -52,7 +52,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
     initial = _wants_initial(options, revision)
     timeout = options.timeout_seconds
     if not timeout:
-        fraction = call.stamp.fraction("watch-timeout", call.resource.collection)
+        fraction = call.context.fraction("watch-timeout", call.resource.collection)
         timeout = int(MIN_REQUEST_TIMEOUT * (1 + fraction))
     found = Watch(
         store,

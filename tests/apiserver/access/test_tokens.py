@@ -36,7 +36,7 @@ def claims(token):
 
 
 def later(api, seconds):
-    api.stamp.time += timedelta(seconds=seconds)
+    api.context.time += timedelta(seconds=seconds)
 
 
 def test_whose_a_token_is(accounts):
@@ -190,7 +190,7 @@ def test_a_pod_of_another_account(accounts):
 
 def test_who_shows_a_token_that_is_over_is_turned_away(accounts):
     made = token(accounts, expirationSeconds=600)
-    core, now = accounts.core, accounts.stamp
+    core, now = accounts.core, accounts.context
     assert core.user_of(f"Bearer {made}", now.now).name == "system:serviceaccount:default:a"
     later(accounts, 661)
     with pytest.raises(StatusError) as refused:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import orjson
 import pytest
 
-from fakekube.apiserver.call import Posts, Reply
+from fakekube.apiserver.needs import Posts, Reply
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.apiserver.wire.response import Response
 from tests.apiserver.api import CRDS, Api
@@ -69,7 +69,7 @@ class Cluster:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body)
         request = request._replace(user=self.api.core.user_of(None, "")) if request.user is None else request
-        step = self.api.core.answer(request, parse(request), request.user, self.api.stamp)
+        step = self.api.core.answer(request, parse(request), request.user, self.api.context)
         try:
             need = next(step)
             while True:

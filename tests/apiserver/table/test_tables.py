@@ -79,7 +79,7 @@ def test_the_older_version_of_tables(api):
 
 
 def test_ages_are_those_of_the_moment(api):
-    api.stamp.time = START + timedelta(minutes=5)
+    api.context.time = START + timedelta(minutes=5)
     assert api.ok("GET", f"{CONFIGMAPS}/a", accept=TABLE)["rows"][0]["cells"] == ["a", 1, "5m"]
 
 

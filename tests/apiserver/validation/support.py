@@ -5,9 +5,9 @@ from copy import deepcopy
 from fakekube.apiserver.registry.kinds import STRATEGIES
 from fakekube.apiserver.schema.decode import decode
 from fakekube.server import bootstrap
-from tests.apiserver.api import START, Stamp
+from tests.apiserver.api import START, RequestContext
 
-CORE = bootstrap.api_server(START, Stamp())
+CORE = bootstrap.api_server(START, RequestContext())
 
 PLURALS = {
     "Pod": ("", "v1", "pods"),

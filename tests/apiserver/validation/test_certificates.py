@@ -112,10 +112,10 @@ def test_the_way_of_a_request():
     assert made["spec"]["username"] == "kubernetes-admin"
     status = {"conditions": [{**condition("Approved"), "reason": "Fine"}]}
     (approved,) = api.ok("PATCH", f"{path}/r/approval", {"status": status}, **merge)["status"]["conditions"]
-    assert approved["lastUpdateTime"] == approved["lastTransitionTime"] == api.stamp.now
+    assert approved["lastUpdateTime"] == approved["lastTransitionTime"] == api.context.now
     failed = {"conditions": [approved, condition("Failed")], "certificate": CERTIFICATE}
     shown = api.ok("PATCH", f"{path}/r/status", {"status": failed}, **merge)["status"]
     assert shown["conditions"][0] == approved
-    assert shown["conditions"][1]["lastTransitionTime"] == api.stamp.now
+    assert shown["conditions"][1]["lastTransitionTime"] == api.context.now
     code, _, message = api.refused("PATCH", f"{path}/r/status", {"status": {"conditions": []}}, **merge)
     assert (code, 'may not remove a condition of type "Approved"' in message) == (422, True)

@@ -97,15 +97,15 @@ def test_a_volume_says_when_its_phase_changed():
     path = "/api/v1/persistentvolumes"
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, **VOLUME}
     created = api.ok("POST", path, volume)["status"]
-    assert created == {"phase": "Pending", "lastPhaseTransitionTime": api.stamp.now}
-    api.stamp.time = api.stamp.time.replace(hour=7)
+    assert created == {"phase": "Pending", "lastPhaseTransitionTime": api.context.now}
+    api.context.time = api.context.time.replace(hour=7)
 
     def write(**status):
         kind = "application/merge-patch+json"
         return api.ok("PATCH", f"{path}/v/status", {"status": status}, content_type=kind)["status"]
 
     assert write(message="soon")["lastPhaseTransitionTime"] == created["lastPhaseTransitionTime"]
-    assert write(phase="Available")["lastPhaseTransitionTime"] == api.stamp.now
+    assert write(phase="Available")["lastPhaseTransitionTime"] == api.context.now
     told = "2020-01-01T00:00:00Z"
     assert write(phase="Bound", lastPhaseTransitionTime=told)["lastPhaseTransitionTime"] == told
 

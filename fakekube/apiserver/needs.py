@@ -1,0 +1,61 @@
+"""What a request may have to wait for. The rules yield a need; the driver that runs them sends the answer back in."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Time that has to pass before the request goes on, in seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A reference to a Service of the cluster, as webhook configurations contain it."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A JSON document to send to a webhook.
+
+    `url` is the address, or for a Service the URL that error messages name. `ca` holds the PEM certificates that the
+    webhook's certificate must be signed by ("": the system's). `timeout` is in seconds.
+    """
+
+    url: str
+    body: Object
+    timeout: float
+    ca: str = ""
+    service: Service | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The webhook's answer, or the reason why there is none (`problem`), worded as Go's HTTP client words it."""
+
+    document: Any = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """Documents to send to webhooks, all at the same time; the answer is one Reply for each."""
+
+    posts: tuple[Post, ...]
+
+
+Need = Delay | Posts
+"""Yielded by a request that cannot complete synchronously. The generator is resumed with the answer."""
+
+Waiting = Generator[Need, Any, None]
