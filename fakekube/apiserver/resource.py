@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: All that can be done with a resource, in the order in which people write it.
+#: The verbs of a resource, in the usual order.
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
+#: Media types of patches. Kinds without Go types have no strategic merge patch.
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+UNTYPED_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,9 @@ class Resource:
     """One kind in one version, as discovery lists it.
 
     `collection` names where its objects are stored; several versions, and the two groups of Event, share one.
-    `custom` tells a kind that a CustomResourceDefinition made, `terminating` that it is being deleted.
+    `custom`: a CustomResourceDefinition serves the resource; only `ApiServer.registration` asks. `listed_verbs` are the
+    verbs in the order in which discovery lists them. `names_group`: aggregated discovery names the group and version of
+    the kind.
     """
 
     group: str
@@ -40,8 +50,10 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    patch_types: tuple[str, ...] = PATCH_TYPES
+    listed_verbs: tuple[str, ...] = ()
+    names_group: bool = False
     custom: bool = False
-    terminating: bool = False
 
     @property
     def api_version(self) -> str:

@@ -54,7 +54,7 @@ class Audit:
     def versions(self, resource: Resource, name: str, namespace: str) -> Sequence[tuple[datetime, Object | None]]:
         """When an object changed, and a copy of what it then was (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
-        view = self._plane.core.view(resource)
+        view = self._plane.core.registration(resource).view
         return [
             (at, orjson.loads(view.encode(change.after)) if change.after else None)
             for at, change in self._changes

@@ -19,8 +19,8 @@ from fakekube.harness.arguments import (
     written,
 )
 from fakekube.server import manifests
-from fakekube.server.direct import DirectTransport
-from fakekube.server.runner import ServerRunner, WouldWait
+from fakekube.server.direct import Answer, DirectTransport
+from fakekube.server.runner import ServerRunner, Suspended, WouldWait
 from fakekube.virtualtime import Deadlock
 
 Object = dict[str, Any]
@@ -59,7 +59,15 @@ class Objects:
                     objects += taken_apart(written("apply", one))
             else:
                 objects += taken_apart(written("apply", source))
-        return manifests.apply(self._core, self._transport, objects)
+        steps = manifests.apply(self._core, objects)
+        try:
+            ask = next(steps)
+            while True:
+                code, _, body = self._answer(ask.method, ask.path, body=ask.body)
+                ask = steps.send((code, body))
+        except StopIteration as end:
+            found: builtins.list[Object] = end.value
+            return found
 
     def create(self, value: Writable) -> Object:
         obj = written("create", value)
@@ -128,20 +136,22 @@ class Objects:
         return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
 
     def _call(self, method: str, path: str, **more: Any) -> Object:
-        try:
-            code, _, body = self._transport.request_now(method, path, **more)
-        except WouldWait:
-            code, _, body = self._waited(method, path, more)
+        code, _, body = self._answer(method, path, **more)
         if code >= 400:
             raise from_status(body, code)
         result: Object = body
         return result
 
-    def _waited(self, method: str, path: str, more: Mapping[str, Any]) -> Any:
-        """A request that needs a webhook's answer, or is delayed. Raises WouldWait where it may not wait."""
+    def _answer(self, method: str, path: str, **more: Any) -> Answer:
+        """The answer to a request. Raises WouldWait if it needs to wait where the test cannot."""
+        found = self._transport.begin(method, path, **more)
+        if not isinstance(found, Suspended):
+            return found
         try:
-            return self._drive(self._transport.request(method, path, **more))
+            answer: Answer = self._drive(self._transport.complete(found))
+            return answer
         except (WouldWait, Deadlock):
+            found.abandon()
             raise WouldWait(
                 f"{method} {path} must wait, for a webhook or a fault: in an async test use a client "
                 f"(`controllerlib.Client(fakekube.transport())`), or let the fault match other user agents than "

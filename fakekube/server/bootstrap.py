@@ -87,9 +87,7 @@ def api_server(
     Raises UnknownVersion.
     """
     version = version_of(version)
-    catalog = Catalog()
-    for resource in _resources(version):
-        catalog.add(resource)
+    catalog = Catalog(_resources(version))
     server = ApiServer(
         catalog=catalog,
         store=Store(history_window),

@@ -70,7 +70,7 @@ async def running(options: Options) -> AsyncIterator[Running]:
     if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
         raise CannotServe("--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything")
     plane = _plane(options, tokens)
-    loaded = _load(plane, options.manifests)
+    loaded = await _load(plane, options.manifests)
     authority = Authority() if options.tls else None
     tls = _tls(options, authority)
     async with AsyncExitStack() as listening:
@@ -129,11 +129,11 @@ def _tokens(path: Path | None) -> dict[str, User]:
     return tokens
 
 
-def _load(plane: ServerRunner, sources: Sequence[Path]) -> int:
+async def _load(plane: ServerRunner, sources: Sequence[Path]) -> int:
     """Put manifests into the server; how many objects there were."""
     transport = DirectTransport(plane)
     try:
-        return sum(len(manifests.apply(plane.core, transport, manifests.read(source))) for source in sources)
+        return sum([len(await manifests.load(plane.core, transport, manifests.read(one))) for one in sources])
     except manifests.ManifestError as error:
         raise CannotServe(f"--manifests {error}") from None
 

@@ -180,7 +180,7 @@ class Answers:
         values: dict[str, list[str]] = {}
         for name, value in query:
             values.setdefault(name, []).append(value)
-        response = self.plane.answer_now(Request(method, path, values, headers, body, ADMIN))
+        response = self.plane.begin(Request(method, path, values, headers, body, ADMIN))
         if response.watch is not None:
             [event.line for event in response.watch.initial]
             return

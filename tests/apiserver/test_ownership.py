@@ -87,7 +87,7 @@ class Managed:
         self.api, self.collection, self.path = Api(), collection, f"{collection}/x"
         group, _, version = ("apps", "", "v1") if plural == "deployments" else ("", "", "v1")
         resource = self.api.core.catalog.find(group, version, plural)
-        self.schema = self.api.core.apply_schema(resource)
+        self.schema = self.api.core.registration(resource).apply_schema
         self.obj = None
         self.maps = set()
         """Every map that ever had something in it: who owned it still does when it is empty, and so not shown."""

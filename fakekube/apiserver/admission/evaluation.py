@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
+from fakekube.apiserver.admission.admissionreview import VersionedAttributes
 from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
@@ -15,7 +16,6 @@ from fakekube.apiserver.cel.evaluate import CALL_LIMIT
 from fakekube.apiserver.cel.library.authorization import Authorizer, Check, Decision
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.registry.validation.matching import Environment
-from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 
@@ -48,20 +48,20 @@ class Variables(dict[str, Any]):
 
 
 class Scope:
-    """What expressions can name for one request, with one object of parameters; objects are in the version of
-    `resource`."""
+    """The variables of expressions for one request, with one object of parameters."""
 
     def __init__(
-        self, attributes: Attributes, resource: Resource, *, params: Object | None = None, takes_params: bool = False,
+        self, versioned: VersionedAttributes, *, params: Object | None = None, takes_params: bool = False,
         variables: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
+        attributes = versioned.attributes
         self.attributes, self.takes_params = attributes, takes_params
         self._variables = tuple(variables)
         call = attributes.call
         self._names: dict[str, Any] = {
-            "object": admissionreview.shown(call, attributes.obj, resource),
-            "oldObject": admissionreview.shown(call, attributes.old, resource),
-            "request": admissionreview.request(attributes, resource, ""),
+            "object": versioned.obj,
+            "oldObject": versioned.old,
+            "request": admissionreview.request(attributes, versioned.resource, ""),
             "namespaceObject": _namespace(attributes),
             "authorizer": _authorizer(attributes),
             "params": params,

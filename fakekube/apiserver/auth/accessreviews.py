@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.auth.authentication import User
-from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.body import decode_object
-from fakekube.apiserver.wire.options import parse_write_options
+from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid
@@ -16,8 +18,7 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request,
 Object = dict[str, Any]
 
 
-def _review(call: Call) -> Object:
-    options = parse_write_options(call.request, "CreateOptions")
+def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     return decode_object(call, field_validation=options.field_validation)
 
 
@@ -92,28 +93,28 @@ def _decided(call: Call, user: User, info: RequestInfo) -> Object:
     return status
 
 
-def self_subject_access_review(call: Call) -> Step:
-    yield from ()
-    review = _review(call)
+def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
     return _answer(call, review, _decided(call, call.user, asked(call, review)))
 
 
-def subject_access_review(call: Call) -> Step:
-    yield from ()
-    review = _review(call)
+def _check_own(call: Call, review: Object) -> None:
+    asked(call, review)
+
+
+def subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
     spec = review.get("spec") or {}
     info = asked(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
     return _answer(call, review, _decided(call, user, info))
 
 
-def self_subject_rules_review(call: Call) -> Step:
+def _check_of_user(call: Call, review: Object) -> None:
+    asked(call, review, of_user=True)
+
+
+def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
     """The rules that hold for the user in a namespace (`RulesFor`)."""
-    yield from ()
-    review = _review(call)
     namespace = (review.get("spec") or {}).get("namespace") or ""
-    if not namespace:
-        raise bad_request("no namespace on request")
     rules, problem = call.server.rules_for(call.user, namespace)
     status: Object = {
         "resourceRules": [
@@ -131,14 +132,10 @@ def _picked(rule: Object, *fields: str) -> Object:
     return {key: rule[key] for key in ("verbs", *fields) if rule.get(key)}
 
 
-def token_review(call: Call) -> Step:
-    """Whose token it is, at this very moment."""
-    yield from ()
-    review = _review(call)
+def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    """The user of a token."""
     spec = review.get("spec") or {}
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
-    if not token:
-        raise bad_request("token is required for TokenReview in authentication")
     try:
         user, good = call.server.user_of_token(token, call.context.now, audiences or None)
     except (serviceaccount.BadToken, StatusError) as problem:
@@ -157,19 +154,37 @@ def _shown_user(user: User) -> Object:
     return shown
 
 
-def self_subject_review(call: Call) -> Step:
-    yield from ()
-    review = _review(call)
+def self_subject_review(call: Call, review: Object, options: WriteOptions) -> Response:
     meta = {**(review.get("metadata") or {}), "creationTimestamp": call.context.now}
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
     return Response(201, Document({**shown, "status": {"userInfo": _shown_user(call.user)}}))
 
 
-REVIEWS = {
-    "selfsubjectaccessreviews.authorization.k8s.io": self_subject_access_review,
-    "subjectaccessreviews.authorization.k8s.io": subject_access_review,
-    "localsubjectaccessreviews.authorization.k8s.io": subject_access_review,
-    "selfsubjectrulesreviews.authorization.k8s.io": self_subject_rules_review,
-    "selfsubjectreviews.authentication.k8s.io": self_subject_review,
-    "tokenreviews.authentication.k8s.io": token_review,
+def _check_namespace(call: Call, review: Object) -> None:
+    if not (review.get("spec") or {}).get("namespace"):
+        raise bad_request("no namespace on request")
+
+
+def _check_token(call: Call, review: Object) -> None:
+    if not (review.get("spec") or {}).get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+
+
+def _check_nothing(call: Call, review: Object) -> None:
+    """A review of oneself asks for nothing that could be wrong."""
+
+
+_Check = Callable[[Call, Object], None]
+_Act = Callable[[Call, Object, WriteOptions], Response]
+
+_REVIEWS: Mapping[str, tuple[_Check, _Act]] = {
+    "selfsubjectaccessreviews.authorization.k8s.io": (_check_own, self_subject_access_review),
+    "subjectaccessreviews.authorization.k8s.io": (_check_of_user, subject_access_review),
+    "localsubjectaccessreviews.authorization.k8s.io": (_check_of_user, subject_access_review),
+    "selfsubjectrulesreviews.authorization.k8s.io": (_check_namespace, self_subject_rules_review),
+    "selfsubjectreviews.authentication.k8s.io": (_check_nothing, self_subject_review),
+    "tokenreviews.authentication.k8s.io": (_check_token, token_review),
 }
+
+#: Qualified resource -> the review that it serves.
+REVIEWS = {name: Action(check, act, read=_read) for name, (check, act) in _REVIEWS.items()}

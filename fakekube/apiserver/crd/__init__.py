@@ -6,7 +6,6 @@ from fakekube.apiserver.crd.definition import (
     openapi_of,
     printer_columns,
     resources_of,
-    strategy_of,
 )
 from fakekube.apiserver.crd.typed import DEDUCED, apply_schema
 
@@ -18,5 +17,4 @@ __all__ = [
     "openapi_of",
     "printer_columns",
     "resources_of",
-    "strategy_of",
 ]

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.cel.rules import Findings, Known, Rules
 from fakekube.apiserver.crd import structural, values
-from fakekube.apiserver.crd.conversion import ConversionWebhook, Unconverted
+from fakekube.apiserver.crd.conversionreview import ConversionWebhook
 from fakekube.apiserver.crd.correlation import Correlation
 from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
@@ -99,34 +98,17 @@ class CustomVersion:
         return filled
 
     def read(self, stored: Object) -> Object:
-        """A stored object as this version shows it: defaults are those of the storage version. Raises Unconverted."""
-        found = self.storage.defaulted(self.storage.pruned(stored))
-        if self.storage is self:
-            return found
-        return self.pruned(self._converted(found, self.storage, self))
+        """A stored object in this version; defaults are those of the storage version. Not for `converts`."""
+        found = self.storage.decoded(stored)
+        return found if self.storage is self else self.pruned(found)
 
     def write(self, obj: Object) -> Object:
-        """An object of this version as it is stored. Raises Unconverted."""
-        return obj if self.storage is self else self.storage.pruned(self._converted(obj, self, self.storage))
+        """An object of this version as it is stored. Not for `converts`."""
+        return obj if self.storage is self else self.storage.pruned(obj)
 
-    def _converted(self, obj: Object, source: CustomVersion, target: CustomVersion) -> Object:
-        """With the strategy None, what it is."""
-        if self.webhook is None:
-            return obj
-        found = self.webhook.converted(source.whole(obj), target.api_version)
-        return {key: value for key, value in found.items() if key not in ("apiVersion", "kind")}
-
-    def unconverted(self, stored: Sequence[Object]) -> Unconverted | None:
-        """Those of stored objects that this version cannot show before the webhook is asked."""
-        if self.webhook is None or self.storage is self:
-            return None
-        unknown: dict[int, Object] = {}
-        for obj in stored:
-            try:
-                self.read(obj)
-            except Unconverted as asked:
-                unknown.update((id(one), one) for one in asked.objects)
-        return Unconverted(self.webhook, list(unknown.values()), self.api_version) if unknown else None
+    def decoded(self, stored: Object) -> Object:
+        """A stored object as the storage version has it."""
+        return self.defaulted(self.pruned(stored))
 
     def pruned(self, obj: Object) -> Object:
         """Without what the schema does not know, and without nulls that it does not allow."""
@@ -134,9 +116,19 @@ class CustomVersion:
         return kept
 
     @property
+    def is_stored(self) -> bool:
+        """Whether objects are stored in this version."""
+        return self.storage is self
+
+    @property
     def reads_as_stored(self) -> bool:
-        """Stored objects are what this version shows."""
+        """Whether stored objects are returned unchanged in this version."""
         return self.storage is self and not self.changed
+
+    @property
+    def converts(self) -> bool:
+        """Whether a webhook converts between the stored form and this version."""
+        return self.webhook is not None and self.storage is not self
 
     # --- validation ---------------------------------------------------------------------------------------------------
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.crd import lifecycle, validation
-from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.resource import VERBS, Resource, Subresource
+from fakekube.apiserver.resource import UNTYPED_PATCH_TYPES, VERBS, Resource, Subresource
 from fakekube.apiserver.schema.model import Schema
 
 Object = dict[str, Any]
@@ -18,16 +15,20 @@ COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
+#: The verbs in the order in which apiextensions-apiserver lists them; writes are not listed of what is terminating.
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+
 
 def resources_of(crd: Object) -> list[Resource]:
     """One resource for each version that is served, under the names that were accepted."""
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
-    made = [_resource(spec, names, version) for version in spec.get("versions") or () if version.get("served")]
-    return [replace(one, terminating=True) for one in made] if lifecycle.is_true(crd, "Terminating") else made
+    verbs = _TERMINATING_VERBS if lifecycle.is_true(crd, "Terminating") else _VERBS
+    return [_resource(spec, names, version, verbs) for version in spec.get("versions") or () if version.get("served")]
 
 
-def _resource(spec: Object, names: Object, version: Object) -> Resource:
+def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[str, ...]) -> Resource:
     group, plural = spec["group"], names["plural"]
     subresources: dict[str, Subresource] = {}
     declared = version.get("subresources") or {}
@@ -48,6 +49,9 @@ def _resource(spec: Object, names: Object, version: Object) -> Resource:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources=subresources,
+        patch_types=UNTYPED_PATCH_TYPES,
+        listed_verbs=listed_verbs,
+        names_group=True,
         custom=True,
     )
 
@@ -67,39 +71,12 @@ def printer_columns(crd: Object, version: str) -> list[Object]:
     return version_of(crd, version).get("additionalPrinterColumns") or []
 
 
-def strategy_of(crd: Object, version: str, custom: CustomVersion) -> Strategy:
-    """The rules for its objects in one version: the fields that selectors may use, and what values it takes."""
-    paths = [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]
-    return Strategy(
-        fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths},
-        fields_message="label",
-        deprecation=deprecation(crd, version_of(crd, version)),
-        validate=custom.validate,
-        validate_update=custom.validate_update,
-        validate_status_update=custom.validate_status_update,
-        warnings=custom.warnings,
-        update_warnings=custom.update_warnings,
-    )
-
-
 def deprecation(crd: Object, version: Object) -> str:
     """What every answer of a deprecated version warns of."""
     if not version.get("deprecated"):
         return ""
     default = f"{crd['spec']['group']}/{version['name']} {crd['spec']['names']['kind']} is deprecated"
     return version.get("deprecationWarning") or default
-
-
-def _reader(path: list[str]) -> Callable[[Object], str]:
-    def read(obj: Object) -> str:
-        value: Any = obj
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "" if value is None else str(value)
-
-    return read
 
 
 def prepare(crd: Object) -> Object:

@@ -50,11 +50,16 @@ class Catalog:
     `find` is by (group, version, plural); `groups` keeps the order in which the real server lists them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, builtin: Iterable[Resource] = ()) -> None:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._groups: dict[str, list[str]] = {}
+        self._builtin_groups: frozenset[str] = frozenset()
         self._documents: dict[Hashable, Document] = {}
         self._encodings: dict[Hashable, bytes] = {}
+        builtin = tuple(builtin)
+        self._builtin_groups = frozenset(resource.group for resource in builtin)
+        for resource in builtin:
+            self.add(resource)
 
     def add(self, resource: Resource) -> None:
         """Serve `resource` from now on (replacing one of the same group, version and plural)."""
@@ -62,7 +67,7 @@ class Catalog:
         versions = self._groups.setdefault(resource.group, [])
         if resource.version not in versions:
             versions.append(resource.version)
-            if resource.custom:
+            if resource.group not in self._builtin_groups:
                 versions.sort(key=version_priority)
         self._documents.clear()
         self._encodings.clear()
@@ -97,8 +102,8 @@ class Catalog:
         return version in self._groups.get(group, ())
 
     def is_custom_group(self, group: str) -> bool:
-        """All that the group has came from CustomResourceDefinitions (and another server part answers for it)."""
-        return all(r.custom for r in self._resources.values() if r.group == group)
+        """Whether all resources of the group come from CustomResourceDefinitions (apiextensions-apiserver answers)."""
+        return group not in self._builtin_groups
 
     def resources(self) -> Iterable[Resource]:
         return self._resources.values()
@@ -138,7 +143,7 @@ class Catalog:
             return None
         rows: list[Object] = []
         found = [r for r in self._resources.values() if (r.group, r.version) == (group, version)]
-        for resource in sorted(found, key=lambda r: r.plural) if not found[0].custom else found:
+        for resource in sorted(found, key=lambda r: r.plural) if group in self._builtin_groups else found:
             rows.append(_resource_row(resource))
             rows += [_subresource_row(resource, sub) for sub in resource.subresources.values()]
         api_version = f"{group}/{version}" if group else version
@@ -205,21 +210,13 @@ def _subresource_row(resource: Resource, sub: Subresource) -> Object:
     return row | {"kind": sub.kind, "verbs": sorted(sub.verbs)}
 
 
-#: The verbs of a custom resource, in the order in which its server part lists them.
-_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_WRITES = ("patch", "create", "update")
-
-
 def _verbs(resource: Resource) -> list[str]:
-    if resource.custom:
-        refused = _WRITES if resource.terminating else ()
-        return [verb for verb in _CUSTOM_VERBS if verb in resource.verbs and verb not in refused]
-    return sorted(resource.verbs)
+    return list(resource.listed_verbs) or sorted(resource.verbs)
 
 
 def _response_kind(resource: Resource, kind: str, group: str = "", version: str = "") -> Object:
     """A built-in kind of the list's own group and version names neither."""
-    if resource.custom and not version:
+    if resource.names_group and not version:
         group, version = resource.group, resource.version
     return {"group": group, "version": version, "kind": kind}
 

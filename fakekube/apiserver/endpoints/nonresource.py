@@ -74,7 +74,7 @@ def _aggregated(request: Request, version: str, document: Document) -> Response:
 
 def _document(request: Request, document: Document) -> Response:
     """A document of legacy discovery, as JSON or YAML. Raises 406."""
-    media_type = negotiate(request.headers.get("accept"), custom=False, listing=False, shapes=frozenset()).media_type
+    media_type = negotiate(request.headers.get("accept"), restful=True, listing=False, shapes=frozenset()).media_type
     return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
 
 

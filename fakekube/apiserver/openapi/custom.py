@@ -19,10 +19,10 @@ _ONE, _NAMED, _SEVERAL = ("items", "additionalProperties", "not"), ("properties"
 _STRING: Object = {"type": "string"}
 
 
-def schemas_of(resource: Resource, written: Object | None, version: int) -> Object:
+def schemas_of(resource: Resource, written: Object, version: int) -> Object:
     """Name -> schema, of a custom kind and its list. `written` is the definition's, `version` OpenAPI's."""
     names = [custom_name(resource.group, resource.version, kind) for kind in (resource.kind, resource.list_kind)]
-    kind = _kind(written or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, version)
+    kind = _kind(written, version)
     kind["x-kubernetes-group-version-kind"] = [_gvk(resource, resource.kind)]
     listing = {
         "type": "object",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver import crd
 from fakekube.apiserver.call import Server
 from fakekube.apiserver.openapi import custom
 from fakekube.apiserver.openapi.nodes import Writer, reference
@@ -69,11 +68,10 @@ def _content(server: Server, resources: Sequence[Resource], version: int) -> tup
     own: Object = {}
     refer = partial(reference, version=version)
     for resource in resources:
-        if resource.custom:
+        published = server.registration(resource).published_schema
+        if published is not None:
             names = [custom_name(resource.group, resource.version, k) for k in (resource.kind, resource.list_kind)]
-            definition = server.store.get(crd.COLLECTION, resource.collection)
-            written = crd.openapi_of(definition.object, resource.version) if definition else None
-            own |= custom.schemas_of(resource, written, version)
+            own |= custom.schemas_of(resource, published, version)
         else:
             names = collected.kind(resource)
         paths |= paths_of(resource, names[0], names[1], refer, version)

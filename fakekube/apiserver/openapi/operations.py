@@ -39,10 +39,6 @@ _VERBS: dict[str, tuple[str, str, Object]] = {
 _COLLECTION = ("list", "create", "deletecollection")
 _OBJECT = ("get", "update", "patch", "delete")
 
-#: Kinds of patches; custom kinds have no strategic ones, and kubectl chooses by what stands here.
-_CUSTOM_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-_PATCHES = (*_CUSTOM_PATCHES, "application/strategic-merge-patch+json")
-
 
 def paths_of(resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> Object:
     """Path -> method -> operation, of a resource and its subresources. `version` is OpenAPI's."""
@@ -138,7 +134,7 @@ class _Writer:
 
     def _add_body(self, operation: Object, verb: str, answer: Object) -> None:
         patching = verb == "patch"
-        patches = _CUSTOM_PATCHES if self._resource.custom else _PATCHES
+        patches = tuple(sorted(self._resource.patch_types))
         schema = self._refer(PATCH) if patching else answer
         if verb in ("delete", "deletecollection"):
             schema = self._refer(DELETE_OPTIONS)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from fakekube.apiserver.crd.conversion import Unconverted
+from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire.status import StatusError
@@ -71,10 +71,7 @@ class WatchEvent:
         return line
 
     def _encode(self) -> bytes:
-        try:
-            return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
-        except Unconverted as problem:  # its webhook failed when this was written
-            return error_event(StatusError(500, "", str(problem)))
+        return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
 
     def to_object(self) -> Object:
         return {"type": self.type, "object": self.view.to_object(self.entry)}
@@ -162,6 +159,8 @@ class Watch:
         self.initial: list[WatchEvent] = []
         self.over: Callable[[], bool] = never
         """Whether what is watched is served no more: the stream ends."""
+        self.convert: Callable[[Sequence[Entry]], Waiting] | None = None
+        """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
         """Set: the stream opens, says this and ends."""
         self._empty = empty

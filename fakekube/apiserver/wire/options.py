@@ -210,6 +210,17 @@ class DeleteOptions:
     orphan_dependents: bool | None = None
     dry_run: bool = False
 
+    def to_object(self) -> Object:
+        """The options as an object, for webhooks and expressions."""
+        shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        if self.grace_period is not None:
+            shown["gracePeriodSeconds"] = self.grace_period
+        if self.propagation:
+            shown["propagationPolicy"] = self.propagation
+        if self.dry_run:
+            shown["dryRun"] = ["All"]
+        return shown
+
 
 def delete_options(body: Object | None, request: Request) -> DeleteOptions:
     """From a body, which makes the query void, or from the query. Raises 400 and 422 as the real server does."""

@@ -15,8 +15,6 @@ Object = dict[str, Any]
 #: Total size of annotations, keys and values, in bytes.
 ANNOTATIONS_LIMIT = 256 * 1024
 
-#: A generated name is the prefix, cut to this many characters, and five random ones (`SimpleNameGenerator`).
-GENERATED_PREFIX_LIMIT = 58
 
 #: Finalizers that need no domain.
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -216,3 +214,12 @@ def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
 def tidy(meta: Object) -> Object:
     """Without what Go's `omitempty` leaves out: empty strings, maps and lists."""
     return {k: v for k, v in meta.items() if v or (v == 0 and k == "deletionGracePeriodSeconds")}
+
+
+def strings_without_null(meta: Object) -> Object:
+    """Metadata whose labels and annotations have "" for null, as a Go map of strings has."""
+    for field in ("labels", "annotations"):
+        values = meta.get(field)
+        if values and None in values.values():
+            meta = {**meta, field: {key: "" if value is None else value for key, value in values.items()}}
+    return meta

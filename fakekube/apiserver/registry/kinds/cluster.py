@@ -42,11 +42,6 @@ def _phase(obj: Object) -> str:
     return phase
 
 
-#: The taint that every new node gets, until its kubelet says that it is ready (admission plugin
-#: TaintNodesByCondition).
-NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-
-
 def default_node(obj: Object) -> None:
     """One range of pod addresses is also the first of many; what can be allocated is all there is."""
     spec, status = obj.setdefault("spec", {}), obj.get("status") or {}
@@ -57,14 +52,6 @@ def default_node(obj: Object) -> None:
         spec["podCIDR"] = many[0]
     if status.get("capacity") and status.get("allocatable") is None:
         status["allocatable"] = dict(status["capacity"])
-
-
-def prepare_node(obj: Object) -> Object:
-    spec = obj.get("spec") or {}
-    taints = spec.get("taints") or []
-    if any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == NOT_READY["effect"] for taint in taints):
-        return obj
-    return {**obj, "spec": {**spec, "taints": [*taints, dict(NOT_READY)]}}
 
 
 def prepare_node_update(new: Object, old: Object) -> Object:
@@ -100,6 +87,7 @@ BINDING = Strategy(
 STRATEGIES = {
     "namespaces": Strategy(
         name_check=names.dns_label_problems,
+        name_limit=63,
         fields={"status.phase": _phase, "name": metadata_field("name")},
         fields_message="label",
         prepare_create=prepare_namespace,
@@ -113,7 +101,6 @@ STRATEGIES = {
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
         fields_message="label",
         default=default_node,
-        prepare_create=prepare_node,
         prepare_update=prepare_node_update,
         validate=nodes.validate_node,
         validate_update=nodes.validate_node_update,

@@ -335,6 +335,7 @@ def _give_health_port(allocator: Allocator, spec: Object, service: Object, old: 
 SERVICE = Strategy(
     default=default_service,
     name_check=names.dns_label_problems,
+    name_limit=63,
     create_on_update=True,
     returns_deleted=True,
     fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},

@@ -214,6 +214,7 @@ STRATEGIES = {
     "statefulsets.apps": _counted(
         default=default_stateful_set,
         name_check=names.dns_label_problems,
+        name_limit=63,
         validate=statefulsets.validate,
         warnings=workloadwarnings.of_stateful_set,
         update_warnings=where_changed(workloadwarnings.of_stateful_set),

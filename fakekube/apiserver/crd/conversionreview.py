@@ -1,17 +1,13 @@
-"""Conversion of custom resources from one version to another (`apiextensions-apiserver/pkg/apiserver/conversion`).
+"""Conversion of custom resources between versions by a webhook (`apiextensions-apiserver/pkg/apiserver/conversion`).
 
-With the strategy None versions differ in their apiVersion alone. A webhook is asked once for every content and every
-version, and what it said is remembered as long as its definition stands: whoever shows an object only looks it up, and
-where nothing is known `Unconverted` tells what is to be asked. What only the server writes into metadata is no content:
-a webhook may change labels and annotations, and nothing else there.
+Pure: the reviews that are sent, and what their answers mean. With the strategy None versions differ in their apiVersion
+alone, and nothing here is used. A webhook may change labels and annotations, and nothing else of metadata.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import orjson
 
 from fakekube.apiserver.registry.generic.objectmeta import annotation_errors, label_errors
 from fakekube.apiserver.wire import goprint
@@ -25,65 +21,42 @@ REVIEWS = ("v1", "v1beta1")
 #: How long a webhook may take (seconds).
 TIMEOUT = 30
 
-#: So many answers are remembered.
-REMEMBERED = 100_000
-
 #: What of metadata a webhook may change.
 _CHANGEABLE = ("labels", "annotations")
 
 
-class Unconverted(Exception):
-    """Objects that the webhook has not been asked about, all to be converted to one version."""
-
-    def __init__(self, webhook: ConversionWebhook, objects: Sequence[Object], api_version: str) -> None:
-        super().__init__(f"{len(objects)} objects to be converted to {api_version}")
-        self.webhook, self.objects, self.api_version = webhook, objects, api_version
-
-
 class ConversionWebhook:
-    """The webhook of a definition, and what it has said. Objects have their apiVersion and kind here."""
+    """The conversion webhook of a definition. Objects have their apiVersion and kind here."""
 
     def __init__(self, crd: Object) -> None:
-        self.name: str = crd["metadata"]["name"]
         webhook: Object = crd["spec"]["conversion"]["webhook"]
         self.config: Object = webhook["clientConfig"]
-        spoken: Sequence[str] = webhook.get("conversionReviewVersions") or ()
-        self._review = next((one for one in spoken if one in REVIEWS), REVIEWS[0])
-        self._said: dict[tuple[str, bytes], Object] = {}
+        accepted: Sequence[str] = webhook.get("conversionReviewVersions") or ()
+        self._review = next((one for one in accepted if one in REVIEWS), REVIEWS[0])
 
-    def converted(self, obj: Object, api_version: str) -> Object:
-        """An object in another version. Raises Unconverted."""
-        if "name" not in obj["metadata"]:  # nothing but where a watch stands
-            return {**obj, "apiVersion": api_version}
-        said = self._said.get((api_version, _content(obj)))
-        if said is None:
-            raise Unconverted(self, [obj], api_version)
-        meta = {key: value for key, value in obj["metadata"].items() if key not in _CHANGEABLE}
-        return {**said, "metadata": meta | said["metadata"]}
-
-    def review(self, asked: Unconverted, uid: str) -> Object:
-        """The question as a document."""
+    def review(self, objects: Sequence[Object], api_version: str, uid: str) -> Object:
+        """The ConversionReview that asks for the objects in another version."""
         return {
             "kind": "ConversionReview",
             "apiVersion": f"apiextensions.k8s.io/{self._review}",
-            "request": {"uid": uid, "desiredAPIVersion": asked.api_version, "objects": list(asked.objects)},
+            "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)},
         }
 
-    def learn(self, asked: Unconverted, uid: str, document: Any, problem: str) -> None:
-        """Remember an answer. Raises 500 where there is none, or a wrong one."""
-        first = asked.objects[0]
-        group_version, kind = first["apiVersion"], first["kind"]
-        subject = f"conversion webhook for {group_version}, Kind={kind}"
+    def converted(
+        self, objects: Sequence[Object], api_version: str, uid: str, document: Any, problem: str
+    ) -> list[Object]:
+        """The objects in the other version, from the webhook's answer. Raises 500 for none, or for a wrong one."""
+        first = objects[0]
+        subject = f"conversion webhook for {first['apiVersion']}, Kind={first['kind']}"
         if problem:
             raise _refused(f"{subject} failed: {problem.removeprefix('failed to call webhook: ')}")
         found = self._answers(document, uid, f"{subject} failed: ")
-        if len(found) != len(asked.objects):
-            raise _refused(f"{subject} returned {len(found)} objects, expected {len(asked.objects)}")
-        for index, (obj, made) in enumerate(zip(asked.objects, found, strict=True)):
-            said = _checked(obj, made, asked.api_version, subject, index)
-            while len(self._said) >= REMEMBERED:
-                del self._said[next(iter(self._said))]
-            self._said[asked.api_version, _content(obj)] = said
+        if len(found) != len(objects):
+            raise _refused(f"{subject} returned {len(found)} objects, expected {len(objects)}")
+        return [
+            _checked(obj, made, api_version, subject, index)
+            for index, (obj, made) in enumerate(zip(objects, found, strict=True))
+        ]
 
     def _answers(self, document: Any, uid: str, prefix: str) -> list[Any]:
         """The objects of a review's response (`getConvertedObjectsFromResponse`)."""
@@ -101,15 +74,9 @@ class ConversionWebhook:
             raise _refused(f"{prefix}expected response.uid={go_quote(uid)}, got {got}")
         result = response.get("result") or {}
         if result.get("status") != "Success":
-            told = result.get("message") or f"response.result.status was '{result.get('status') or ''}', not 'Success'"
-            raise _refused(f"{prefix}{told}")
+            why = result.get("message") or f"response.result.status was '{result.get('status') or ''}', not 'Success'"
+            raise _refused(f"{prefix}{why}")
         return response.get("convertedObjects") or []
-
-
-def _content(obj: Object) -> bytes:
-    meta = obj["metadata"]
-    kept = {key: meta[key] for key in ("name", "namespace", *_CHANGEABLE) if meta.get(key)}
-    return orjson.dumps({**obj, "metadata": kept}, option=orjson.OPT_SORT_KEYS)
 
 
 def _refused(message: str) -> StatusError:
@@ -117,7 +84,7 @@ def _refused(message: str) -> StatusError:
 
 
 def _checked(obj: Object, made: Any, api_version: str, subject: str, index: int) -> Object:
-    """A converted object, its metadata reduced to what a webhook may change. Raises 500."""
+    """A converted object, with the metadata of the original but for what a webhook may change. Raises 500."""
     given = made if isinstance(made, dict) else {}
     invalid = f"{subject} returned invalid object"
     found, kind = given.get("apiVersion") or "/", given.get("kind") or ""
@@ -134,7 +101,8 @@ def _checked(obj: Object, made: Any, api_version: str, subject: str, index: int)
         changed = _metadata(given, obj["metadata"])
     except ValueError as problem:
         raise _refused(f"{subject} returned invalid metadata: {problem}") from None
-    return {**{key: value for key, value in given.items() if key != "metadata"}, "metadata": changed}
+    kept = {key: value for key, value in obj["metadata"].items() if key not in _CHANGEABLE}
+    return {**given, "metadata": kept | changed}
 
 
 def _metadata(made: Object, before: Object) -> Object:
