@@ -14,14 +14,14 @@ from typing import Any
 from fakekube.apiserver import crd, openapi
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import escalation, rbac, serviceaccount
-from fakekube.apiserver.auth.accessreviews import REVIEWS
-from fakekube.apiserver.auth.authentication import ANONYMOUS, User, bearer_token
+from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
-from fakekube.apiserver.crd import controllers
+from fakekube.apiserver.crd import definitioncontrollers
 from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import conversion, nonresource
 from fakekube.apiserver.endpoints import representation as shape
+from fakekube.apiserver.endpoints.accessreviews import REVIEWS
 from fakekube.apiserver.endpoints.binding import bind_by_name
 from fakekube.apiserver.endpoints.customscale import SCALE
 from fakekube.apiserver.endpoints.discovery import UNSTORED, Catalog
@@ -31,6 +31,8 @@ from fakekube.apiserver.endpoints.verbs import VERBS
 from fakekube.apiserver.faults import Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Delay, Need
+from fakekube.apiserver.registry.apiextensions import customresource
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import DEFAULT, Convert, Strategy
 from fakekube.apiserver.registry.kinds import STRATEGIES
@@ -44,6 +46,7 @@ from fakekube.apiserver.schema.decode import zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.response import Document, Response, Text
@@ -253,9 +256,9 @@ class ApiServer:
                 definition = self.store.get(crd.COLLECTION, resource.collection)
                 custom = self.custom(resource)
                 if definition is not None and custom is not None:
-                    found = crd.strategy_of(definition.object, resource.version, custom)
+                    found = customresource.strategy_of(definition.object, resource.version, custom)
             elif resource.collection == crd.COLLECTION:
-                found = crd.definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
+                found = definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
             self._strategies[key] = found
         return found
 
@@ -329,11 +332,11 @@ class ApiServer:
         """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
         if change.collection == crd.COLLECTION:
             self.on_commit(change)
-            controllers.changed(self, change, context)
+            definitioncontrollers.changed(self, change, context)
         else:
             self.on_commit(change)
             if change.after is None:
-                controllers.object_gone(self, change, context)
+                definitioncontrollers.object_gone(self, change, context)
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:

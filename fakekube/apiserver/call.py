@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.endpoints.discovery import Catalog
@@ -21,6 +20,7 @@ from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.negotiation import PLAIN, Representation
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.response import Response
@@ -182,8 +182,6 @@ class Call:
         """The same with an object that is in the stored version."""
         change = self.server.store.update(self.resource.collection, path, before, obj)
         return self.server.committed(change, self.context)
-            self.server.store.update(self.resource.collection, path, before, obj), self.context
-        )
 
     def commit_delete(self, path: str, before: Entry) -> Change:
         return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.context)

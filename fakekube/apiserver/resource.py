@@ -60,3 +60,14 @@ class Resource:
 def qualify(name: str, group: str) -> str:
     """A plural, or a kind, with its group behind it, where it has one."""
     return f"{name}.{group}" if group else name
+
+
+def version_priority(version: str) -> tuple[int, ...]:
+    """Sort key: GA before beta before alpha, higher numbers first, anything else last (apimachinery `version`)."""
+    import re
+
+    match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
+    if not match:
+        return (1, 0, 0, 0)
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (0, stage, -int(match[1]), -int(match[3] or 0))

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import ADMIN, User
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import warning
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.response import Response

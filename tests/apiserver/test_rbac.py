@@ -5,8 +5,8 @@ import random
 import pytest
 
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 

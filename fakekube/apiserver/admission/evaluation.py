@@ -9,13 +9,12 @@ from typing import Any
 from fakekube.apiserver.admission import admissionreview
 from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
-from fakekube.apiserver.cel.environment import Uncompiled, compiled
+from fakekube.apiserver.cel.environment import Environment, Uncompiled, compiled
 from fakekube.apiserver.cel.evaluate import CALL_LIMIT
 from fakekube.apiserver.cel.library.authorization import Authorizer, Check, Decision
 from fakekube.apiserver.cel.values import CelError
-from fakekube.apiserver.registry.validation.matching import Environment
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 

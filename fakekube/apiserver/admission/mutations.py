@@ -21,7 +21,8 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.status import StatusError, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]

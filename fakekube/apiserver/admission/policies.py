@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver import selectors
 from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
 from fakekube.apiserver.admission.matching import EXEMPT, Attributes, matches
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import StatusError, forbidden
 
 Object = dict[str, Any]

@@ -13,7 +13,8 @@ from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
 from fakekube.apiserver.apply.pathelement import check as check_element
 from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Owned, Updater
-from fakekube.apiserver.wire.status import StatusError, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 Entry = dict[str, Any]

@@ -8,7 +8,8 @@ from typing import Any
 
 from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.wire.status import StatusError, forbidden, go_quote, not_found, together
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, forbidden, not_found, together
 
 Object = dict[str, Any]
 Rule = dict[str, Any]

@@ -15,9 +15,10 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
 from fakekube.apiserver.storage.store import Store
-from fakekube.apiserver.wire.status import go_quote, not_found
+from fakekube.apiserver.user import AUTHENTICATED, User
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import not_found
 
 Object = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fakekube.apiserver.cel.checker import check
@@ -11,7 +11,19 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
 from fakekube.apiserver.cel.syntax import BadExpression, parse
 from fakekube.apiserver.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of, messages
-from fakekube.apiserver.registry.validation.matching import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What an expression of admission may name beside the request and its objects, and what it may answer with."""
+
+    result: str = "bool"
+    params: bool = False
+    authorizer: bool = True
+    variables: Sequence[tuple[str, str]] = ()
+    """Name and expression of those before it."""
+    patches: bool = False
+    """The types of patches: Object, JSONPatch."""
 
 
 def _struct(type: str, /, **fields: Type) -> Type:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.library.declaration import Overload
-from fakekube.apiserver.cel.library.declarations import BY_ID, FUNCTIONS, TYPES
+from fakekube.apiserver.cel.library.functions import BY_ID, FUNCTIONS, TYPES
+from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.library.standard import shown
 from fakekube.apiserver.cel.syntax import Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import Declared, Type

@@ -13,7 +13,7 @@ from typing import Any
 
 from fakekube.apiserver.cel.syntax import UInt
 from fakekube.apiserver.cel.types import Type
-from fakekube.apiserver.crd.formats import go_duration, loose_duration
+from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
 
 
 class CelError(Exception):

@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.cel.rules import Findings, Known, Rules
-from fakekube.apiserver.crd import structural, values
-from fakekube.apiserver.crd.conversion import ConversionWebhook, Unconverted
-from fakekube.apiserver.crd.correlation import Correlation
+from fakekube.apiserver.crd import schemavalidator, structural
+from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook, Unconverted
+from fakekube.apiserver.crd.correlatedobject import Correlation
 from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
+from fakekube.apiserver.crd.schemavalidator import Values
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.crd.values import Values
+from fakekube.apiserver.crd.validationrules import Findings, Known, Rules
 from fakekube.apiserver.registry.generic.names import qualified_name_problems
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import type_name
-from fakekube.apiserver.wire.goprint import plain, type_of
-from fakekube.apiserver.wire.status import FieldError, field_invalid, go_quote
+from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
+from fakekube.apiserver.wire.status import FieldError, field_invalid
 
 Object = dict[str, Any]
 
@@ -166,7 +166,7 @@ class CustomVersion:
         status = self.values.properties.get("status") if self.values is not None else None
         if status is not None and "status" in whole and not status.accepts(whole["status"]):
             known = correlated.key("status") if correlated is not None else None
-            errors += values.field_errors(status.check(whole["status"], "", known).problems, "status")
+            errors += schemavalidator.field_errors(status.check(whole["status"], "", known).problems, "status")
         errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
         return errors + self._rule_errors(errors, whole, before, correlated)
 
@@ -190,7 +190,7 @@ class CustomVersion:
     def _value_errors(self, whole: Object, correlated: Correlation | None = None) -> list[FieldError]:
         if self.values is None or self.values.accepts(whole):
             return []
-        return values.field_errors(self.values.check(whole, "", correlated).problems)
+        return schemavalidator.field_errors(self.values.check(whole, "", correlated).problems)
 
     def _rule_errors(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 
 from fakekube.apiserver.admission.webhooks import post
 from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.crd.conversion import TIMEOUT, Unconverted
+from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, Unconverted
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.needs import Need, Posts, Reply
 from fakekube.apiserver.storage.store import Entry

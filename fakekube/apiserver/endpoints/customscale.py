@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.apply import scale as fields
+from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.custom import nested
 from fakekube.apiserver.endpoints import ownership, representation

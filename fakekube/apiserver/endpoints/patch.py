@@ -15,12 +15,12 @@ from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec, gojson, goprint
 from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,
-    go_json,
     invalid_patch,
     not_found,
     patch_rejected,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver.apply import scale as fields
+from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership, representation
 from fakekube.apiserver.endpoints.apply import applied, configuration

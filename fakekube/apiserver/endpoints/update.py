@@ -16,9 +16,10 @@ from fakekube.apiserver.registry.generic.strategy import next_generation, no_all
 from fakekube.apiserver.registry.kinds.parts import PARTS
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.response import Response, StoredObject
-from fakekube.apiserver.wire.status import StatusError, conflict, field_invalid, go_quote, invalid, not_found
+from fakekube.apiserver.wire.status import StatusError, conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]
 

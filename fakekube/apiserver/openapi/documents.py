@@ -8,10 +8,10 @@ from typing import Any
 
 from fakekube.apiserver import crd
 from fakekube.apiserver.call import Server
-from fakekube.apiserver.openapi import custom
-from fakekube.apiserver.openapi.nodes import Writer, reference
+from fakekube.apiserver.openapi import customkinds
 from fakekube.apiserver.openapi.operations import paths_of
-from fakekube.apiserver.openapi.types import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
+from fakekube.apiserver.openapi.schemawriter import Writer, reference
+from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
@@ -73,7 +73,7 @@ def _content(server: Server, resources: Sequence[Resource], version: int) -> tup
             names = [custom_name(resource.group, resource.version, k) for k in (resource.kind, resource.list_kind)]
             definition = server.store.get(crd.COLLECTION, resource.collection)
             written = crd.openapi_of(definition.object, resource.version) if definition else None
-            own |= custom.schemas_of(resource, written, version)
+            own |= customkinds.schemas_of(resource, written, version)
         else:
             names = collected.kind(resource)
         paths |= paths_of(resource, names[0], names[1], refer, version)

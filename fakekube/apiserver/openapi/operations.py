@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.apiserver.openapi.types import DELETE_OPTIONS, PATCH, STATUS
+from fakekube.apiserver.openapi.typenames import DELETE_OPTIONS, PATCH, STATUS
 from fakekube.apiserver.resource import Resource, Subresource
 
 Object = dict[str, Any]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.schema.goshape import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.omitempty import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson

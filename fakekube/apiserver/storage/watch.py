@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.crd.conversion import Unconverted
-from fakekube.apiserver.selectors import FieldSelector, LabelSelector
+from fakekube.apiserver.crd.conversionwebhook import Unconverted
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]

@@ -12,7 +12,8 @@ import orjson
 import yaml
 
 from fakekube.apiserver.wire import gojson, protobuf
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote, too_large, unsupported_media_type
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, unsupported_media_type
 
 Object = dict[str, Any]
 

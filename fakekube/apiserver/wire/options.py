@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Query, Request
+from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import (
     FieldError,
     bad_request,
@@ -18,7 +19,6 @@ from fakekube.apiserver.wire.status import (
     field_not_supported,
     field_required,
     field_too_long,
-    go_quote,
     invalid,
 )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.cel.compile import compile_rule, declaration
+from fakekube.apiserver.crd.compilation import compile_rule, declaration
 from fakekube.apiserver.crd.structural import Structural
 
 Schema = dict[str, Any]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.cel.compile import compile_rule, declaration
-from fakekube.apiserver.cel.rules import Rules
+from fakekube.apiserver.crd.compilation import compile_rule, declaration
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.crd.validationrules import Rules
 
 Object = dict[str, Any]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.crd.values import Values, field_errors
+from fakekube.apiserver.crd.schemavalidator import Values, field_errors
 
 TEXT = {"type": "string"}
 

@@ -6,8 +6,8 @@ import jsonschema
 from hypothesis import given, settings
 
 from fakekube.apiserver.crd import structural
+from fakekube.apiserver.crd.schemavalidator import Values
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.crd.values import Values
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
 
 Object = dict[str, Any]

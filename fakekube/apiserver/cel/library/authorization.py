@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fakekube.apiserver.cel.library.declaration import overload
+from fakekube.apiserver.cel.library.overload import overload
 from fakekube.apiserver.cel.types import Declared, Type
 
 _PREFIX = "kubernetes.authorization."

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from fakekube.apiserver.cel.library.declaration import Overload, overload
+from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.values import NONE, CelError, Optional
-from fakekube.apiserver.crd import formats, gourl
 from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire import gourl
+from fakekube.apiserver.wire.goprint import go_quote
 
 # --- URLs ------------------------------------------------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ class Format:
 
 
 def _known(name: str, why: str) -> Callable[[str], list[str]]:
-    check = formats.FORMATS[name]
+    check = stringformats.FORMATS[name]
     return lambda text: [] if check(text) else [why]
 
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fakekube.apiserver.cel.context import SchemaContext
-from fakekube.apiserver.crd import approval, defaults, formats, schemachecks, structuralvalidation
+from fakekube.apiserver.crd import apiapproval
+from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
-from fakekube.apiserver.crd.internal import internal_spec, shown_schema, shown_versions
-from fakekube.apiserver.crd.lifecycle import is_true
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
+    nonstructural,
+    openapischema,
+    schemadefaults,
+)
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import SchemaContext
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import (
+    internal_spec,
+    shown_schema,
+    shown_versions,
+)
 from fakekube.apiserver.registry.generic import names as checks
 from fakekube.apiserver.registry.validation.webhookclients import check_client
+from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -21,8 +33,6 @@ from fakekube.apiserver.wire.status import (
     field_invalid,
     field_not_supported,
     field_required,
-    go_json,
-    quoted,
 )
 
 Object = dict[str, Any]
@@ -232,14 +242,14 @@ def _validation_errors(
     if schema.get("nullable"):
         errors.append(field_forbidden(f"{here}.nullable", "nullable cannot be true at the root"))
     context: SchemaContext | None = None
-    strange = structuralvalidation.not_convertible(schema)
+    strange = nonstructural.not_convertible(schema)
     if not strange:
-        found = structuralvalidation.structural_errors(schema, here)
-        found = found or defaults.default_errors(Structural(schema), here, meta)
+        found = nonstructural.structural_errors(schema, here)
+        found = found or schemadefaults.default_errors(Structural(schema), here, meta)
         errors += found
         if not found:
             context = SchemaContext.root(schema)
-    checked = schemachecks.check(schema, here, schemachecks.Place(), context, root=True, costs=costs)
+    checked = openapischema.check(schema, here, openapischema.Place(), context, root=True, costs=costs)
     errors += checked.schema + checked.rules
     if not errors and strange:
         errors.append(field_invalid(here, "", strange))
@@ -265,7 +275,7 @@ def _has_defaults(spec: Object) -> bool:
 
 
 def _default_below(schema: Node) -> bool:
-    return schema.get("default") is not None or any(map(_default_below, structuralvalidation.below(schema)))
+    return schema.get("default") is not None or any(map(_default_below, nonstructural.below(schema)))
 
 
 # --- scale, columns, fields, conversion ------------------------------------------------------------------------------
@@ -327,7 +337,7 @@ def _selectable_errors(fields: Sequence[Node], validation: Node | None, path: st
     openapi = (validation or {}).get("openAPIV3Schema")
     if openapi is None:
         return [field_invalid(path, "", "may only be set when validations.schema is included")]
-    if structuralvalidation.not_convertible(openapi):
+    if nonstructural.not_convertible(openapi):
         return []
     schema, errors, seen = Structural(openapi), [], set()
     for i, one in enumerate(fields):
@@ -434,15 +444,17 @@ def _status_errors(crd: Object) -> list[FieldError]:
 
 def _approval_errors(new: Object, old: Object | None) -> list[FieldError]:
     """Groups of the Kubernetes community need the community's approval."""
-    if not approval.is_protected(new["spec"].get("group") or ""):
+    if not apiapproval.is_protected(new["spec"].get("group") or ""):
         return []
-    state, why = approval.state(new)
-    if old is not None and approval.state(old)[0] == state:
+    state, why = apiapproval.state(new)
+    if old is not None and apiapproval.state(old)[0] == state:
         return []
-    path = f"metadata.annotations[{approval.ANNOTATION}]"
+    path = f"metadata.annotations[{apiapproval.ANNOTATION}]"
     if state == "missing":
         return [field_required(path, why)]
-    return [field_invalid(path, new["metadata"]["annotations"][approval.ANNOTATION], why)] if state == "invalid" else []
+    return (
+        [field_invalid(path, new["metadata"]["annotations"][apiapproval.ANNOTATION], why)] if state == "invalid" else []
+    )
 
 
 def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:
@@ -475,7 +487,7 @@ def new_warnings(new: Object, old: Object) -> list[str]:
 
 def _walk(schema: Node, visit: Callable[[Node], None]) -> None:
     visit(schema)
-    for one in structuralvalidation.below(schema):
+    for one in nonstructural.below(schema):
         _walk(one, visit)
 
 
@@ -485,7 +497,9 @@ _NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"),
 def _note(node: Node, found: list[str], sets: set[str]) -> None:
     kind, form = node.get("type") or "", node.get("format") or ""
     if form:
-        known = formats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
+        known = (
+            stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
+        )
         if not known:
             found.append(f'unrecognized format "{form}"')
     items = node.get("items")

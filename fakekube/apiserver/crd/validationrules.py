@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.cel.compile import Compiled, compile_rule, declaration
 from fakekube.apiserver.cel.evaluate import CALL_LIMIT
 from fakekube.apiserver.cel.types import Declared
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional, OverBudget
-from fakekube.apiserver.crd.correlation import Correlation, item_key, keyed
+from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration
+from fakekube.apiserver.crd.correlatedobject import Correlation, item_key, keyed
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required, quoted
+from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
 
 #: What all rules over one object may cost.
 OBJECT_LIMIT = 10_000_000

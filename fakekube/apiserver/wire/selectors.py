@@ -9,7 +9,8 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.wire import integers
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request
 
 Labels = Mapping[str, str]
 

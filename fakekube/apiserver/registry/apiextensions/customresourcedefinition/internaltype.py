@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from fakekube.apiserver.wire.gojson import go_json_ordered
 
 Object = dict[str, Any]
 
@@ -129,25 +130,17 @@ _INSIDE: Mapping[str, Any] = {
 }
 
 
-def dump(value: Any) -> str:
-    """JSON as Go marshals it: no spaces, and no characters that HTML knows."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
-
-
 def shown_versions(versions: Sequence[Mapping[str, Any]]) -> str:
-    return dump([_shaped(version, _VERSION) for version in versions])
+    return go_json_ordered([_shaped(version, _VERSION) for version in versions])
 
 
 def shown_schema(schema: Mapping[str, Any]) -> str:
-    return dump(_schema_shape(schema))
+    return go_json_ordered(_schema_shape(schema))
 
 
 def shown_items(items: Any) -> str:
-    return dump(_INSIDE["or array"](items))
+    return go_json_ordered(_INSIDE["or array"](items))
 
 
 def shown_rule(rule: Mapping[str, Any]) -> str:
-    return dump(_shaped(rule, _RULE))
+    return go_json_ordered(_shaped(rule, _RULE))

@@ -15,7 +15,8 @@ import orjson
 
 from fakekube.apiserver.registry.generic.objectmeta import annotation_errors, label_errors
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.status import StatusError, go_quote, together
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, together
 
 Object = dict[str, Any]
 

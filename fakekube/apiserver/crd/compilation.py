@@ -10,8 +10,9 @@ from fakekube.apiserver.cel.checker import check
 from fakekube.apiserver.cel.cost import estimate
 from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.syntax import BadExpression, parse
-from fakekube.apiserver.cel.types import Declared, declare, optional_of
+from fakekube.apiserver.cel.types import Declared, optional_of
 from fakekube.apiserver.cel.values import CONVERTERS
+from fakekube.apiserver.crd.decltypes import declare
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.crd import formats
-from fakekube.apiserver.crd.correlation import Correlation
-from fakekube.apiserver.crd.patterns import BadPattern, compiled
+from fakekube.apiserver.crd.correlatedobject import Correlation
+from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required, go_json, go_quote, quoted
+from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.goprint import go_quote, quoted
+from fakekube.apiserver.wire.goregexp import BadPattern, compiled
+from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required
 
 Node = Mapping[str, Any]
 Accepts = Callable[[Any], bool]
@@ -145,7 +147,7 @@ class Values:
         if isinstance(value, str):
             result.merge(self._string(value, path))
             result.matches += 1
-            if self.format and formats.known(self.format):
+            if self.format and stringformats.known(self.format):
                 result.merge(self._formatted(value, path))
                 result.matches += 1
         elif isinstance(value, list):
@@ -210,7 +212,7 @@ class Values:
         return Result()
 
     def _formatted(self, value: str, path: str) -> Result:
-        check = formats.known(self.format)
+        check = stringformats.known(self.format)
         if check is None or check(value):
             return Result()
         return Result(
@@ -339,7 +341,7 @@ def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
         return name
     kind = types[0] if len(types) == 1 else ""
     if kind in ("", "string"):
-        return name if formats.known(name) else ""
+        return name if stringformats.known(name) else ""
     return name if name in NUMBER_FORMATS.get(kind, ()) else ""
 
 
@@ -470,7 +472,7 @@ def _string_accepts(values: Values, node: Node) -> Accepts:
         tests.append(lambda value: shortest <= len(value) <= most)
     if values.pattern:
         tests.append(_matches(values.pattern))
-    known = formats.known(values.format) if values.format else None
+    known = stringformats.known(values.format) if values.format else None
     if known is not None:
         tests.append(known)
     if not tests:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.apiserver.cel.context import SchemaContext
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
-from fakekube.apiserver.crd.internal import shown_items
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.crd.structuralvalidation import not_convertible
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import SchemaContext
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,

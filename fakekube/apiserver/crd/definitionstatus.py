@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fakekube.apiserver.crd import approval
+from fakekube.apiserver.crd import apiapproval
 from fakekube.apiserver.wire.status import together
 
 Object = dict[str, Any]
@@ -120,10 +120,10 @@ def _established(crd: Object, *, accepted_all: bool, now: str) -> Object:
 
 def conformant(crd: Object, now: str) -> Object:
     """Whether a definition of a community's group is approved: a condition of its own."""
-    if not approval.is_protected(crd["spec"]["group"]):
+    if not apiapproval.is_protected(crd["spec"]["group"]):
         return crd
-    state, message = approval.state(crd)
-    status, reason = approval.CONDITIONS[state]
+    state, message = apiapproval.state(crd)
+    status, reason = apiapproval.CONDITIONS[state]
     return with_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message, now)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.apiserver.cel.library import authorization, collections, kubernetes, standard, strings
-from fakekube.apiserver.cel.library.declaration import Overload
+from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings
+from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.types import (
     BOOL,
     BYTES,
@@ -29,7 +29,7 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
     for one in [
         *standard.OVERLOADS,
         *strings.OVERLOADS,
-        *collections.OVERLOADS,
+        *lists.OVERLOADS,
         *kubernetes.OVERLOADS,
         *authorization.OVERLOADS,
     ]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.crd.gourl import BadUrl, parse_request_uri
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
 
 Object = dict[str, Any]
 

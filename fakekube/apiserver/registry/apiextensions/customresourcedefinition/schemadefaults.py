@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.cel.rules import Rules
 from fakekube.apiserver.crd import structural
 from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
-from fakekube.apiserver.crd.internal import dump
+from fakekube.apiserver.crd.schemavalidator import Values, field_errors
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
-from fakekube.apiserver.crd.values import Values, field_errors
+from fakekube.apiserver.crd.validationrules import Rules
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.gojson import go_json_ordered
 from fakekube.apiserver.wire.status import FieldError
 
 Surround = Callable[[Any], Any]
@@ -112,5 +112,5 @@ def _metadata_default_errors(
 
 
 def _invalid(path: str, value: Any, why: str) -> FieldError:
-    shown = dump(value)
+    shown = go_json_ordered(value)
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: {why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.openapi.types import NAMED_SCALARS, full_name
+from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, full_name
 from fakekube.apiserver.schema.model import Schema
 
 Object = dict[str, Any]

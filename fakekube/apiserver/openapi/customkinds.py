@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.openapi.nodes import reference
-from fakekube.apiserver.openapi.types import LIST_META, OBJECT_META, custom_name
+from fakekube.apiserver.openapi.schemawriter import reference
+from fakekube.apiserver.openapi.typenames import LIST_META, OBJECT_META, custom_name
 from fakekube.apiserver.resource import Resource
 
 Object = dict[str, Any]

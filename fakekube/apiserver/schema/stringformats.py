@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from fakekube.apiserver.crd.gourl import BadUrl, parse_request_uri
+from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
 
 Format = Callable[[str], bool]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.crd.patterns import BadPattern, compiled
+from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
 
 Node = Mapping[str, Any]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.cel.compile import Compiled, compile_rule, declaration
 from fakekube.apiserver.cel.cost import HUGE
-from fakekube.apiserver.cel.types import REQUEST_LIMIT
-from fakekube.apiserver.crd.internal import shown_rule
+from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration
+from fakekube.apiserver.crd.decltypes import REQUEST_LIMIT
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_rule
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid
 
 Node = Mapping[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints.body import decode_object
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import parse_write_options
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.response import Document, Response
