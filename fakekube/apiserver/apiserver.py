@@ -41,6 +41,7 @@ from fakekube.apiserver.registry.tables.columns import Printer
 from fakekube.apiserver.registry.tables.custom import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.apiserver.registry.tables.custom import printer as custom_printer
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response, Text
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.decode import zero
 from fakekube.apiserver.schema.model import Schema
@@ -49,7 +50,6 @@ from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.response import Document, Response, Text
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
     StatusError,

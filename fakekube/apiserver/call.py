@@ -16,6 +16,7 @@ from fakekube.apiserver.registry.core.service.allocation import Allocator, Servi
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.tables.columns import Printer
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
@@ -23,7 +24,6 @@ from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.negotiation import PLAIN, Representation
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
 
 Object = dict[str, Any]

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.registry.generic.objectmeta import annotation_errors, label_errors
+from fakekube.apiserver.storage.watch import NotConverted
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, together
@@ -33,7 +34,7 @@ REMEMBERED = 100_000
 _CHANGEABLE = ("labels", "annotations")
 
 
-class Unconverted(Exception):
+class Unconverted(NotConverted):
     """Objects that the webhook has not been asked about, all to be converted to one version."""
 
     def __init__(self, webhook: ConversionWebhook, objects: Sequence[Object], api_version: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints.body import decode_object
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import parse_write_options
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid
 
 Object = dict[str, Any]

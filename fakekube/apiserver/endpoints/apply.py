@@ -13,12 +13,12 @@ from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, typed
 from fakekube.apiserver.endpoints.create import store_new
 from fakekube.apiserver.endpoints.update import check_version, store_changed
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, forbidden, not_found
 
 Object = dict[str, Any]

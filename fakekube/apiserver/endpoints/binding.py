@@ -10,9 +10,9 @@ from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.eviction import with_condition
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import (
     FieldError,
     StatusError,

@@ -15,8 +15,8 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, Unconverted
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.needs import Need, Posts, Reply
+from fakekube.apiserver.response import Response, StoredList, StoredObject
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.response import Response, StoredList, StoredObject
 from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]

@@ -11,9 +11,9 @@ from fakekube.apiserver.endpoints import conversion, ownership, representation
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.registry.generic import names, objectmeta
 from fakekube.apiserver.registry.generic.strategy import no_allocation
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import StatusError, already_exists, generate_name_conflict
 
 Object = dict[str, Any]

@@ -14,11 +14,11 @@ from fakekube.apiserver.endpoints.apply import without_kind
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.scale import Edit, as_scale, patching
 from fakekube.apiserver.endpoints.update import store_changed
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,

@@ -11,10 +11,10 @@ from fakekube.apiserver.endpoints.body import decode_object
 from fakekube.apiserver.endpoints.delete import delete_entry
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
 
 Object = dict[str, Any]

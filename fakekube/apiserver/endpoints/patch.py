@@ -12,12 +12,12 @@ from fakekube.apiserver.endpoints.apply import apply
 from fakekube.apiserver.endpoints.body import check_place, typed
 from fakekube.apiserver.endpoints.update import check_version, store_changed
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec, gojson, goprint
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,

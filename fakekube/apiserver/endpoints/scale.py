@@ -18,9 +18,9 @@ from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.tables.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]

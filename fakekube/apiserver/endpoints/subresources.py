@@ -13,9 +13,9 @@ from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.update import check_uid, check_version, update
 from fakekube.apiserver.registry.kinds.parts import PARTS
 from fakekube.apiserver.registry.validation.namespaces import validate_finalize
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import StatusError, not_found, not_implemented
 
 Object = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.options import parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]

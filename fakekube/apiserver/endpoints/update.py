@@ -14,11 +14,11 @@ from fakekube.apiserver.endpoints.create import initial_status, store_new
 from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import next_generation, no_allocation, warnings_of_update
 from fakekube.apiserver.registry.kinds.parts import PARTS
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import StatusError, conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]

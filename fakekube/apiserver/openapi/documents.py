@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fakekube.apiserver import crd
-from fakekube.apiserver.call import Server
 from fakekube.apiserver.openapi import customkinds
 from fakekube.apiserver.openapi.operations import paths_of
 from fakekube.apiserver.openapi.schemawriter import Writer, reference
@@ -15,11 +14,43 @@ from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_na
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.storage.store import Store
 
 Object = dict[str, Any]
 
 #: Types that every document has.
 _COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
+
+
+class Document(Protocol):
+    """A document as JSON, with the hash of its content."""
+
+    @property
+    def json(self) -> bytes: ...
+
+    @property
+    def hash(self) -> str: ...
+
+
+class Catalog(Protocol):
+    """The resources that are served at present, with a cache for the documents that are made of them."""
+
+    def resources(self) -> Iterable[Resource]: ...
+
+    def document(self, key: Hashable, build: Callable[[], Any]) -> Document: ...
+
+    def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes: ...
+
+
+class Server(Protocol):
+    """The parts of the API server that documents describe."""
+
+    store: Store
+    version: Object
+    schemas: BuiltinSchemas
+
+    @property
+    def catalog(self) -> Catalog: ...
 
 
 def root_of(resource: Resource) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import orjson
 
-from fakekube.apiserver.call import Server
-from fakekube.apiserver.endpoints.discovery import Document
 from fakekube.apiserver.openapi import documents, gnostic
+from fakekube.apiserver.openapi.documents import Document, Server
+from fakekube.apiserver.response import Cached, Raw, Response
 from fakekube.apiserver.wire.negotiation import clauses
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Cached, Raw, Response
 
 V2, V3 = "/openapi/v2", "/openapi/v3"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.crd.conversionwebhook import Unconverted
 from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
@@ -47,6 +46,10 @@ class Selection:
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
 
 
+class NotConverted(Exception):
+    """Raised by `View.convert` for an object that is not available in the version of the view."""
+
+
 class WatchEvent:
     """What a watcher is told: a type, the stored object that it is about, and how to put it into words.
 
@@ -73,7 +76,7 @@ class WatchEvent:
     def _encode(self) -> bytes:
         try:
             return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
-        except Unconverted as problem:  # its webhook failed when this was written
+        except NotConverted as problem:  # the conversion webhook failed when the object was written
             return error_event(StatusError(500, "", str(problem)))
 
     def to_object(self) -> Object:

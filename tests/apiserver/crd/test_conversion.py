@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from fakekube.apiserver.needs import Posts, Reply
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.request import Request, parse
-from fakekube.apiserver.wire.response import Response
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.test_custom import version, widget, widgets
 
