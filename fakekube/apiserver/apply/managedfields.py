@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply.comparison import compare
 from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
 from fakekube.apiserver.apply.pathelement import check as check_element
@@ -353,7 +354,7 @@ def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
         typed.check(last, schema)
     except typed.Mismatch:
         return None
-    compared = typed.compare(last, there, schema)
+    compared = compare(last, there, schema)
     fields = typed.field_set(last, schema)
     for changed in (compared.modified, compared.added, compared.removed):
         fields = fieldset.difference(fields, changed)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply import fieldset, merging, typed
+from fakekube.apiserver.apply.comparison import Comparison, compare
 from fakekube.apiserver.apply.fieldset import Path, Tree
-from fakekube.apiserver.apply.typed import Comparison
 from fakekube.apiserver.schema.model import Schema
 
 Object = dict[str, Any]
@@ -89,7 +89,7 @@ class Updater:
         """The live object with the configuration, and the sets after it. Raises Conflicts."""
         managers = self._reconciled(live, managers)
         schema = self._schema()
-        merged = typed.merge(live, config, schema)
+        merged = merging.merge(live, config, schema)
         last = managers.get(manager)
         fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
         managers[manager] = Owned(fields, self.version, applied=True)
@@ -130,7 +130,7 @@ class Updater:
 
         The heir would get back what it lost, but for the metadata that nobody owns: it keeps the rest.
         """
-        compared = typed.compare(old, new, self._schema()).outside(self._ignored(self.version))
+        compared = compare(old, new, self._schema()).outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
         conflicts: list[Conflict] = []
@@ -162,7 +162,7 @@ class Updater:
         before, after = self.convert(old, version), self.convert(new, version)
         if before is None or after is None:
             return None
-        return typed.compare(before[0], after[0], before[1]).outside(self._ignored(version))
+        return compare(before[0], after[0], before[1]).outside(self._ignored(version))
 
     # --- what an apply takes away ----------------------------------------------------------------------------------
 
@@ -173,10 +173,10 @@ class Updater:
             return merged
         there, schema = found
         last_fields = typed.with_named_fields(last.fields, schema)
-        pruned = typed.remove(there, last_fields, schema)
+        pruned = merging.remove(there, last_fields, schema)
         pruned = self._owned_added_back(there, pruned, last.version, managers)
         kept = fieldset.difference(_named(there, schema), _named(pruned, schema))
-        pruned = typed.remove(there, fieldset.intersection(kept, last_fields), schema)
+        pruned = merging.remove(there, fieldset.intersection(kept, last_fields), schema)
         back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
         assert back is not None, "the version that is written exists"
         return back[0]
@@ -194,7 +194,7 @@ class Updater:
                 continue
             schema = whole[1]
             stays = fieldset.union(_named(part[0], schema), typed.with_named_fields(fields, schema))
-            left = typed.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
+            left = merging.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
             back = self.convert(left, version)
             pruned = back[0] if back is not None else pruned
         return pruned

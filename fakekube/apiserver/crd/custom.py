@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.crd import schemavalidator, structural
+from fakekube.apiserver.crd import defaulting, pruning
 from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook, Unconverted
 from fakekube.apiserver.crd.correlatedobject import Correlation
 from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
 from fakekube.apiserver.crd.schemavalidator import Values
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.crd.validationresult import field_errors
 from fakekube.apiserver.crd.validationrules import Findings, Known, Rules
 from fakekube.apiserver.registry.generic.names import qualified_name_problems
 from fakekube.apiserver.schema.decode import WrongType, decode
@@ -82,8 +83,8 @@ class CustomVersion:
         if meta is not None:
             meta = decode(self._meta, meta, lost)
         unknown += [f"metadata.{path}" for path in lost]
-        found = structural.prune(obj, self.structural, unknown)
-        found = structural.prune_nulls(found, self.structural)
+        found = pruning.prune(obj, self.structural, unknown)
+        found = defaulting.prune_nulls(found, self.structural)
         embedded: list[str] = []
         try:
             found = coerce(found, self.structural, self._meta, embedded)
@@ -95,7 +96,7 @@ class CustomVersion:
         return self.defaulted(found)
 
     def defaulted(self, obj: Object) -> Object:
-        filled: Object = structural.default(obj, self.structural)
+        filled: Object = defaulting.default(obj, self.structural)
         return filled
 
     def read(self, stored: Object) -> Object:
@@ -130,7 +131,7 @@ class CustomVersion:
 
     def pruned(self, obj: Object) -> Object:
         """Without what the schema does not know, and without nulls that it does not allow."""
-        kept: Object = structural.prune_nulls(structural.prune(obj, self.structural, []), self.structural)
+        kept: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, []), self.structural)
         return kept
 
     @property
@@ -166,7 +167,7 @@ class CustomVersion:
         status = self.values.properties.get("status") if self.values is not None else None
         if status is not None and "status" in whole and not status.accepts(whole["status"]):
             known = correlated.key("status") if correlated is not None else None
-            errors += schemavalidator.field_errors(status.check(whole["status"], "", known).problems, "status")
+            errors += field_errors(status.check(whole["status"], "", known).problems, "status")
         errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
         return errors + self._rule_errors(errors, whole, before, correlated)
 
@@ -190,7 +191,7 @@ class CustomVersion:
     def _value_errors(self, whole: Object, correlated: Correlation | None = None) -> list[FieldError]:
         if self.values is None or self.values.accepts(whole):
             return []
-        return schemavalidator.field_errors(self.values.check(whole, "", correlated).problems)
+        return field_errors(self.values.check(whole, "", correlated).problems)
 
     def _rule_errors(
         self,

@@ -6,52 +6,18 @@ at by `Values.check`, which knows every error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.crd.correlatedobject import Correlation
+from fakekube.apiserver.crd.quickvalidation import INT64, NUMBER_FORMATS, acceptance
+from fakekube.apiserver.crd.validationresult import Problem, Result, wrong_type
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.gojson import go_json
-from fakekube.apiserver.wire.goprint import go_quote, quoted
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
-from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required
 
 Node = Mapping[str, Any]
-Accepts = Callable[[Any], bool]
-
-_INT64 = 2**63
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One error before it has a place in the object. `name`: its path; None: the error names no field."""
-
-    kind: str
-    name: str | None
-    message: str
-    value: Any = None
-    limit: Any = None
-
-
-@dataclass(slots=True)
-class Result:
-    """Errors, each message once, and how many checks passed: what tells the best of several alternatives."""
-
-    problems: list[Problem] = field(default_factory=list)
-    matches: int = 0
-    _told: set[str] = field(default_factory=set)
-
-    def merge(self, other: Result) -> None:
-        self.add(*other.problems)
-        self.matches += other.matches
-
-    def add(self, *problems: Problem) -> None:
-        for one in problems:
-            if one.message not in self._told:
-                self._told.add(one.message)
-                self.problems.append(one)
 
 
 def _type_of(value: Any) -> tuple[str, str]:
@@ -65,11 +31,6 @@ def _type_of(value: Any) -> tuple[str, str]:
     if isinstance(value, str):
         return "string", ""
     return ("array", "") if isinstance(value, list) else ("object", "")
-
-
-def wrong_type(name: str, wanted: str, found: str) -> Problem:
-    message = f"{name} in body must be of type {wanted}: {go_quote(found)}"
-    return Problem("type", name, message, found)
 
 
 class Values:
@@ -121,7 +82,7 @@ class Values:
         )
         properties: Node = node.get("properties") or {}
         self.properties = {name: Values(sub, literal=literal) for name, sub in properties.items()}
-        self.accepts = _accepts(self)
+        self.accepts = acceptance(self)
 
     # --- every error --------------------------------------------------------------------------------------------------
 
@@ -245,7 +206,7 @@ class Values:
         form = self.format if kind in ("integer", "number") else ""
         if kind != "integer":
             return []
-        limit = 2**31 if form == "int32" else _INT64
+        limit = 2**31 if form == "int32" else INT64
         if float(value).is_integer() and -limit <= value < limit:
             return []
         what = f"with format {form}" if form else "(default format)"
@@ -345,9 +306,6 @@ def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
     return name if name in NUMBER_FORMATS.get(kind, ()) else ""
 
 
-NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
-
-
 def _below(known: Correlation | None, path: str, key: str) -> Correlation | None:
     if known is None or (not path and key in ("apiVersion", "kind")):
         return None
@@ -388,187 +346,3 @@ def _is_multiple(value: float, factor: float) -> bool:
         return False
     nearest = round(quotient)
     return abs(quotient - nearest) < 1e-9 * max(1.0, abs(quotient))
-
-
-# --- errors of the API -----------------------------------------------------------------------------------------------
-
-
-def field_errors(problems: Sequence[Problem], root: str = "") -> list[FieldError]:
-    """As causes of a Status; `root` is where the value stands."""
-    return [_field_error(one, root) for one in problems]
-
-
-def _field_error(one: Problem, root: str) -> FieldError:
-    name = (one.name or "").removeprefix(".")
-    path = f"{root}.{name}" if root and name else root or name or "<nil>"
-    if one.kind == "required":
-        return field_required(path)
-    if one.kind == "enum":
-        choices = [choice if isinstance(choice, str) else go_json(choice) for choice in one.limit]
-        return field_not_supported(path, one.value, choices)
-    if one.kind == "too long":
-        unit = "byte" if one.limit == 1 else "bytes"
-        return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {one.limit} {unit}")
-    if one.kind == "too many":
-        unit = "item" if one.limit == 1 else "items"
-        return FieldError(path, "FieldValueTooMany", f"Too many: {one.value}: must have at most {one.limit} {unit}")
-    value = "" if one.value is None else one.value
-    shown = goprint.number(value) if isinstance(value, float) else quoted(value)
-    reason = "FieldValueTypeInvalid" if one.kind == "type" else "FieldValueInvalid"
-    return FieldError(path, reason, f"Invalid value: {shown}: {one.message}")
-
-
-# --- quickly ---------------------------------------------------------------------------------------------------------
-
-
-def _accepts(values: Values) -> Accepts:
-    """A function that says True of values which are certainly valid."""
-    exact = _exact(values)
-    extra = [*(one.accepts for one in values.all_of)]
-    if values.any_of:
-        extra.append(_any(tuple(one.accepts for one in values.any_of)))
-    if values.one_of or values.negated is not None:
-        extra.append(lambda value: not values._check(value, "", None).problems)
-    if not extra:
-        return exact
-    return lambda value: exact(value) and all(one(value) for one in extra)
-
-
-def _any(alternatives: tuple[Accepts, ...]) -> Accepts:
-    return lambda value: any(one(value) for one in alternatives)
-
-
-def _exact(values: Values) -> Accepts:
-    node, kind = values.node, values.types
-    if kind == ("integer", "string") and not values.enum and not values.format and not _LIMITS & node.keys():
-        return _nullable(_int_or_string) if values.nullable else _int_or_string
-    make = _MAKERS.get(kind[0]) if len(kind) == 1 else None
-    if make is None or (values.format and kind[0] not in NUMBER_FORMATS and kind != ("string",)):
-        return lambda value: not values._check(value, "", None).problems
-    inner = make(values, node)
-    return _nullable(inner) if values.nullable and not values.enum else inner
-
-
-#: What bounds a number or a text.
-_LIMITS = frozenset({"minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern"})
-
-
-def _int_or_string(value: Any) -> bool:
-    return type(value) is str or (type(value) is int and -_INT64 <= value < _INT64)
-
-
-def _nullable(inner: Accepts) -> Accepts:
-    return lambda value: value is None or inner(value)
-
-
-def _string_accepts(values: Values, node: Node) -> Accepts:
-    longest, shortest = node.get("maxLength"), node.get("minLength") or 0
-    tests: list[Accepts] = []
-    if values.enum:
-        choices = frozenset(one for one in values.enum if isinstance(one, str))
-        tests.append(lambda value: value in choices)
-    if longest is not None or shortest:
-        most = longest if longest is not None else float("inf")
-        tests.append(lambda value: shortest <= len(value) <= most)
-    if values.pattern:
-        tests.append(_matches(values.pattern))
-    known = stringformats.known(values.format) if values.format else None
-    if known is not None:
-        tests.append(known)
-    if not tests:
-        return lambda value: type(value) is str
-    if len(tests) == 1:
-        only = tests[0]
-        return lambda value: type(value) is str and only(value)
-    return lambda value: type(value) is str and all(test(value) for test in tests)
-
-
-def _matches(pattern: str) -> Accepts:
-    try:
-        search = compiled(pattern).search
-    except BadPattern:
-        return lambda value: False
-    return lambda value: search(value) is not None
-
-
-def _number_accepts(values: Values, node: Node) -> Accepts:
-    kind = values.types[0]
-    if values.enum or "multipleOf" in node or (kind == "integer" and not _whole_bounds(node)):
-        return lambda value: type(value) in (int, float) and not values._check(value, "", None).problems
-    least, most = _range(values, node)
-    if kind == "integer":
-        return lambda value: type(value) is int and least <= value <= most
-    if least == -float("inf") and most == float("inf"):
-        return lambda value: type(value) is int or type(value) is float
-    return lambda value: type(value) in (int, float) and least < value < most
-
-
-def _whole_bounds(node: Node) -> bool:
-    return all(float(node[key]).is_integer() for key in ("minimum", "maximum") if key in node)
-
-
-def _range(values: Values, node: Node) -> tuple[float, float]:
-    """What is surely within the bounds, both ends included; of numbers, without them."""
-    whole = values.types[0] == "integer"
-    limit = (2**31 if values.format == "int32" else _INT64) if whole else float("inf")
-    least, most = -limit, limit - 1 if whole else limit
-    if "minimum" in node:
-        least = max(least, int(node["minimum"]) + bool(node.get("exclusiveMinimum")) if whole else node["minimum"])
-    if "maximum" in node:
-        most = min(most, int(node["maximum"]) - bool(node.get("exclusiveMaximum")) if whole else node["maximum"])
-    return least, most
-
-
-def _boolean_accepts(values: Values, node: Node) -> Accepts:
-    if values.enum:
-        return lambda value: type(value) is bool and value in values.enum
-    return lambda value: type(value) is bool
-
-
-def _list_accepts(values: Values, node: Node) -> Accepts:
-    fewest, most = node.get("minItems") or 0, node.get("maxItems")
-    largest = most if most is not None else float("inf")
-    if values.enum:
-        return lambda value: False
-    item = values.items.accepts if values.items is not None else None
-
-    def accepts(value: Any) -> bool:
-        if type(value) is not list or not fewest <= len(value) <= largest:
-            return False
-        return item is None or all(map(item, value))
-
-    return accepts
-
-
-def _object_accepts(values: Values, node: Node) -> Accepts:
-    fewest, most = node.get("minProperties") or 0, node.get("maxProperties")
-    largest = most if most is not None else float("inf")
-    required, fields = tuple(values.required), {name: sub.accepts for name, sub in values.properties.items()}
-    additional = values.additional
-    if values.enum or additional is False:
-        return lambda value: False
-    other = additional.accepts if isinstance(additional, Values) else None
-
-    def accepts(value: Any) -> bool:
-        if type(value) is not dict or not fewest <= len(value) <= largest:
-            return False
-        for key in required:
-            if key not in value:
-                return False
-        for key, item in value.items():
-            test = fields.get(key, other)
-            if test is not None and not test(item):
-                return False
-        return True
-
-    return accepts
-
-
-_MAKERS: Mapping[str, Callable[[Values, Node], Accepts]] = {
-    "string": _string_accepts,
-    "integer": _number_accepts,
-    "number": _number_accepts,
-    "boolean": _boolean_accepts,
-    "array": _list_accepts,
-    "object": _object_accepts,
-}

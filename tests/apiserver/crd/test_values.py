@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.crd.schemavalidator import Values, field_errors
+from fakekube.apiserver.crd.schemavalidator import Values
+from fakekube.apiserver.crd.validationresult import field_errors
 
 TEXT = {"type": "string"}
 

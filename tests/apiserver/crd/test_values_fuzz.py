@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 
-from fakekube.apiserver.crd import structural
+from fakekube.apiserver.crd import defaulting, pruning
 from fakekube.apiserver.crd.schemavalidator import Values
 from fakekube.apiserver.crd.structural import Structural
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
@@ -33,9 +33,9 @@ def test_the_quick_answer_is_that_of_all_errors(schema: Object, value: Object) -
 def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, value: Object) -> None:
     known = Structural(schema)
     unknown: list[str] = []
-    once = structural.prune(value, known, unknown)
+    once = pruning.prune(value, known, unknown)
     again: list[str] = []
-    assert structural.prune(once, known, again) == once
+    assert pruning.prune(once, known, again) == once
     assert not again
     assert (once == value) == (not unknown)
 
@@ -45,5 +45,5 @@ def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, v
 def test_nothing_is_changed_in_place(schema: Object, value: Object) -> None:
     before = repr(value)
     known = Structural(schema)
-    structural.default(structural.prune_nulls(structural.prune(value, known, []), known), known)
+    defaulting.default(defaulting.prune_nulls(pruning.prune(value, known, []), known), known)
     assert repr(value) == before

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.crd import structural
+from fakekube.apiserver.crd import pruning
 from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
-from fakekube.apiserver.crd.schemavalidator import Values, field_errors
+from fakekube.apiserver.crd.schemavalidator import Values
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
+from fakekube.apiserver.crd.validationresult import field_errors
 from fakekube.apiserver.crd.validationrules import Rules
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json_ordered
@@ -72,7 +73,7 @@ def _inside(surround: Surround, name: str) -> Surround:
 
 def _own_errors(schema: Structural, path: str, meta: Schema) -> list[FieldError]:
     value, errors = schema.default, []
-    if structural.prune_value(value, schema) != value:
+    if pruning.prune_value(value, schema) != value:
         errors.append(_invalid(path, value, "must not have unknown fields"))
     try:
         coerce(value, schema, meta, [], path)
