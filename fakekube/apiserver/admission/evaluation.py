@@ -9,8 +9,8 @@ from typing import Any
 from fakekube.apiserver.admission import admissionreview
 from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.cel.activation import CALL_LIMIT
 from fakekube.apiserver.cel.environment import Environment, Uncompiled, compiled
-from fakekube.apiserver.cel.evaluate import CALL_LIMIT
 from fakekube.apiserver.cel.library.authorization import Authorizer, Check, Decision
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.resource import Resource

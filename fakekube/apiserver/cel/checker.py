@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fakekube.apiserver.cel.library.functions import FUNCTIONS, TYPES
 from fakekube.apiserver.cel.library.overload import Overload
-from fakekube.apiserver.cel.syntax import BadExpression, Issue, Loop, Node, UInt, parts
+from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import (
     BOOL,
     BYTES,

@@ -9,7 +9,8 @@ from functools import lru_cache
 from fakekube.apiserver.cel.checker import check
 from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
-from fakekube.apiserver.cel.syntax import BadExpression, parse
+from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of, messages
 
 

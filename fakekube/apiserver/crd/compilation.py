@@ -9,7 +9,8 @@ from typing import Any
 from fakekube.apiserver.cel.checker import check
 from fakekube.apiserver.cel.cost import estimate
 from fakekube.apiserver.cel.evaluate import Program
-from fakekube.apiserver.cel.syntax import BadExpression, parse
+from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import Declared, optional_of
 from fakekube.apiserver.cel.values import CONVERTERS
 from fakekube.apiserver.crd.decltypes import declare

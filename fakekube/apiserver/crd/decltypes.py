@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.syntax import RESERVED
+from fakekube.apiserver.cel.lexer import RESERVED
 from fakekube.apiserver.cel.types import (
     BOOL,
     BYTES,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.cel.evaluate import CALL_LIMIT
+from fakekube.apiserver.cel.activation import CALL_LIMIT
 from fakekube.apiserver.cel.types import Declared
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional, OverBudget
 from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration

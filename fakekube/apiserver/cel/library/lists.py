@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.library.standard import add, index
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import NONE, CelError, Duration, Optional, compare, contains, equal
 
 Items = list[Any]

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import (
     DURATION_LIMIT,

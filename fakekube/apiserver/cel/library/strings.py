@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.library.standard import to_string
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled

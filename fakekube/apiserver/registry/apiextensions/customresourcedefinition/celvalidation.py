@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.cel.cost import HUGE
+from fakekube.apiserver.cel.sizes import HUGE
 from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration
 from fakekube.apiserver.crd.decltypes import REQUEST_LIMIT
 from fakekube.apiserver.crd.structural import Structural
