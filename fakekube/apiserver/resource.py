@@ -1,11 +1,16 @@
-"""What a server serves: one Resource for each group, version and plural."""
+"""The resources that a server serves, one for each group, version and plural name, and the type of their objects."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-#: All that can be done with a resource, in the order in which people write it.
+Object = dict[str, Any]
+"""An object of the API as decoded JSON. Objects are never changed in place."""
+
+#: The verbs of the API, in the usual order.
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 
@@ -64,8 +69,6 @@ def qualify(name: str, group: str) -> str:
 
 def version_priority(version: str) -> tuple[int, ...]:
     """Sort key: GA before beta before alpha, higher numbers first, anything else last (apimachinery `version`)."""
-    import re
-
     match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
     if not match:
         return (1, 0, 0, 0)

@@ -8,11 +8,10 @@ from typing import Any, Protocol
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, Watch
 from fakekube.apiserver.wire.channels import Session
-
-Object = dict[str, Any]
 
 
 class Body(Protocol):

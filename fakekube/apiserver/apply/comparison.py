@@ -8,9 +8,8 @@ from typing import Any
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, is_list, is_map
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

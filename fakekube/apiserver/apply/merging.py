@@ -8,9 +8,8 @@ from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadItem, of_item
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, is_list, is_map
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-
-Object = dict[str, Any]
 
 
 def merge(live: Object, config: Object, schema: Schema) -> Object:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import Path, Tree
-from fakekube.apiserver.apply.managedfields import Managed, decode_own, encode
-from fakekube.apiserver.apply.updater import Manager, Managers, Owned
-
-Entry = dict[str, Any]
+from fakekube.apiserver.apply.managedfields import Managed, ManagedFieldsEntry, decode_own, encode
+from fakekube.apiserver.apply.updater import Manager, Managers, VersionedSet
 
 VERSION = "autoscaling/v1"
 REPLICAS: Path = ("f:spec", "f:replicas")
@@ -29,18 +26,20 @@ def _owns(fields: Tree, path: Path) -> bool:
     return fieldset.is_member(node)
 
 
-def to_scale(entries: Sequence[Entry], paths: Paths) -> list[Entry]:
+def to_scale(entries: Sequence[ManagedFieldsEntry], paths: Paths) -> list[ManagedFieldsEntry]:
     """The entries of the scaled object that own its replicas, as entries of its Scale."""
     managed = decode_own(entries)
     managers: Managers = {}
     for manager, owned in managed.managers.items():
         path = paths.get(owned.version)
         if path is not None and _owns(owned.fields, path):
-            managers[manager] = Owned(fieldset.of(REPLICAS), VERSION, owned.applied)
+            managers[manager] = VersionedSet(fieldset.of(REPLICAS), VERSION, owned.applied)
     return encode(Managed(managers, managed.times))
 
 
-def to_parent(entries: Sequence[Entry], of_scale: Sequence[Entry], paths: Paths, version: str) -> list[Entry]:
+def to_parent(
+    entries: Sequence[ManagedFieldsEntry], of_scale: Sequence[ManagedFieldsEntry], paths: Paths, version: str
+) -> list[ManagedFieldsEntry]:
     """The entries of the scaled object after a write of its Scale, whose entries are `of_scale` now.
 
     `version` is the API version through which the Scale was written. Who no longer owns the replicas loses them.
@@ -63,5 +62,5 @@ def to_parent(entries: Sequence[Entry], of_scale: Sequence[Entry], paths: Paths,
     for manager, owned in remaining.items():
         if own is not None and _owns(owned.fields, REPLICAS):
             # its key still says the Scale's version, so that no time is known for it
-            found[manager] = Owned(fieldset.of(own), version, owned.applied)
+            found[manager] = VersionedSet(fieldset.of(own), version, owned.applied)
     return encode(Managed(found, times))

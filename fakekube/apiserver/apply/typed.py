@@ -8,10 +8,9 @@ from typing import Any
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.pathelement import BadItem, of_item, shown
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import goprint
-
-Object = dict[str, Any]
 
 #: The schema of what has none: maps go by key, lists and single values as a whole.
 ANY = Schema("any")

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import StatusError, forbidden, not_found, together
 
-Object = dict[str, Any]
 Rule = dict[str, Any]
 
 #: All that can be done: what an aggregated role may come to.

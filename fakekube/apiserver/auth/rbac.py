@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
-
-Object = dict[str, Any]
 
 GROUP = "rbac.authorization.k8s.io"
 SUPERUSERS = "system:masters"

@@ -16,7 +16,7 @@ TYPE_FAILURES = (TypeError, AttributeError)
 FAILURES = (CelError, *TYPE_FAILURES)
 
 
-class Frame:
+class Activation:
     """The variables of one run, and what is left of its budget."""
 
     __slots__ = ("left", "names")
@@ -30,7 +30,7 @@ class Frame:
             raise OverBudget(OVER_BUDGET)
 
 
-Run = Callable[[Frame], Any]
+Interpretable = Callable[[Activation], Any]
 
 
 def weight(node: Node) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.activation import FAILURES, Frame, Run
+from fakekube.apiserver.cel.activation import FAILURES, Activation, Interpretable
 from fakekube.apiserver.cel.fields import declared_field, optional_field
 from fakekube.apiserver.cel.library.functions import BY_ID, FUNCTIONS
 from fakekube.apiserver.cel.library.overload import Overload
@@ -13,11 +13,11 @@ from fakekube.apiserver.cel.tree import Node, UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget, equal, in_int64, kind_of
 
-Compile = Callable[[Node], Run]
+Compile = Callable[[Node], Interpretable]
 """Compiles a node; nodes contain others, so that it is passed to what compiles one kind of node."""
 
 
-def compile_call(node: Node, compile: Compile) -> Run:
+def compile_call(node: Node, compile: Compile) -> Interpretable:
     special = _SPECIAL.get(node.name)
     if special is not None:
         return special(node, compile)
@@ -32,11 +32,11 @@ def compile_call(node: Node, compile: Compile) -> Run:
         return _charged(function, runs)
     if len(runs) == 1:
         (only,) = runs
-        return lambda frame: function(only(frame))
+        return lambda activation: function(only(activation))
     if len(runs) == 2:
         first, second = runs
-        return lambda frame: function(first(frame), second(frame))
-    return lambda frame: function(*[run(frame) for run in runs])
+        return lambda activation: function(first(activation), second(activation))
+    return lambda activation: function(*[run(activation) for run in runs])
 
 
 def _is_loose(one: Type) -> bool:
@@ -91,9 +91,9 @@ _LINEAR = frozenset(
 )  # fmt: skip
 
 
-def _charged(function: Callable[..., Any], runs: list[Run]) -> Run:
-    def run(frame: Frame) -> Any:
-        args = [one(frame) for one in runs]
+def _charged(function: Callable[..., Any], runs: list[Interpretable]) -> Interpretable:
+    def run(activation: Activation) -> Any:
+        args = [one(activation) for one in runs]
         size = 0
         for arg in args:
             if isinstance(arg, str | bytes):
@@ -101,28 +101,28 @@ def _charged(function: Callable[..., Any], runs: list[Run]) -> Run:
             elif isinstance(arg, list | dict):
                 size += len(arg)
         if size:
-            frame.spend(size)
+            activation.spend(size)
         return function(*args)
 
     return run
 
 
-def _and(node: Node, compile: Compile) -> Run:
+def _and(node: Node, compile: Compile) -> Interpretable:
     return _logical(node, False, compile)
 
 
-def _or(node: Node, compile: Compile) -> Run:
+def _or(node: Node, compile: Compile) -> Interpretable:
     return _logical(node, True, compile)
 
 
-def _logical(node: Node, decisive: bool, compile: Compile) -> Run:
+def _logical(node: Node, decisive: bool, compile: Compile) -> Interpretable:
     """`&&` and `||`: one decisive side is enough, whatever the other one fails with."""
     first, second = map(compile, node.args)
 
-    def run(frame: Frame) -> Any:
+    def run(activation: Activation) -> Any:
         failed: Exception | None = None
         try:
-            left = first(frame)
+            left = first(activation)
             if left is decisive:
                 return decisive
             if not isinstance(left, bool):
@@ -131,7 +131,7 @@ def _logical(node: Node, decisive: bool, compile: Compile) -> Run:
             raise
         except FAILURES as problem:
             failed = problem
-        right = second(frame) if failed is None else _tried(second, frame, failed)
+        right = second(activation) if failed is None else _tried(second, activation, failed)
         if right is decisive:
             return decisive
         if failed is not None:
@@ -143,38 +143,38 @@ def _logical(node: Node, decisive: bool, compile: Compile) -> Run:
     return run
 
 
-def _tried(run: Run, frame: Frame, failed: Exception) -> Any:
+def _tried(run: Interpretable, activation: Activation, failed: Exception) -> Any:
     """The other side of an operator whose first side failed."""
     try:
-        return run(frame)
+        return run(activation)
     except OverBudget:
         raise
     except FAILURES:
         raise failed from None
 
 
-def _conditional(node: Node, compile: Compile) -> Run:
+def _conditional(node: Node, compile: Compile) -> Interpretable:
     condition, yes, no = map(compile, node.args)
 
-    def run(frame: Frame) -> Any:
-        which = condition(frame)
+    def run(activation: Activation) -> Any:
+        which = condition(activation)
         if which is True:
-            return yes(frame)
+            return yes(activation)
         if which is False:
-            return no(frame)
+            return no(activation)
         raise CelError(NO_OVERLOAD)
 
     return run
 
 
-def _optional_select(node: Node, compile: Compile) -> Run:
+def _optional_select(node: Node, compile: Compile) -> Interpretable:
     operand, field = node.args
     run, declared = compile(operand), declared_field(operand.type, field.value)
     key, convert = (declared.key, declared.convert) if declared is not None else (field.value, None)
-    return lambda frame: optional_field(run(frame), key, convert)
+    return lambda activation: optional_field(run(activation), key, convert)
 
 
-_SPECIAL: Mapping[str, Callable[[Node, Compile], Run]] = {
+_SPECIAL: Mapping[str, Callable[[Node, Compile], Interpretable]] = {
     "_&&_": _and,
     "_||_": _or,
     "_?_:_": _conditional,
@@ -183,29 +183,29 @@ _SPECIAL: Mapping[str, Callable[[Node, Compile], Run]] = {
 }
 
 
-def _less(a: Run, b: Run) -> Run:
-    return lambda frame: a(frame) < b(frame)
+def _less(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) < b(activation)
 
 
-def _less_equals(a: Run, b: Run) -> Run:
-    return lambda frame: a(frame) <= b(frame)
+def _less_equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) <= b(activation)
 
 
-def _greater(a: Run, b: Run) -> Run:
-    return lambda frame: a(frame) > b(frame)
+def _greater(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) > b(activation)
 
 
-def _greater_equals(a: Run, b: Run) -> Run:
-    return lambda frame: a(frame) >= b(frame)
+def _greater_equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) >= b(activation)
 
 
-def _add_ints(a: Run, b: Run) -> Run:
-    return lambda frame: in_int64(a(frame) + b(frame))
+def _add_ints(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: in_int64(a(activation) + b(activation))
 
 
-def _not(a: Run) -> Run:
-    def run(frame: Frame) -> Any:
-        value = a(frame)
+def _not(a: Interpretable) -> Interpretable:
+    def run(activation: Activation) -> Any:
+        value = a(activation)
         if not isinstance(value, bool):
             raise CelError(NO_OVERLOAD)
         return not value
@@ -213,25 +213,25 @@ def _not(a: Run) -> Run:
     return run
 
 
-def _equals(a: Run, b: Run) -> Run:
-    def run(frame: Frame) -> bool:
-        left, right = a(frame), b(frame)
+def _equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    def run(activation: Activation) -> bool:
+        left, right = a(activation), b(activation)
         if type(left) is type(right) and isinstance(left, str | int):
             return bool(left == right)
         if isinstance(left, list | dict):
-            frame.spend(len(left))
+            activation.spend(len(left))
         return equal(left, right)
 
     return run
 
 
-def _differs(a: Run, b: Run) -> Run:
+def _differs(a: Interpretable, b: Interpretable) -> Interpretable:
     same = _equals(a, b)
-    return lambda frame: not same(frame)
+    return lambda activation: not same(activation)
 
 
 #: Overloads of values that Python compares as CEL does.
-_QUICK: Mapping[str, Callable[..., Run]] = {
+_QUICK: Mapping[str, Callable[..., Interpretable]] = {
     **{f"less_{kind}": _less for kind in ("int64", "double", "string", "timestamp", "duration")},
     **{f"less_equals_{kind}": _less_equals for kind in ("int64", "double", "string", "timestamp", "duration")},
     **{f"greater_{kind}": _greater for kind in ("int64", "double", "string", "timestamp", "duration")},

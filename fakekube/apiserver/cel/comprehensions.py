@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.activation import FAILURES, Frame, Run, weight
+from fakekube.apiserver.cel.activation import FAILURES, Activation, Interpretable, weight
 from fakekube.apiserver.cel.library.standard import shown
 from fakekube.apiserver.cel.tree import Loop, Node
 from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget
 
-Compile = Callable[[Node], Run]
+Compile = Callable[[Node], Interpretable]
 """Compiles a node; nodes contain others, so that it is passed to what compiles one kind of node."""
 
 
@@ -28,7 +28,7 @@ def _pairs(value: Any) -> Iterable[Any]:
     raise CelError(NO_OVERLOAD)
 
 
-def compile_comprehension(node: Node, compile: Compile) -> Run:
+def compile_comprehension(node: Node, compile: Compile) -> Interpretable:
     loop = node.loop
     assert loop is not None
     if loop.macro == "bind":
@@ -38,7 +38,7 @@ def compile_comprehension(node: Node, compile: Compile) -> Run:
     return _MACROS[loop.macro](_looped(loop, each, compile), *body)
 
 
-Each = Callable[[Frame], Iterable[Any]]
+Each = Callable[[Activation], Iterable[Any]]
 
 
 def _looped(loop: Loop, each: int, compile: Compile) -> Each:
@@ -48,36 +48,36 @@ def _looped(loop: Loop, each: int, compile: Compile) -> Each:
         return _two(over, names[0], names[1], each)
     name = names[0]
 
-    def walk(frame: Frame) -> Iterable[Any]:
-        scope = frame.names
-        for item in _one(over(frame)):
-            frame.spend(each)
+    def walk(activation: Activation) -> Iterable[Any]:
+        scope = activation.names
+        for item in _one(over(activation)):
+            activation.spend(each)
             scope[name] = item
             yield item
 
     return walk
 
 
-def _two(over: Run, first: str, second: str, each: int) -> Each:
-    def walk(frame: Frame) -> Iterable[Any]:
-        scope = frame.names
-        for item in _pairs(over(frame)):
-            frame.spend(each)
+def _two(over: Interpretable, first: str, second: str, each: int) -> Each:
+    def walk(activation: Activation) -> Iterable[Any]:
+        scope = activation.names
+        for item in _pairs(over(activation)):
+            activation.spend(each)
             scope[first], scope[second] = item
             yield item
 
     return walk
 
 
-def _quantifier(decisive: bool) -> Callable[..., Run]:
+def _quantifier(decisive: bool) -> Callable[..., Interpretable]:
     """`all` (decided by false) and `exists` (decided by true)."""
 
-    def make(walk: Each, predicate: Run) -> Run:
-        def run(frame: Frame) -> Any:
+    def make(walk: Each, predicate: Interpretable) -> Interpretable:
+        def run(activation: Activation) -> Any:
             failed: Exception | None = None
-            for _ in walk(frame):
+            for _ in walk(activation):
                 try:
-                    found = predicate(frame)
+                    found = predicate(activation)
                 except OverBudget:
                     raise
                 except FAILURES as problem:
@@ -96,42 +96,42 @@ def _quantifier(decisive: bool) -> Callable[..., Run]:
     return make
 
 
-def _exists_one(walk: Each, predicate: Run) -> Run:
-    return lambda frame: sum(predicate(frame) is True for _ in walk(frame)) == 1
+def _exists_one(walk: Each, predicate: Interpretable) -> Interpretable:
+    return lambda activation: sum(predicate(activation) is True for _ in walk(activation)) == 1
 
 
-def _map_macro(walk: Each, *body: Run) -> Run:
+def _map_macro(walk: Each, *body: Interpretable) -> Interpretable:
     if len(body) == 1:
         (value,) = body
-        return lambda frame: [value(frame) for _ in walk(frame)]
+        return lambda activation: [value(activation) for _ in walk(activation)]
     test, made = body
-    return lambda frame: [made(frame) for _ in walk(frame) if test(frame)]
+    return lambda activation: [made(activation) for _ in walk(activation) if test(activation)]
 
 
-def _filter(walk: Each, test: Run) -> Run:
-    return lambda frame: [item for item in walk(frame) if test(frame)]
+def _filter(walk: Each, test: Interpretable) -> Interpretable:
+    return lambda activation: [item for item in walk(activation) if test(activation)]
 
 
-def _transform_map(walk: Each, *body: Run) -> Run:
+def _transform_map(walk: Each, *body: Interpretable) -> Interpretable:
     value = body[-1]
     test = body[0] if len(body) == 2 else None
 
-    def run(frame: Frame) -> dict[Any, Any]:
-        return {key: value(frame) for key, _ in walk(frame) if test is None or test(frame)}
+    def run(activation: Activation) -> dict[Any, Any]:
+        return {key: value(activation) for key, _ in walk(activation) if test is None or test(activation)}
 
     return run
 
 
-def _transform_entry(walk: Each, *body: Run) -> Run:
+def _transform_entry(walk: Each, *body: Interpretable) -> Interpretable:
     entry = body[-1]
     test = body[0] if len(body) == 2 else None
 
-    def run(frame: Frame) -> dict[Any, Any]:
+    def run(activation: Activation) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
-        for _ in walk(frame):
-            if test is not None and not test(frame):
+        for _ in walk(activation):
+            if test is not None and not test(activation):
                 continue
-            for key, value in entry(frame).items():
+            for key, value in entry(activation).items():
                 if key in found:
                     raise CelError(f"insert failed: key {shown(key)} already exists")
                 found[key] = value
@@ -140,7 +140,7 @@ def _transform_entry(walk: Each, *body: Run) -> Run:
     return run
 
 
-_MACROS: Mapping[str, Callable[..., Run]] = {
+_MACROS: Mapping[str, Callable[..., Interpretable]] = {
     "all": _quantifier(False),
     "exists": _quantifier(True),
     "exists_one": _exists_one,
@@ -152,11 +152,11 @@ _MACROS: Mapping[str, Callable[..., Run]] = {
 }
 
 
-def _bind(loop: Loop, compile: Compile) -> Run:
+def _bind(loop: Loop, compile: Compile) -> Interpretable:
     name, start, result = loop.accumulator, compile(loop.start), compile(loop.result)
 
-    def run(frame: Frame) -> Any:
-        frame.names[name] = start(frame)
-        return result(frame)
+    def run(activation: Activation) -> Any:
+        activation.names[name] = start(activation)
+        return result(activation)
 
     return run

@@ -13,36 +13,36 @@ from fakekube.apiserver.cel.sizes import (
     LIST_BASE,
     MAP_BASE,
     UNKNOWN,
-    Entry,
-    Estimate,
-    Local,
-    Part,
-    Path,
-    Size,
+    CallEstimate,
+    EntrySize,
+    LocalVariable,
+    SizedNode,
+    SizeEstimate,
+    VariablePath,
     capped,
     fixed,
 )
 from fakekube.apiserver.cel.tree import ACCUMULATOR, Loop, Node
-from fakekube.apiserver.cel.types import Declared, Type, is_optional
+from fakekube.apiserver.cel.types import DeclType, Type, is_optional
 
 
 class Estimator:
     """One pass over a checked tree. `root` declares what `self` is."""
 
-    def __init__(self, root: Declared) -> None:
+    def __init__(self, root: DeclType) -> None:
         self.root = root
-        self.paths: dict[Node, Path] = {}
-        self.sizes: dict[Node, Size] = {}
-        self.entries: dict[Node, Entry] = {}
-        self.locals: dict[str, list[Local]] = {}
+        self.paths: dict[Node, VariablePath] = {}
+        self.sizes: dict[Node, SizeEstimate] = {}
+        self.entries: dict[Node, EntrySize] = {}
+        self.locals: dict[str, list[LocalVariable]] = {}
 
     # --- sizes -------------------------------------------------------------------------------------------------------
 
-    def declared_size(self, path: Path) -> Size | None:
+    def declared_size(self, path: VariablePath) -> SizeEstimate | None:
         """What the schema says of the value at a path."""
         if not path:
             return None
-        current: Declared | None = self.root
+        current: DeclType | None = self.root
         for name in path[1:]:
             assert current is not None
             if name in ("@items", "@values"):
@@ -54,20 +54,20 @@ class Estimator:
             if current is None:
                 return None
         assert current is not None
-        return Size(0, current.largest)
+        return SizeEstimate(0, current.largest)
 
-    def local(self, name: str) -> Local | None:
+    def local(self, name: str) -> LocalVariable | None:
         found = self.locals.get(name)
         return found[-1] if found else None
 
-    def path(self, node: Node) -> Path:
+    def path(self, node: Node) -> VariablePath:
         if node.kind == "ident":
             local = self.local(node.name)
             if local is not None:
                 return local.path
         return self.paths.get(node, ())
 
-    def size(self, node: Node) -> Size | None:
+    def size(self, node: Node) -> SizeEstimate | None:
         found = self.sizes.get(node) or _literal_size(node)
         if found is not None:
             return found
@@ -80,32 +80,32 @@ class Estimator:
         local = self.local(node.name) if node.kind == "ident" else None
         return local.size if local is not None else None
 
-    def size_or_unknown(self, node: Node) -> Size:
+    def size_or_unknown(self, node: Node) -> SizeEstimate:
         return self.size(node) or UNKNOWN
 
-    def entry(self, node: Node) -> Entry | None:
+    def entry(self, node: Node) -> EntrySize | None:
         found = self.entries.get(node)
         if found is None and node.kind == "ident":
             local = self.local(node.name)
             return local.entry if local is not None else None
         return found
 
-    def part(self, node: Node) -> Part:
+    def part(self, node: Node) -> SizedNode:
         path = self.path(node)
         if path and path[0] == ACCUMULATOR:
             path = ()
-        return Part(path, node.type, node, self.size(node))
+        return SizedNode(path, node.type, node, self.size(node))
 
-    def of(self, part: Part) -> Size:
+    def of(self, part: SizedNode) -> SizeEstimate:
         """The size of a receiver or an argument."""
         return part.size or self.declared_size(part.path) or UNKNOWN
 
-    def element(self, part: Part) -> Part | None:
+    def element(self, part: SizedNode) -> SizedNode | None:
         """What a list is made of."""
         if not part.type.params:
             return None
         path = (*part.path, "@items") if part.path else ()
-        return Part(path, part.type.params[0], None, None)
+        return SizedNode(path, part.type.params[0], None, None)
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
@@ -132,20 +132,20 @@ class Estimator:
         return cost
 
     def _list(self, node: Node) -> int:
-        cost, item = LIST_BASE, Size(HUGE, 0) if node.args else Size(0, 0)
+        cost, item = LIST_BASE, SizeEstimate(HUGE, 0) if node.args else SizeEstimate(0, 0)
         for one in node.args:
             cost = capped(cost + self.cost(one))
             item = item.union(self.size_or_unknown(one))
-        self.entries[node] = Entry("list", fixed(1), item)
+        self.entries[node] = EntrySize("list", fixed(1), item)
         return cost
 
     def _map(self, node: Node) -> int:
-        empty = Size(HUGE, 0) if node.args else Size(0, 0)
+        empty = SizeEstimate(HUGE, 0) if node.args else SizeEstimate(0, 0)
         cost, sizes = MAP_BASE, [empty, empty]
         for i, one in enumerate(node.args):
             cost = capped(cost + self.cost(one))
             sizes[i % 2] = sizes[i % 2].union(self.size_or_unknown(one))
-        self.entries[node] = Entry("map", sizes[0], sizes[1])
+        self.entries[node] = EntrySize("map", sizes[0], sizes[1])
         return cost
 
     def _comprehension(self, node: Node) -> int:
@@ -154,7 +154,9 @@ class Estimator:
         if loop.macro == "bind":
             return self._bind(node, loop)
         cost = self.cost(loop.over) + self.cost(loop.start)
-        self._push(loop.accumulator, Local(self.path(loop.start), self.size(loop.start), self.entry(loop.start)))
+        self._push(
+            loop.accumulator, LocalVariable(self.path(loop.start), self.size(loop.start), self.entry(loop.start))
+        )
         for name, local in zip(loop.names, self._loop_locals(loop), strict=True):
             self._push(name, local)
         each = self.cost(loop.condition) + self.cost(loop.step)
@@ -172,22 +174,24 @@ class Estimator:
                 self.entries[node] = made
         return capped(cost + capped(count.most * each))
 
-    def _push(self, name: str, local: Local) -> None:
+    def _push(self, name: str, local: LocalVariable) -> None:
         self.locals.setdefault(name, []).append(local)
 
-    def _loop_locals(self, loop: Loop) -> list[Local]:
+    def _loop_locals(self, loop: Loop) -> list[LocalVariable]:
         entry, path = self.entry(loop.over), self.path(loop.over)
         kind = entry.kind if entry is not None else loop.over.type.kind
         of_list = kind == "list"
-        key = Local((*path, "@indices" if of_list else "@keys"), entry.key if entry else None, None)
-        value = Local((*path, "@items" if of_list else "@values"), entry.value if entry else None, None)
+        key = LocalVariable((*path, "@indices" if of_list else "@keys"), entry.key if entry else None, None)
+        value = LocalVariable((*path, "@items" if of_list else "@values"), entry.value if entry else None, None)
         if len(loop.names) == 2:
             return [key, value]
         return [value if of_list else key]
 
     def _bind(self, node: Node, loop: Loop) -> int:
         cost = self.cost(loop.over) + self.cost(loop.start)
-        self._push(loop.accumulator, Local(self.path(loop.start), self.size(loop.start), self.entry(loop.start)))
+        self._push(
+            loop.accumulator, LocalVariable(self.path(loop.start), self.size(loop.start), self.entry(loop.start))
+        )
         cost += self.cost(loop.result)
         self._copy(node, loop.result)
         self.locals[loop.accumulator].pop()
@@ -199,7 +203,7 @@ class Estimator:
         if entry is not None:
             self.entries[node] = entry
 
-    def _set(self, node: Node, size: Size | None) -> None:
+    def _set(self, node: Node, size: SizeEstimate | None) -> None:
         if size is not None:
             self.sizes[node] = size
 
@@ -215,7 +219,7 @@ class Estimator:
         if not node.overloads:
             return 0
         own = 0
-        target: Part | None = None
+        target: SizedNode | None = None
         if node.operand is not None:
             own = self.cost(node.operand)
             target = self.part(node.operand)
@@ -231,7 +235,7 @@ class Estimator:
         self._set(node, size)
         return capped(own + most)
 
-    def _indexed(self, node: Node, id: str) -> Size | None:
+    def _indexed(self, node: Node, id: str) -> SizeEstimate | None:
         if id not in ("index_list", "index_map"):
             return None
         self.paths[node] = (*self.path(node.args[0]), "@items" if id == "index_list" else "@values")
@@ -239,8 +243,8 @@ class Estimator:
         return entry.value if entry is not None else None
 
     def _overload(
-        self, node: Node, id: str, target: Part | None, args: Sequence[Part], costs: Sequence[int]
-    ) -> Estimate:
+        self, node: Node, id: str, target: SizedNode | None, args: Sequence[SizedNode], costs: Sequence[int]
+    ) -> CallEstimate:
         if id in ("logical_or", "logical_and"):
             return sum(costs), None
         if id == "conditional":
@@ -258,7 +262,7 @@ class Estimator:
         return capped(cost + sum(costs)), size_made
 
 
-def _literal_size(node: Node) -> Size | None:
+def _literal_size(node: Node) -> SizeEstimate | None:
     if node.kind == "literal":
         return fixed(len(node.value) if isinstance(node.value, str | bytes) else 1)
     if node.kind == "list":
@@ -273,6 +277,6 @@ def _is_scalar(one: Type) -> bool:
     return one.kind in _SCALARS or (is_optional(one) and _is_scalar(one.params[0]))
 
 
-def estimate(node: Node, root: Declared) -> int:
+def estimate(node: Node, root: DeclType) -> int:
     """The most that an expression costs whose `self` is declared by `root`."""
     return capped(Estimator(root).cost(node))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.activation import CALL_LIMIT, TYPE_FAILURES, Frame, Run, weight
+from fakekube.apiserver.cel.activation import CALL_LIMIT, TYPE_FAILURES, Activation, Interpretable, weight
 from fakekube.apiserver.cel.calls import compile_call
 from fakekube.apiserver.cel.comprehensions import compile_comprehension
 from fakekube.apiserver.cel.fields import declared_field, optional_field
@@ -32,14 +32,14 @@ class Program:
 
     def __call__(self, variables: Mapping[str, Any], budget: int = CALL_LIMIT) -> tuple[Any, int]:
         """The value, and what it cost. Raises CelError."""
-        frame = Frame(dict(variables), budget - self.cost)
+        activation = Activation(dict(variables), budget - self.cost)
         try:
-            value = self._run(frame)
+            value = self._run(activation)
         except TYPE_FAILURES:
             raise CelError(NO_OVERLOAD) from None
         except RecursionError:
             raise OverBudget(OVER_BUDGET) from None
-        return value, budget - frame.left
+        return value, budget - activation.left
 
 
 def _rename(node: Node, scope: Mapping[str, str]) -> None:
@@ -63,22 +63,22 @@ def _rename(node: Node, scope: Mapping[str, str]) -> None:
         loop.names = names
 
 
-def compiled(node: Node) -> Run:
+def compiled(node: Node) -> Interpretable:
     return _KINDS[node.kind](node)
 
 
-def _literal(node: Node) -> Run:
+def _literal(node: Node) -> Interpretable:
     value = node.value
-    return lambda frame: value
+    return lambda activation: value
 
 
-def _ident(node: Node) -> Run:
+def _ident(node: Node) -> Interpretable:
     name = node.name.removeprefix(".")
     constant = _type_value(name) if name in TYPES and node.type.kind == "type" else None
 
-    def run(frame: Frame) -> Any:
+    def run(activation: Activation) -> Any:
         try:
-            return frame.names[name]
+            return activation.names[name]
         except KeyError:
             if constant is not None:
                 return constant
@@ -91,7 +91,7 @@ def _type_value(name: str) -> Type:
     return Type("type", (), name)
 
 
-def _select(node: Node) -> Run:
+def _select(node: Node) -> Interpretable:
     assert node.operand is not None
     operand, field = compiled(node.operand), declared_field(node.operand.type, node.name)
     key, convert = (field.key, field.convert) if field is not None else (node.name, None)
@@ -99,8 +99,8 @@ def _select(node: Node) -> Run:
     if node.test:
         return _has(operand, key)
 
-    def run(frame: Frame) -> Any:
-        value = operand(frame)
+    def run(activation: Activation) -> Any:
+        value = operand(activation)
         if isinstance(value, Optional):
             return optional_field(value, key, convert)
         if not isinstance(value, dict):
@@ -113,9 +113,9 @@ def _select(node: Node) -> Run:
     return run
 
 
-def _has(operand: Run, key: str) -> Run:
-    def run(frame: Frame) -> bool:
-        value = operand(frame)
+def _has(operand: Interpretable, key: str) -> Interpretable:
+    def run(activation: Activation) -> bool:
+        value = operand(activation)
         if isinstance(value, Optional):
             value = value.value if value.present else {}
         if not isinstance(value, dict):
@@ -125,15 +125,15 @@ def _has(operand: Run, key: str) -> Run:
     return run
 
 
-def _list(node: Node) -> Run:
+def _list(node: Node) -> Interpretable:
     items, optional = [compiled(arg) for arg in node.args], node.optional
     if not optional:
-        return lambda frame: [item(frame) for item in items]
+        return lambda activation: [item(activation) for item in items]
 
-    def run(frame: Frame) -> list[Any]:
+    def run(activation: Activation) -> list[Any]:
         found = []
         for i, item in enumerate(items):
-            value = item(frame)
+            value = item(activation)
             if i not in optional:
                 found.append(value)
             elif value.present:
@@ -143,14 +143,14 @@ def _list(node: Node) -> Run:
     return run
 
 
-def _map(node: Node) -> Run:
+def _map(node: Node) -> Interpretable:
     pairs = [(compiled(node.args[i]), compiled(node.args[i + 1])) for i in range(0, len(node.args), 2)]
     optional = node.optional
 
-    def run(frame: Frame) -> dict[Any, Any]:
+    def run(activation: Activation) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         for i, (key_of, value_of) in enumerate(pairs):
-            key, value = key_of(frame), value_of(frame)
+            key, value = key_of(activation), value_of(activation)
             if key in found:
                 raise CelError(f"Failed with repeated key: {shown(key)}")
             if i in optional:
@@ -163,14 +163,14 @@ def _map(node: Node) -> Run:
     return run
 
 
-def _message(node: Node) -> Run:
+def _message(node: Node) -> Interpretable:
     name, optional = node.name, node.optional
     fields = [(node.args[i].value, compiled(node.args[i + 1])) for i in range(0, len(node.args), 2)]
 
-    def run(frame: Frame) -> Message:
+    def run(activation: Activation) -> Message:
         found = Message(name)
         for i, (key, value_of) in enumerate(fields):
-            value = value_of(frame)
+            value = value_of(activation)
             if i in optional:
                 if not value.present:
                     continue
@@ -181,7 +181,7 @@ def _message(node: Node) -> Run:
     return run
 
 
-_KINDS: Mapping[str, Callable[[Node], Run]] = {
+_KINDS: Mapping[str, Callable[[Node], Interpretable]] = {
     "literal": _literal,
     "ident": _ident,
     "select": _select,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.cel.types import Declared, Type
+from fakekube.apiserver.cel.types import DeclType, Type
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 
 
-def declared_field(of: Type, name: str) -> Declared | None:
+def declared_field(of: Type, name: str) -> DeclType | None:
     target = of.params[0] if of.kind == "opaque" and of.params else of
     return (target.fields or {}).get(name) if target.kind == "struct" else None
 

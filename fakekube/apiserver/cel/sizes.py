@@ -17,45 +17,45 @@ TRAVERSAL, REGEX = 0.1, 0.25
 LIST_BASE, MAP_BASE = 10, 30
 NAME_REGEX_SIZE = 128
 
-Path = tuple[str, ...]
+VariablePath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SizeEstimate:
     """How many characters, items or entries a value has."""
 
     least: int
     most: int
 
-    def plus(self, other: Size) -> Size:
-        return Size(capped(self.least + other.least), capped(self.most + other.most))
+    def plus(self, other: SizeEstimate) -> SizeEstimate:
+        return SizeEstimate(capped(self.least + other.least), capped(self.most + other.most))
 
-    def times(self, other: Size) -> Size:
-        return Size(capped(self.least * other.least), capped(self.most * other.most))
+    def times(self, other: SizeEstimate) -> SizeEstimate:
+        return SizeEstimate(capped(self.least * other.least), capped(self.most * other.most))
 
-    def union(self, other: Size) -> Size:
-        return Size(min(self.least, other.least), max(self.most, other.most))
+    def union(self, other: SizeEstimate) -> SizeEstimate:
+        return SizeEstimate(min(self.least, other.least), max(self.most, other.most))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntrySize:
     """How large the keys and the values of a list or map are."""
 
     kind: str
-    key: Size
-    value: Size
+    key: SizeEstimate
+    value: SizeEstimate
 
-    def union(self, other: Entry | None) -> Entry | None:
+    def union(self, other: EntrySize | None) -> EntrySize | None:
         if other is None:
             return None
-        return Entry(self.kind, self.key.union(other.key), self.value.union(other.value))
+        return EntrySize(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 
-UNKNOWN = Size(0, HUGE)
+UNKNOWN = SizeEstimate(0, HUGE)
 
 
-def fixed(size: int) -> Size:
-    return Size(size, size)
+def fixed(size: int) -> SizeEstimate:
+    return SizeEstimate(size, size)
 
 
 def capped(value: int) -> int:
@@ -68,21 +68,21 @@ def factor(value: int, by: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SizedNode:
     """A receiver or an argument of a call: its path from a variable, its type and size."""
 
-    path: Path
+    path: VariablePath
     type: Type
     node: Node | None
-    size: Size | None
+    size: SizeEstimate | None
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    path: Path
-    size: Size | None
-    entry: Entry | None
+class LocalVariable:
+    path: VariablePath
+    size: SizeEstimate | None
+    entry: EntrySize | None
 
 
-Estimate = tuple[int, Size | None]
+CallEstimate = tuple[int, SizeEstimate | None]
 """A call's own cost, and the size of what it gives."""

@@ -16,7 +16,7 @@ class Type:
     __slots__ = ("fields", "kind", "name", "open", "params")
 
     def __init__(
-        self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, Declared] | None = None
+        self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, DeclType] | None = None
     ) -> None:
         self.kind, self.params, self.name = kind, params, name or kind
         self.fields = fields
@@ -66,7 +66,7 @@ def messages(fields: Mapping[str, Type] | None) -> Type:
 
     `fields`: the fields that each has, and their types; None: any field of any type.
     """
-    declared = None if fields is None else {name: Declared(one, key=name) for name, one in fields.items()}
+    declared = None if fields is None else {name: DeclType(one, key=name) for name, one in fields.items()}
     return Type("messages", (), "", declared)
 
 
@@ -116,7 +116,7 @@ def _split(text: str) -> list[str]:
 Convert = Callable[[Any], Any]
 
 
-class Declared:
+class DeclType:
     """A type with what its schema says of sizes (`DeclType`).
 
     `key` is the property's name in the object; `largest` the most characters, items or entries that a value has;
@@ -132,19 +132,19 @@ class Declared:
         *,
         largest: int = 0,
         smallest: int = 0,
-        item: Declared | None = None,
-        fields: Mapping[str, Declared] | None = None,
+        item: DeclType | None = None,
+        fields: Mapping[str, DeclType] | None = None,
         convert: Convert | None = None,
         key: str = "",
     ) -> None:
         self.type, self.largest, self.smallest, self.item, self.key = type, largest, smallest, item, key
-        self.fields: Mapping[str, Declared] = fields or {}
+        self.fields: Mapping[str, DeclType] = fields or {}
         self.convert = convert
-        self.entry_key = Declared(STRING) if type.kind == "map" else None
+        self.entry_key = DeclType(STRING) if type.kind == "map" else None
 
-    def named(self, key: str) -> Declared:
+    def named(self, key: str) -> DeclType:
         """The same as the property of that name."""
-        return Declared(
+        return DeclType(
             self.type,
             largest=self.largest,
             smallest=self.smallest,

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
-
-Object = dict[str, Any]
 
 ANNOTATION = "api-approved.kubernetes.io"
 

@@ -11,9 +11,9 @@ from fakekube.apiserver.cel.cost import estimate
 from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
-from fakekube.apiserver.cel.types import Declared, optional_of
+from fakekube.apiserver.cel.types import DeclType, optional_of
 from fakekube.apiserver.cel.values import CONVERTERS
-from fakekube.apiserver.crd.decltypes import declare
+from fakekube.apiserver.crd.decltypes import schema_decl_type
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
 
@@ -24,7 +24,7 @@ SELF_TYPE = "selfType"
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledRule:
     """One rule. `problem`: why it, `message_problem`: why its messageExpression does not compile."""
 
     rule: Node
@@ -38,41 +38,41 @@ class Compiled:
     field_path: str = ""
 
 
-def declaration(schema: Structural, *, root: bool) -> Declared | None:
+def declare_self(schema: Structural, *, root: bool) -> DeclType | None:
     """What `self` is in the rules of a schema."""
-    return declare(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
+    return schema_decl_type(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
 
 
-def compile_rule(rule: Node, schema: Structural, declared: Declared) -> Compiled:
+def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> CompiledRule:
     text, expression = rule.get("rule") or "", rule.get("messageExpression") or ""
     if not text.strip():
-        return Compiled(rule)
+        return CompiledRule(rule)
     old = optional_of(declared.type) if rule.get("optionalOldSelf") else declared.type
     variables = {"self": declared.type, "oldSelf": old}
     try:
         node = parse(text)
         made, used = check(text, node, variables)
     except BadExpression as problem:
-        return Compiled(rule, problem=f"compilation failed: {problem}")
+        return CompiledRule(rule, problem=f"compilation failed: {problem}")
     if made.kind != "bool":
-        return Compiled(rule, problem="cel expression must evaluate to a bool")
+        return CompiledRule(rule, problem="cel expression must evaluate to a bool")
     cost = estimate(node, declared)
     program = Program(node)
     uses_old = "oldSelf" in used
     field_path = _normal_path(rule.get("fieldPath") or "", schema)
     if not expression:
-        return Compiled(rule, program, uses_old=uses_old, cost=cost, field_path=field_path)
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, field_path=field_path)
     try:
         node = parse(expression)
         made, _ = check(expression, node, variables)
     except BadExpression as problem:
         why = f"messageExpression compilation failed: {problem}"
-        return Compiled(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
     if made.kind != "string":
         why = "messageExpression must evaluate to a string"
-        return Compiled(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
     message_cost = estimate(node, declared)
-    return Compiled(rule, program, Program(node), uses_old, cost, message_cost, field_path=field_path)
+    return CompiledRule(rule, program, Program(node), uses_old, cost, message_cost, field_path=field_path)
 
 
 def _normal_path(text: str, schema: Structural) -> str:

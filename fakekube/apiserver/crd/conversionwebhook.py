@@ -14,12 +14,11 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.registry.generic.objectmeta import annotation_errors, label_errors
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.watch import NotConverted
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, together
-
-Object = dict[str, Any]
 
 #: Reviews that the server speaks; the first that a definition names is taken.
 REVIEWS = ("v1", "v1beta1")

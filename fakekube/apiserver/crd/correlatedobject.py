@@ -10,37 +10,37 @@ from fakekube.apiserver.crd.structural import Structural
 _NO_KEY = object()
 
 
-class Correlation:
+class CorrelatedObject:
     """One value and what it was before; parts that cannot be told to be the same have no correlation."""
 
     __slots__ = ("_children", "_equal", "_keyed", "new", "old", "schema")
 
     def __init__(self, new: Any, old: Any, schema: Structural) -> None:
         self.new, self.old, self.schema = new, old, schema
-        self._children: dict[str | int, Correlation | None] = {}
+        self._children: dict[str | int, CorrelatedObject | None] = {}
         self._equal: bool | None = None
         self._keyed: dict[Any, Any] | None = None
 
-    def key(self, name: str) -> Correlation | None:
+    def key(self, name: str) -> CorrelatedObject | None:
         """The field or map entry of that name; None where one side has none, or the schema does not know it."""
         if name not in self._children:
             self._children[name] = self._make_key(name)
         return self._children[name]
 
-    def _make_key(self, name: str) -> Correlation | None:
+    def _make_key(self, name: str) -> CorrelatedObject | None:
         new, old = self.new, self.old
         if not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
             return None
         schema = self.schema.properties.get(name) or self.schema.additional
-        return Correlation(new[name], old[name], schema) if schema is not None else None
+        return CorrelatedObject(new[name], old[name], schema) if schema is not None else None
 
-    def index(self, i: int) -> Correlation | None:
+    def index(self, i: int) -> CorrelatedObject | None:
         """The item at a position of the new list: only items of lists of type `map` are found again."""
         if i not in self._children:
             self._children[i] = self._make_index(i)
         return self._children[i]
 
-    def _make_index(self, i: int) -> Correlation | None:
+    def _make_index(self, i: int) -> CorrelatedObject | None:
         new, old, schema = self.new, self.old, self.schema
         if not isinstance(new, list) or not isinstance(old, list) or i >= len(new):
             return None
@@ -49,7 +49,7 @@ class Correlation:
         if self._keyed is None:
             self._keyed = keyed(old, schema.list_keys)
         before = self._keyed.get(item_key(new[i], schema.list_keys))
-        return Correlation(new[i], before, schema.items) if before is not None else None
+        return CorrelatedObject(new[i], before, schema.items) if before is not None else None
 
     def unchanged(self) -> bool:
         """The new value is the old one, as far as the schema knows its parts."""

@@ -16,7 +16,7 @@ from fakekube.apiserver.cel.types import (
     INT,
     STRING,
     TIMESTAMP,
-    Declared,
+    DeclType,
     Type,
     list_of,
     map_of,
@@ -40,14 +40,16 @@ def escape(name: str) -> str | None:
     return made if re.fullmatch(r"[A-Za-z0-9_]+", made) else None
 
 
-def declare(schema: Structural, name: str, converters: Mapping[str, Any], *, root: bool = False) -> Declared | None:
+def schema_decl_type(
+    schema: Structural, name: str, converters: Mapping[str, Any], *, root: bool = False
+) -> DeclType | None:
     """The declaration of a schema's values; None where expressions cannot see them (`SchemaDeclType`).
 
     `name` is the type's; `converters` make CEL's values by format (see `values`).
     """
     longest = schema.node.get("maxLength")
     if schema.int_or_string:
-        return Declared(DYN, largest=4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2, smallest=1)
+        return DeclType(DYN, largest=4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2, smallest=1)
     if schema.type == "array":
         return _declare_list(schema, name, converters)
     if schema.type == "object":
@@ -57,35 +59,35 @@ def declare(schema: Structural, name: str, converters: Mapping[str, Any], *, roo
     if schema.type == "string":
         return _declare_string(schema, converters)
     if schema.type == "boolean":
-        return Declared(BOOL, smallest=4)
+        return DeclType(BOOL, smallest=4)
     if schema.type == "integer":
-        return Declared(INT, smallest=1)
+        return DeclType(INT, smallest=1)
     if schema.type == "number":
-        return Declared(DOUBLE, smallest=1, convert=converters["number"])
+        return DeclType(DOUBLE, smallest=1, convert=converters["number"])
     return None
 
 
-def _declare_list(schema: Structural, name: str, converters: Mapping[str, Any]) -> Declared | None:
+def _declare_list(schema: Structural, name: str, converters: Mapping[str, Any]) -> DeclType | None:
     if schema.items is None:
         return None
-    item = declare(schema.items, f"{name}.@idx", converters, root=schema.items.embedded)
+    item = schema_decl_type(schema.items, f"{name}.@idx", converters, root=schema.items.embedded)
     if item is None:
         return None
     most = schema.node.get("maxItems")
     largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 1)
     convert = converters["list"](item.convert, schema.list_type, schema.list_keys)
-    return Declared(list_of(item.type), largest=largest, smallest=2, item=item, convert=convert)
+    return DeclType(list_of(item.type), largest=largest, smallest=2, item=item, convert=convert)
 
 
-def _declare_map(schema: Structural, name: str, converters: Mapping[str, Any]) -> Declared | None:
+def _declare_map(schema: Structural, name: str, converters: Mapping[str, Any]) -> DeclType | None:
     assert schema.additional is not None
-    item = declare(schema.additional, f"{name}.@elem", converters, root=schema.additional.embedded)
+    item = schema_decl_type(schema.additional, f"{name}.@elem", converters, root=schema.additional.embedded)
     if item is None:
         return None
     most = schema.node.get("maxProperties")
     largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 6)
     convert = converters["map"](item.convert)
-    return Declared(map_of(STRING, item.type), largest=largest, smallest=2, item=item, convert=convert)
+    return DeclType(map_of(STRING, item.type), largest=largest, smallest=2, item=item, convert=convert)
 
 
 _META = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
@@ -102,14 +104,14 @@ def with_meta(schema: Structural) -> Structural:
     return Structural({**schema.node, "properties": properties})
 
 
-def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any], root: bool) -> Declared:
+def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any], root: bool) -> DeclType:
     if root:
         schema = with_meta(schema)
     required = frozenset(schema.node.get("required") or ())
-    fields: dict[str, Declared] = {}
+    fields: dict[str, DeclType] = {}
     smallest = 2
     for key, one in schema.properties.items():
-        declared = declare(one, f"{name}.{key}", converters, root=one.embedded)
+        declared = schema_decl_type(one, f"{name}.{key}", converters, root=one.embedded)
         if declared is None:
             continue
         escaped = escape(key)
@@ -117,20 +119,20 @@ def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any]
             fields[escaped] = declared.named(key)
         if key in required and one.default is None:
             smallest += len(key) + declared.smallest + 4
-    return Declared(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
+    return DeclType(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
 
 
 _FORMATTED = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "date-time": (TIMESTAMP, 21, 32)}
 
 
-def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> Declared:
+def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> DeclType:
     form, longest = schema.node.get("format") or "", schema.node.get("maxLength")
     if form == "byte":
         largest = max(longest, 0) if longest is not None else REQUEST_LIMIT - 2
-        return Declared(BYTES, largest=largest, smallest=2, convert=converters["byte"])
+        return DeclType(BYTES, largest=largest, smallest=2, convert=converters["byte"])
     if form in _FORMATTED:
         kind, smallest, largest = _FORMATTED[form]
-        return Declared(kind, largest=largest, smallest=smallest, convert=converters[form])
+        return DeclType(kind, largest=largest, smallest=smallest, convert=converters[form])
     enum = schema.node.get("enum") or ()
     if longest is not None:
         largest = 4 * max(longest, 0)
@@ -138,4 +140,4 @@ def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> Declar
         largest = max((len(one.encode()) for one in enum if isinstance(one, str)), default=0)
     else:
         largest = REQUEST_LIMIT - 2
-    return Declared(STRING, largest=largest, smallest=2)
+    return DeclType(STRING, largest=largest, smallest=2)

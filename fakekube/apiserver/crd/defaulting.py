@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.crd.structural import Structural
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 
 def prune_nulls(value: Any, schema: Structural | None) -> Any:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from fakekube.apiserver.crd import definitionstatus
-from fakekube.apiserver.resource import VERBS, Resource, Subresource
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import VERBS, Object, Resource, Subresource
 
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 

@@ -8,14 +8,12 @@ is being deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from fakekube.apiserver import crd
 from fakekube.apiserver.crd import definitionstatus
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.storage.store import Change, Entry, Store
-
-Object = dict[str, Any]
 
 
 class ServedResources(Protocol):

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from fakekube.apiserver.crd import apiapproval
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.status import together
-
-Object = dict[str, Any]
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from fakekube.apiserver.crd.correlatedobject import item_key
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_invalid
-
-Object = dict[str, Any]
 
 
 def list_errors(obj: Object, schema: Structural, path: str = "") -> list[FieldError]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 # `type(item) is dict or type(item) is list` below: decoded JSON has no subclasses, and the check runs for every value
 # of an object, where `isinstance` with two classes takes about twice as long.

@@ -9,7 +9,7 @@ from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 if TYPE_CHECKING:
-    from fakekube.apiserver.crd.schemavalidator import Values
+    from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 
 Node = Mapping[str, Any]
 Accepts = Callable[[Any], bool]
@@ -18,7 +18,7 @@ INT64 = 2**63
 NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def acceptance(values: Values) -> Accepts:
+def acceptance(values: SchemaValidator) -> Accepts:
     """A function that says True of values which are certainly valid."""
     exact = _exact(values)
     extra = [*(one.accepts for one in values.all_of)]
@@ -35,7 +35,7 @@ def _any(alternatives: tuple[Accepts, ...]) -> Accepts:
     return lambda value: any(one(value) for one in alternatives)
 
 
-def _exact(values: Values) -> Accepts:
+def _exact(values: SchemaValidator) -> Accepts:
     node, kind = values.node, values.types
     if kind == ("integer", "string") and not values.enum and not values.format and not _LIMITS & node.keys():
         return _nullable(_int_or_string) if values.nullable else _int_or_string
@@ -58,7 +58,7 @@ def _nullable(inner: Accepts) -> Accepts:
     return lambda value: value is None or inner(value)
 
 
-def _string_accepts(values: Values, node: Node) -> Accepts:
+def _string_accepts(values: SchemaValidator, node: Node) -> Accepts:
     longest, shortest = node.get("maxLength"), node.get("minLength") or 0
     tests: list[Accepts] = []
     if values.enum:
@@ -88,7 +88,7 @@ def _matches(pattern: str) -> Accepts:
     return lambda value: search(value) is not None
 
 
-def _number_accepts(values: Values, node: Node) -> Accepts:
+def _number_accepts(values: SchemaValidator, node: Node) -> Accepts:
     kind = values.types[0]
     if values.enum or "multipleOf" in node or (kind == "integer" and not _whole_bounds(node)):
         return lambda value: type(value) in (int, float) and not values._check(value, "", None).problems
@@ -104,7 +104,7 @@ def _whole_bounds(node: Node) -> bool:
     return all(float(node[key]).is_integer() for key in ("minimum", "maximum") if key in node)
 
 
-def _range(values: Values, node: Node) -> tuple[float, float]:
+def _range(values: SchemaValidator, node: Node) -> tuple[float, float]:
     """What is surely within the bounds, both ends included; of numbers, without them."""
     whole = values.types[0] == "integer"
     limit = (2**31 if values.format == "int32" else INT64) if whole else float("inf")
@@ -116,13 +116,13 @@ def _range(values: Values, node: Node) -> tuple[float, float]:
     return least, most
 
 
-def _boolean_accepts(values: Values, node: Node) -> Accepts:
+def _boolean_accepts(values: SchemaValidator, node: Node) -> Accepts:
     if values.enum:
         return lambda value: type(value) is bool and value in values.enum
     return lambda value: type(value) is bool
 
 
-def _list_accepts(values: Values, node: Node) -> Accepts:
+def _list_accepts(values: SchemaValidator, node: Node) -> Accepts:
     fewest, most = node.get("minItems") or 0, node.get("maxItems")
     largest = most if most is not None else float("inf")
     if values.enum:
@@ -137,7 +137,7 @@ def _list_accepts(values: Values, node: Node) -> Accepts:
     return accepts
 
 
-def _object_accepts(values: Values, node: Node) -> Accepts:
+def _object_accepts(values: SchemaValidator, node: Node) -> Accepts:
     fewest, most = node.get("minProperties") or 0, node.get("maxProperties")
     largest = most if most is not None else float("inf")
     required, fields = tuple(values.required), {name: sub.accepts for name, sub in values.properties.items()}
@@ -161,7 +161,7 @@ def _object_accepts(values: Values, node: Node) -> Accepts:
     return accepts
 
 
-_MAKERS: Mapping[str, Callable[[Values, Node], Accepts]] = {
+_MAKERS: Mapping[str, Callable[[SchemaValidator, Node], Accepts]] = {
     "string": _string_accepts,
     "integer": _number_accepts,
     "number": _number_accepts,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.apiserver.crd.correlatedobject import Correlation
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.quickvalidation import INT64, NUMBER_FORMATS, acceptance
-from fakekube.apiserver.crd.validationresult import Problem, Result, wrong_type
+from fakekube.apiserver.crd.validationresult import ValidationProblem, ValidationResult, wrong_type
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote
@@ -33,7 +33,7 @@ def _type_of(value: Any) -> tuple[str, str]:
     return ("array", "") if isinstance(value, list) else ("object", "")
 
 
-class Values:
+class SchemaValidator:
     """What a node of a schema asks of its values.
 
     `literal`: formats are taken as they stand and int-or-string says nothing of the type, as the server has it
@@ -70,31 +70,31 @@ class Values:
         self.required: Sequence[str] = node.get("required") or ()
         self.pattern: str = node.get("pattern") or ""
 
-        def below(key: str) -> list[Values]:
-            return [Values(one, literal=literal) for one in node.get(key) or ()]
+        def below(key: str) -> list[SchemaValidator]:
+            return [SchemaValidator(one, literal=literal) for one in node.get(key) or ()]
 
         self.all_of, self.any_of, self.one_of = below("allOf"), below("anyOf"), below("oneOf")
         negated, items, additional = node.get("not"), node.get("items"), node.get("additionalProperties")
-        self.negated = Values(negated, literal=literal) if isinstance(negated, Mapping) else None
-        self.items = Values(items, literal=literal) if isinstance(items, Mapping) else None
-        self.additional: Values | bool | None = (
-            Values(additional, literal=literal) if isinstance(additional, Mapping) else additional
+        self.negated = SchemaValidator(negated, literal=literal) if isinstance(negated, Mapping) else None
+        self.items = SchemaValidator(items, literal=literal) if isinstance(items, Mapping) else None
+        self.additional: SchemaValidator | bool | None = (
+            SchemaValidator(additional, literal=literal) if isinstance(additional, Mapping) else additional
         )
         properties: Node = node.get("properties") or {}
-        self.properties = {name: Values(sub, literal=literal) for name, sub in properties.items()}
+        self.properties = {name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()}
         self.accepts = acceptance(self)
 
     # --- every error --------------------------------------------------------------------------------------------------
 
-    def check(self, value: Any, path: str = "", known: Correlation | None = None) -> Result:
+    def check(self, value: Any, path: str = "", known: CorrelatedObject | None = None) -> ValidationResult:
         """All that is wrong with a value; what did not change since `known` is let be (ratcheting)."""
         if known is None:
             return self._check(value, path, None)
         result = self._check(value, path, known)
-        return Result([], result.matches) if result.problems and known.unchanged() else result
+        return ValidationResult([], result.matches) if result.problems and known.unchanged() else result
 
-    def _check(self, value: Any, path: str, known: Correlation | None) -> Result:
-        result = Result()
+    def _check(self, value: Any, path: str, known: CorrelatedObject | None) -> ValidationResult:
+        result = ValidationResult()
         if value is None:
             result.merge(self._type(value, path))
             result.merge(self._common(value, path))
@@ -125,63 +125,65 @@ class Values:
         result.matches += 1
         return result
 
-    def _type(self, value: Any, path: str) -> Result:
+    def _type(self, value: Any, path: str) -> ValidationResult:
         types, form = self.types, self.format
         if value is None:
             if types and not self.nullable:
-                return Result([wrong_type(path, ",".join(types), "null")])
-            return Result(matches=1)
+                return ValidationResult([wrong_type(path, ",".join(types), "null")])
+            return ValidationResult(matches=1)
         found, go_format = _type_of(value)
         integral = found == "number" and value.is_integer() and abs(value) <= 2**53 and "integer" in types
         fits = found in types or integral or (found == "integer" and "number" in types)
         textual = isinstance(value, str | list)
         if not textual and form and not (fits or go_format == form):
-            return Result([wrong_type(path, form, go_format)])
+            return ValidationResult([wrong_type(path, form, go_format)])
         if textual and form and not ("number" in types or "integer" in types):
-            return Result(matches=1)
+            return ValidationResult(matches=1)
         if not fits:
-            return Result([wrong_type(path, ",".join(types), found)])
-        return Result(matches=1)
+            return ValidationResult([wrong_type(path, ",".join(types), found)])
+        return ValidationResult(matches=1)
 
-    def _common(self, value: Any, path: str) -> Result:
+    def _common(self, value: Any, path: str) -> ValidationResult:
         if not self.enum or (value is not None and any(_is_choice(value, one) for one in self.enum)):
-            return Result()
-        return Result(
+            return ValidationResult()
+        return ValidationResult(
             [
-                Problem(
+                ValidationProblem(
                     "enum", path, f"{path} in body should be one of {goprint.plain(list(self.enum))}", value, self.enum
                 )
             ]
         )
 
-    def _string(self, value: str, path: str) -> Result:
+    def _string(self, value: str, path: str) -> ValidationResult:
         longest, shortest = self.node.get("maxLength"), self.node.get("minLength")
         if longest is not None and len(value) > longest:
             message = f"{path} in body should be at most {longest} chars long"
-            return Result([Problem("too long", path, message, value, longest)])
+            return ValidationResult([ValidationProblem("too long", path, message, value, longest)])
         if shortest is not None and len(value) < shortest:
             message = f"{path} in body should be at least {shortest} chars long"
-            return Result([Problem("invalid", path, message, value)])
+            return ValidationResult([ValidationProblem("invalid", path, message, value)])
         if self.pattern:
             try:
                 if compiled(self.pattern).search(value) is not None:
-                    return Result()
+                    return ValidationResult()
                 shown = self.pattern
             except BadPattern as problem:
                 shown = f"{self.pattern}, but pattern is invalid: {problem}"
-            return Result([Problem("invalid", path, f"{path} in body should match '{shown}'", value)])
-        return Result()
+            return ValidationResult(
+                [ValidationProblem("invalid", path, f"{path} in body should match '{shown}'", value)]
+            )
+        return ValidationResult()
 
-    def _formatted(self, value: str, path: str) -> Result:
+    def _formatted(self, value: str, path: str) -> ValidationResult:
         check = stringformats.known(self.format)
         if check is None or check(value):
-            return Result()
-        return Result(
-            [Problem("type", path, f"{path} in body must be of type {self.format}: {go_quote(value)}", value)]
+            return ValidationResult()
+        return ValidationResult(
+            [ValidationProblem("type", path, f"{path} in body must be of type {self.format}: {go_quote(value)}", value)]
         )
 
-    def _number(self, value: float, path: str) -> Result:
-        node, result = self.node, Result()
+    def _number(self, value: float, path: str) -> ValidationResult:
+        node, result = self.node, ValidationResult()
         result.add(*self._out_of_range(value, "Checked", path))
         for key, label in (
             ("multipleOf", "MultipleOf"),
@@ -200,7 +202,7 @@ class Values:
         result.matches += 1
         return result
 
-    def _out_of_range(self, value: float, label: str, path: str) -> list[Problem]:
+    def _out_of_range(self, value: float, label: str, path: str) -> list[ValidationProblem]:
         """Whether a number is one of the schema's type and format."""
         kind = self.types[0] if len(self.types) == 1 else ""
         form = self.format if kind in ("integer", "number") else ""
@@ -210,33 +212,39 @@ class Values:
         if float(value).is_integer() and -limit <= value < limit:
             return []
         what = f"with format {form}" if form else "(default format)"
-        return [Problem("invalid", None, f"{label} value must be of type {kind} {what} in {path}")]
+        return [ValidationProblem("invalid", None, f"{label} value must be of type {kind} {what} in {path}")]
 
-    def _list(self, value: list[Any], path: str, known: Correlation | None) -> Result:
-        result, node = Result(), self.node
+    def _list(self, value: list[Any], path: str, known: CorrelatedObject | None) -> ValidationResult:
+        result, node = ValidationResult(), self.node
         if self.items is not None:
             for i, item in enumerate(value):
                 result.merge(self.items.check(item, f"{path}[{i}]", known.index(i) if known else None))
         size, fewest, most = len(value), node.get("minItems"), node.get("maxItems")
         if fewest is not None and size < fewest:
-            result.add(Problem("invalid", path, f"{path} in body should have at least {fewest} items", size))
+            result.add(ValidationProblem("invalid", path, f"{path} in body should have at least {fewest} items", size))
         if most is not None and size > most:
-            result.add(Problem("too many", path, f"{path} in body should have at most {most} items", size, most))
+            result.add(
+                ValidationProblem("too many", path, f"{path} in body should have at most {most} items", size, most)
+            )
         result.matches += 1
         return result
 
-    def _object(self, value: Mapping[str, Any], path: str, known: Correlation | None) -> Result:
-        result, node = Result(), self.node
+    def _object(self, value: Mapping[str, Any], path: str, known: CorrelatedObject | None) -> ValidationResult:
+        result, node = ValidationResult(), self.node
         size, fewest, most = len(value), node.get("minProperties"), node.get("maxProperties")
         if fewest is not None and size < fewest:
-            result.add(Problem("invalid", path, f"{path} in body should have at least {fewest} properties", size))
+            result.add(
+                ValidationProblem("invalid", path, f"{path} in body should have at least {fewest} properties", size)
+            )
         if most is not None and size > most:
-            result.add(Problem("too many", path, f"{path} in body should have at most {most} properties", size, most))
+            result.add(
+                ValidationProblem("too many", path, f"{path} in body should have at most {most} properties", size, most)
+            )
         others = [key for key in value if key not in self.properties]
         if self.additional is False:
             for key in others:
-                result.add(Problem("invalid", path, f"{path}.{key} in body is a forbidden property", key))
-        elif isinstance(self.additional, Values):
+                result.add(ValidationProblem("invalid", path, f"{path}.{key} in body is a forbidden property", key))
+        elif isinstance(self.additional, SchemaValidator):
             for key in others:
                 result.merge(self.additional.check(value[key], f"{path}.{key}", _below(known, path, key)))
         for key, sub in self.properties.items():
@@ -245,11 +253,11 @@ class Values:
                 result.merge(sub.check(value[key], here, _below(known, path, key)))
         for key in self.required:
             if key not in value:
-                result.add(Problem("required", f"{path}.{key}", f"{path}.{key} in body is required"))
+                result.add(ValidationProblem("required", f"{path}.{key}", f"{path}.{key} in body is required"))
         return result
 
-    def _combined(self, value: Any, path: str, known: Correlation | None) -> Result:
-        result = Result()
+    def _combined(self, value: Any, path: str, known: CorrelatedObject | None) -> ValidationResult:
+        result = ValidationResult()
         if self.any_of:
             self._any_of(value, path, known, result)
         if self.one_of:
@@ -261,14 +269,16 @@ class Values:
             passed = sum(not one.problems for one in results)
             if passed != len(results):
                 more = "" if passed else ". None validated"
-                result.add(Problem("invalid", None, f"{go_quote(path)} must validate all the schemas (allOf){more}"))
+                result.add(
+                    ValidationProblem("invalid", None, f"{go_quote(path)} must validate all the schemas (allOf){more}")
+                )
         if self.negated is not None and not self.negated._check(value, path, known).problems:
-            result.add(Problem("invalid", None, f"{go_quote(path)} must not validate the schema (not)"))
+            result.add(ValidationProblem("invalid", None, f"{go_quote(path)} must not validate the schema (not)"))
         result.matches += 1
         return result
 
-    def _any_of(self, value: Any, path: str, known: Correlation | None, result: Result) -> None:
-        best: Result | None = None
+    def _any_of(self, value: Any, path: str, known: CorrelatedObject | None, result: ValidationResult) -> None:
+        best: ValidationResult | None = None
         for alternative in self.any_of:
             found = alternative._check(value, path, known)
             if not found.problems:
@@ -276,11 +286,11 @@ class Values:
                 return
             if best is None or found.matches > best.matches:
                 best = found
-        result.add(Problem("invalid", None, f"{go_quote(path)} must validate at least one schema (anyOf)"))
+        result.add(ValidationProblem("invalid", None, f"{go_quote(path)} must validate at least one schema (anyOf)"))
         if best is not None:
             result.merge(best)
 
-    def _one_of(self, value: Any, path: str, known: Correlation | None, result: Result) -> None:
+    def _one_of(self, value: Any, path: str, known: CorrelatedObject | None, result: ValidationResult) -> None:
         results = [alternative._check(value, path, known) for alternative in self.one_of]
         passed = [one for one in results if not one.problems]
         if len(passed) == 1:
@@ -288,7 +298,7 @@ class Values:
             return
         what = f"Found {len(passed)} valid alternatives" if passed else "Found none valid"
         message = f"{go_quote(path)} must validate one and only one schema (oneOf). {what}"
-        result.add(Problem("invalid", None, message))
+        result.add(ValidationProblem("invalid", None, message))
         if not passed:
             best = results[0]
             for one in results[1:]:
@@ -306,7 +316,7 @@ def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
     return name if name in NUMBER_FORMATS.get(kind, ()) else ""
 
 
-def _below(known: Correlation | None, path: str, key: str) -> Correlation | None:
+def _below(known: CorrelatedObject | None, path: str, key: str) -> CorrelatedObject | None:
     if known is None or (not path and key in ("apiVersion", "kind")):
         return None
     return known.key(key)
@@ -321,21 +331,23 @@ def _is_choice(value: Any, choice: Any) -> bool:
     return type(value) is type(choice) and bool(value == choice)
 
 
-def _bounded(key: str, value: float, bound: float, node: Node, path: str) -> Problem | None:
+def _bounded(key: str, value: float, bound: float, node: Node, path: str) -> ValidationProblem | None:
     shown = goprint.plain(bound)
     if key == "multipleOf":
         if bound <= 0:
-            return Problem("invalid", path, f"factor MultipleOf declared for {path} must be positive: {shown}", bound)
+            return ValidationProblem(
+                "invalid", path, f"factor MultipleOf declared for {path} must be positive: {shown}", bound
+            )
         if _is_multiple(value, bound):
             return None
-        return Problem("invalid", path, f"{path} in body should be a multiple of {shown}", value)
+        return ValidationProblem("invalid", path, f"{path} in body should be a multiple of {shown}", value)
     least = key == "minimum"
     exclusive = bool(node.get("exclusiveMinimum" if least else "exclusiveMaximum"))
     beyond = value < bound if least else value > bound
     if not beyond and not (exclusive and value == bound):
         return None
     word = ("greater" if least else "less") + " than" + ("" if exclusive else " or equal to")
-    return Problem("invalid", path, f"{path} in body should be {word} {shown}", value)
+    return ValidationProblem("invalid", path, f"{path} in body should be {word} {shown}", value)
 
 
 def _is_multiple(value: float, factor: float) -> bool:

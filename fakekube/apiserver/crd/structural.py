@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Object = dict[str, Any]
 Node = Mapping[str, Any]
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})

@@ -13,7 +13,7 @@ from fakekube.apiserver.wire.status import FieldError, field_not_supported, fiel
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ValidationProblem:
     """One error before it has a place in the object. `name`: its path; None: the error names no field."""
 
     kind: str
@@ -24,35 +24,35 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Result:
+class ValidationResult:
     """Errors, each message once, and how many checks passed: what tells the best of several alternatives."""
 
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ValidationProblem] = field(default_factory=list)
     matches: int = 0
     _told: set[str] = field(default_factory=set)
 
-    def merge(self, other: Result) -> None:
+    def merge(self, other: ValidationResult) -> None:
         self.add(*other.problems)
         self.matches += other.matches
 
-    def add(self, *problems: Problem) -> None:
+    def add(self, *problems: ValidationProblem) -> None:
         for one in problems:
             if one.message not in self._told:
                 self._told.add(one.message)
                 self.problems.append(one)
 
 
-def wrong_type(name: str, wanted: str, found: str) -> Problem:
+def wrong_type(name: str, wanted: str, found: str) -> ValidationProblem:
     message = f"{name} in body must be of type {wanted}: {go_quote(found)}"
-    return Problem("type", name, message, found)
+    return ValidationProblem("type", name, message, found)
 
 
-def field_errors(problems: Sequence[Problem], root: str = "") -> list[FieldError]:
+def field_errors(problems: Sequence[ValidationProblem], root: str = "") -> list[FieldError]:
     """As causes of a Status; `root` is where the value stands."""
     return [_field_error(one, root) for one in problems]
 
 
-def _field_error(one: Problem, root: str) -> FieldError:
+def _field_error(one: ValidationProblem, root: str) -> FieldError:
     name = (one.name or "").removeprefix(".")
     path = f"{root}.{name}" if root and name else root or name or "<nil>"
     if one.kind == "required":

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver.cel.activation import CALL_LIMIT
-from fakekube.apiserver.cel.types import Declared
+from fakekube.apiserver.cel.types import DeclType
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional, OverBudget
-from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration
-from fakekube.apiserver.crd.correlatedobject import Correlation, item_key, keyed
+from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, declare_self
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, item_key, keyed
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import quoted
@@ -26,7 +26,7 @@ OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further
 
 
 @dataclass(slots=True)
-class Findings:
+class RuleResults:
     """What rules say of an object, and what is left of its budget (below 0: no rule is run any more)."""
 
     errors: list[FieldError] = field(default_factory=list)
@@ -35,17 +35,17 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RatchetingOptions:
     """A value's older version, and that of the nearest value around it which has one."""
 
-    current: Correlation | None = None
-    around: Correlation | None = None
+    current: CorrelatedObject | None = None
+    around: CorrelatedObject | None = None
 
-    def key(self, name: str) -> Known:
-        return self if self.current is None else Known(self.current.key(name), self.current)
+    def key(self, name: str) -> RatchetingOptions:
+        return self if self.current is None else RatchetingOptions(self.current.key(name), self.current)
 
-    def index(self, i: int) -> Known:
-        return self if self.current is None else Known(self.current.index(i), self.current)
+    def index(self, i: int) -> RatchetingOptions:
+        return self if self.current is None else RatchetingOptions(self.current.index(i), self.current)
 
     def unchanged(self) -> bool:
         """What a rule says of the value was true before."""
@@ -53,7 +53,7 @@ class Known:
         return nearest is not None and nearest.unchanged()
 
 
-class Rules:
+class RuleValidator:
     """The rules of a schema node and of those below; nodes without any have none (None)."""
 
     __slots__ = ("additional", "compiled", "declared", "items", "properties", "schema")
@@ -61,17 +61,17 @@ class Rules:
     def __init__(
         self,
         schema: Structural,
-        declared: Declared | None,
-        compiled: Sequence[Compiled],
-        items: Rules | None,
-        additional: Rules | None,
-        properties: Mapping[str, Rules],
+        declared: DeclType | None,
+        compiled: Sequence[CompiledRule],
+        items: RuleValidator | None,
+        additional: RuleValidator | None,
+        properties: Mapping[str, RuleValidator],
     ) -> None:
         self.schema, self.declared, self.compiled = schema, declared, compiled
         self.items, self.additional, self.properties = items, additional, properties
 
     @classmethod
-    def of(cls, schema: Structural | None, *, root: bool = False) -> Rules | None:
+    def of(cls, schema: Structural | None, *, root: bool = False) -> RuleValidator | None:
         """Compile a schema's rules; None where there are none."""
         if schema is None:
             return None
@@ -80,17 +80,17 @@ class Rules:
         written: Sequence[Mapping[str, Any]] = schema.node.get("x-kubernetes-validations") or ()
         if not written and items is None and additional is None and not properties:
             return None
-        declared = declaration(schema, root=root) if written else None
+        declared = declare_self(schema, root=root) if written else None
         compiled = [compile_rule(rule, schema, declared) for rule in written] if declared is not None else []
         return cls(schema, declared, compiled, items, additional, properties)
 
     def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
         """What the rules say of a value; `old` is what it was (None: nothing)."""
-        found = Findings()
-        self.apply(value, old, path, Known(), found)
+        found = RuleResults()
+        self.apply(value, old, path, RatchetingOptions(), found)
         return found.errors
 
-    def apply(self, value: Any, old: Any, path: str, known: Known, found: Findings) -> None:
+    def apply(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
         """Note what the rules say of a value, and of what is in it."""
         if value is None or found.budget < 0:
             return
@@ -101,7 +101,7 @@ class Rules:
         elif isinstance(value, dict):
             self._apply_fields(value, old, path, known, found)
 
-    def _apply_items(self, value: list[Any], old: Any, path: str, known: Known, found: Findings) -> None:
+    def _apply_items(self, value: list[Any], old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
         assert self.items is not None
         keys = self.schema.list_keys
         is_map = self.schema.list_type == "map"
@@ -110,7 +110,9 @@ class Rules:
             older = before.get(item_key(item, keys)) if before else None
             self.items.apply(item, older, f"{path}[{i}]", known.index(i), found)
 
-    def _apply_fields(self, value: dict[str, Any], old: Any, path: str, known: Known, found: Findings) -> None:
+    def _apply_fields(
+        self, value: dict[str, Any], old: Any, path: str, known: RatchetingOptions, found: RuleResults
+    ) -> None:
         same_parts = isinstance(old, dict) and self.schema.map_type in ("", "granular")
         for key, item in value.items():
             rules = self.properties.get(key)
@@ -123,7 +125,7 @@ class Rules:
 
     # --- one value's rules -------------------------------------------------------------------------------------------
 
-    def _apply_own(self, value: Any, old: Any, path: str, known: Known, found: Findings) -> None:
+    def _apply_own(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
         assert self.declared is not None
         convert = self.declared.convert
         variables: dict[str, Any] | None = None
@@ -148,13 +150,13 @@ class Rules:
 
     def _holds(
         self,
-        rule: Compiled,
+        rule: CompiledRule,
         variables: dict[str, Any],
         optional: bool,
         path: str,
-        known: Known,
+        known: RatchetingOptions,
         value: Any,
-        found: Findings,
+        found: RuleResults,
     ) -> bool:
         """Run one rule. False: no further one is run."""
         assert rule.program is not None
@@ -188,7 +190,13 @@ class Rules:
         return True
 
     def _note(
-        self, rule: Compiled, variables: dict[str, Any], path: str, known: Known, value: Any, found: Findings
+        self,
+        rule: CompiledRule,
+        variables: dict[str, Any],
+        path: str,
+        known: RatchetingOptions,
+        value: Any,
+        found: RuleResults,
     ) -> None:
         here = rule.field_path if not path else f"{path}.{rule.field_path}" if rule.field_path else path
         error = self._error(rule, here or "<nil>", _message(rule, variables, found), value)
@@ -197,7 +205,7 @@ class Rules:
         else:
             found.errors.append(error)
 
-    def _error(self, rule: Compiled, path: str, message: str, value: Any) -> FieldError:
+    def _error(self, rule: CompiledRule, path: str, message: str, value: Any) -> FieldError:
         reason = rule.rule.get("reason")
         if reason == "FieldValueForbidden":
             return field_forbidden(path, message)
@@ -215,12 +223,12 @@ class Rules:
         return FieldError(path or "<nil>", "FieldValueInvalid", text)
 
 
-def _called(rule: Compiled) -> str:
+def _called(rule: CompiledRule) -> str:
     """How an error names a rule."""
     return (rule.rule.get("message") or "").strip() or rule.rule["rule"].strip()
 
 
-def _message(rule: Compiled, variables: dict[str, Any], found: Findings) -> str:
+def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) -> str:
     """What a rule says when it does not hold; its own expression first, where that makes one line of text."""
     if rule.message is not None:
         try:

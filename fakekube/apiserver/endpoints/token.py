@@ -94,7 +94,7 @@ def _check(seconds: int) -> None:
         )
 
 
-def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
+def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReference | None:
     """What the token is to be bound to. Raises 400, 404, 409."""
     if not ref:
         return None
@@ -120,7 +120,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
             "The object might have been deleted and then recreated"
         )
         raise conflict(kind, name, why)
-    return serviceaccount.Bound(claim, collection, path, name, uid)
+    return serviceaccount.BoundObjectReference(claim, collection, path, name, uid)
 
 
 SERVED = {("serviceaccounts", "token", "create"): create_token}

@@ -6,9 +6,7 @@ from typing import Any
 
 from fakekube.apiserver.openapi.schemawriter import reference
 from fakekube.apiserver.openapi.typenames import LIST_META, OBJECT_META, custom_name
-from fakekube.apiserver.resource import Resource
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object, Resource
 
 #: What version 2 of OpenAPI cannot say.
 _UNSAID_IN_2 = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable", "default", "x-kubernetes-validations"})

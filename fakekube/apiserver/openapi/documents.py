@@ -9,14 +9,12 @@ from typing import Any, Protocol
 from fakekube.apiserver import crd
 from fakekube.apiserver.openapi import customkinds
 from fakekube.apiserver.openapi.operations import paths_of
-from fakekube.apiserver.openapi.schemawriter import Writer, reference
+from fakekube.apiserver.openapi.schemawriter import SchemaWriter, reference
 from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Store
-
-Object = dict[str, Any]
 
 #: Types that every document has.
 _COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
@@ -121,7 +119,7 @@ class _Types:
     def __init__(self, schemas: BuiltinSchemas, version: int) -> None:
         self._schemas = schemas
         self._gvks = kinds_of_types(schemas)
-        self._writer = Writer(version, self._need)
+        self._writer = SchemaWriter(version, self._need)
         self._waiting: dict[str, Schema] = {}
         self._nodes: Object = {}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 Encode = Callable[[int, Any], bytes]
 """A value as the field of that number."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, full_name
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-
-Object = dict[str, Any]
 
 #: Where types are found in a document.
 PREFIXES = {2: "#/definitions/", 3: "#/components/schemas/"}
@@ -29,7 +27,7 @@ def reference(name: str, version: int) -> Object:
     return {"$ref": PREFIXES[version] + name}
 
 
-class Writer:
+class SchemaWriter:
     """Writes schemas for one version of OpenAPI; `need` is called with each named type that is referred to."""
 
     __slots__ = ("_need", "version")

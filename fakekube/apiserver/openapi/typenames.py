@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
-
-Object = dict[str, Any]
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 OBJECT_META, LIST_META = f"{META}.ObjectMeta", f"{META}.ListMeta"

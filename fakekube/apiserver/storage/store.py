@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.status import expired
-
-Object = dict[str, Any]
 
 T = TypeVar("T")
 

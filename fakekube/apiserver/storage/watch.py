@@ -8,11 +8,10 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
-
-Object = dict[str, Any]
 
 #: (selected before, selected after) -> event type. Nothing else is sent (`cacher.watchCacheEvent` conversion).
 TRANSITIONS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}

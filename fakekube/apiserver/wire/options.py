@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Query, Request
@@ -21,8 +21,6 @@ from fakekube.apiserver.wire.status import (
     field_too_long,
     invalid,
 )
-
-Object = dict[str, Any]
 
 FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")

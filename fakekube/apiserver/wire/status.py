@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.resource import qualify
+from fakekube.apiserver.resource import Object, qualify
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
-
-Object = dict[str, Any]
 
 
 class StatusError(Exception):

@@ -6,7 +6,7 @@ import jsonschema
 from hypothesis import given, settings
 
 from fakekube.apiserver.crd import defaulting, pruning
-from fakekube.apiserver.crd.schemavalidator import Values
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
 
@@ -17,14 +17,14 @@ Object = dict[str, Any]
 @given(roots(), OBJECTS)
 def test_values_are_taken_as_json_schema_takes_them(schema: Object, value: Object) -> None:
     expected = jsonschema.Draft202012Validator(as_json_schema(schema)).is_valid(value)
-    found = Values(schema).check(value)
+    found = SchemaValidator(schema).check(value)
     assert (not found.problems) == expected, [one.message for one in found.problems]
 
 
 @settings(max_examples=400, deadline=None)
 @given(roots(), OBJECTS)
 def test_the_quick_answer_is_that_of_all_errors(schema: Object, value: Object) -> None:
-    values = Values(schema)
+    values = SchemaValidator(schema)
     assert values.accepts(value) <= (not values.check(value).problems)
 
 

@@ -21,17 +21,17 @@ from fakekube.apiserver.wire.goprint import go_quote
 
 
 @dataclass(frozen=True, slots=True)
-class Url:
+class UrlValue:
     """A parsed URL."""
 
     url: gourl.Url
     cel_type: ClassVar[str] = "kubernetes.URL"
 
 
-def to_url(text: str) -> Url:
+def to_url(text: str) -> UrlValue:
     try:
         gourl.parse_request_uri(text)
-        return Url(gourl.parse_request_uri(text.partition("#")[0]))
+        return UrlValue(gourl.parse_request_uri(text.partition("#")[0]))
     except gourl.BadUrl as problem:
         raise CelError(f"URL parse error during conversion from string: {problem}") from None
 
@@ -206,7 +206,7 @@ def _semver_problem(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class NamedFormat:
     """A named check of strings, which tells what is wrong with one."""
 
     name: str
@@ -214,7 +214,7 @@ class Format:
     cel_type: ClassVar[str] = "kubernetes.NamedFormat"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Format) and other.name == self.name
+        return isinstance(other, NamedFormat) and other.name == self.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -233,8 +233,8 @@ def _uri(text: str) -> list[str]:
     return []
 
 
-FORMATS: dict[str, Format] = {
-    name: Format(name, problems)
+FORMATS: dict[str, NamedFormat] = {
+    name: NamedFormat(name, problems)
     for name, problems in (
         ("dns1123Label", lambda text: names.dns_label_problems(text)),
         ("dns1123Subdomain", lambda text: names.dns_subdomain_problems(text)),
@@ -253,7 +253,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def validate(one: Format, text: str) -> Optional:
+def validate(one: NamedFormat, text: str) -> Optional:
     """What is wrong with a text; none where nothing is."""
     found = one.problems(text)
     return Optional(True, found) if found else NONE

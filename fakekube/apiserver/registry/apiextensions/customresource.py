@@ -8,8 +8,7 @@ from typing import Any
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.crd.definition import version_of
 from fakekube.apiserver.registry.generic.strategy import Strategy
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 
 def strategy_of(crd: Object, version: str, custom: CustomVersion) -> Strategy:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver.cel.sizes import HUGE
-from fakekube.apiserver.crd.compilation import Compiled, compile_rule, declaration
+from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, declare_self
 from fakekube.apiserver.crd.decltypes import REQUEST_LIMIT
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_rule
@@ -26,7 +26,7 @@ _ADVICE = (
 
 
 @dataclass(slots=True)
-class Total:
+class TotalCost:
     """What all rules of a schema cost, and the dearest of them."""
 
     cost: int = 0
@@ -39,29 +39,29 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaContext:
+class CELSchemaContext:
     """A node of a schema: how often its values can occur (None: as often as fits into a request)."""
 
     schema: Node
     cardinality: int | None
-    total: Total
+    total: TotalCost
     is_root: bool = False
 
     @classmethod
-    def root(cls, schema: Node) -> SchemaContext:
-        return cls(schema, 1, Total(), is_root=True)
+    def root(cls, schema: Node) -> CELSchemaContext:
+        return cls(schema, 1, TotalCost(), is_root=True)
 
-    def child(self, schema: Node, kind: str, name: str = "") -> SchemaContext:
+    def child(self, schema: Node, kind: str, name: str = "") -> CELSchemaContext:
         """A node below; `kind` says where (`property`, `items`, `additional`)."""
         times = _elements(self.schema)
         if self.cardinality is None or times is None:
-            return SchemaContext(schema, None, self.total)
-        return SchemaContext(schema, min(self.cardinality * times, HUGE), self.total)
+            return CELSchemaContext(schema, None, self.total)
+        return CELSchemaContext(schema, min(self.cardinality * times, HUGE), self.total)
 
     def rule_errors(self, path: str, uncorrelatable: str, *, costs: bool) -> list[FieldError]:
         """What is wrong with the rules of this node. `uncorrelatable`: where `oldSelf` cannot be told from, if so."""
         schema = Structural(self.schema)
-        declared = declaration(schema, root=self.is_root)
+        declared = declare_self(schema, root=self.is_root)
         if declared is None:
             what = "unable to convert structural schema to CEL declarations"
             why = f"internal error: failed to construct type information for x-kubernetes-validations rules: {what}"
@@ -75,7 +75,9 @@ class SchemaContext:
             errors += self._errors(found, here, largest, uncorrelatable, costs)
         return errors
 
-    def _errors(self, found: Compiled, path: str, largest: int, uncorrelatable: str, costs: bool) -> list[FieldError]:
+    def _errors(
+        self, found: CompiledRule, path: str, largest: int, uncorrelatable: str, costs: bool
+    ) -> list[FieldError]:
         errors: list[FieldError] = []
         times = self.cardinality if self.cardinality is not None else largest
         cost = min(found.cost * times, HUGE)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.gojson import go_json_ordered
-
-Object = dict[str, Any]
 
 #: What versions may have of their own; where all have the same, it stands above them.
 HOISTED = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import SchemaContext
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
 from fakekube.apiserver.wire.status import (
@@ -43,7 +43,7 @@ class SchemaErrors:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemaPosition:
     """Where a node stands: whether defaults are allowed and why not, whether it is of a resource's metadata, and the
     first path above it whose parts cannot be told to be the same in an older object."""
 
@@ -51,12 +51,18 @@ class Place:
     in_metadata: bool = False
     uncorrelatable: str = ""
 
-    def beyond(self, path: str) -> Place:
+    def beyond(self, path: str) -> SchemaPosition:
         return self if self.uncorrelatable else replace(self, uncorrelatable=path)
 
 
 def check(
-    schema: Node, path: str, place: Place, context: SchemaContext | None, *, root: bool = False, costs: bool = True
+    schema: Node,
+    path: str,
+    place: SchemaPosition,
+    context: CELSchemaContext | None,
+    *,
+    root: bool = False,
+    costs: bool = True,
 ) -> SchemaErrors:
     """All errors of a node and of what is below it. `costs`: the estimated cost of each rule is looked at."""
     found = SchemaErrors(_standard_errors(schema, path, place), [])
@@ -74,7 +80,7 @@ def check(
     return found
 
 
-def _standard_errors(schema: Node, path: str, place: Place) -> list[FieldError]:
+def _standard_errors(schema: Node, path: str, place: SchemaPosition) -> list[FieldError]:
     errors: list[FieldError] = []
     kind = schema.get("type") or ""
     if kind and kind not in TYPES:
@@ -99,8 +105,8 @@ def _standard_errors(schema: Node, path: str, place: Place) -> list[FieldError]:
 def _below(
     schema: Node,
     path: str,
-    place: Place,
-    context: SchemaContext | None,
+    place: SchemaPosition,
+    context: CELSchemaContext | None,
     root: bool,
     costs: bool,
     found: SchemaErrors,
@@ -136,7 +142,7 @@ def _below(
 
 
 def _items(
-    schema: Node, path: str, place: Place, context: SchemaContext | None, costs: bool, found: SchemaErrors
+    schema: Node, path: str, place: SchemaPosition, context: CELSchemaContext | None, costs: bool, found: SchemaErrors
 ) -> None:
     items = schema.get("items")
     if items is None:

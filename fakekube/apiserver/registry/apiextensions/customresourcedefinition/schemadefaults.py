@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.crd import pruning
-from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
-from fakekube.apiserver.crd.schemavalidator import Values
+from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
 from fakekube.apiserver.crd.validationresult import field_errors
-from fakekube.apiserver.crd.validationrules import Rules
+from fakekube.apiserver.crd.validationrules import RuleValidator
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json_ordered
 from fakekube.apiserver.wire.status import FieldError
@@ -77,7 +77,7 @@ def _own_errors(schema: Structural, path: str, meta: Schema) -> list[FieldError]
         errors.append(_invalid(path, value, "must not have unknown fields"))
     try:
         coerce(value, schema, meta, [], path)
-    except Malformed as problem:
+    except MalformedEmbeddedResource as problem:
         where, _, message = str(problem).partition(": ")
         return [*errors, FieldError(where, "FieldValueInvalid", message)]
     wrong = embedded_errors(value, schema, path)
@@ -85,10 +85,10 @@ def _own_errors(schema: Structural, path: str, meta: Schema) -> list[FieldError]
 
 
 def _value_errors(schema: Structural, value: Any, path: str) -> list[FieldError]:
-    wrong = field_errors(Values(schema.node, literal=True).check(value).problems, path)
+    wrong = field_errors(SchemaValidator(schema.node, literal=True).check(value).problems, path)
     if wrong:
         return wrong
-    rules = Rules.of(schema)
+    rules = RuleValidator.of(schema)
     if rules is None:
         return []
     return rules.errors(value, value, path) or rules.errors(value, None, path)
@@ -102,7 +102,7 @@ def _metadata_default_errors(
     root = Structural({**resource.node, "x-kubernetes-embedded-resource": True})
     try:
         whole = coerce(whole, root, meta, [])
-    except Malformed as problem:
+    except MalformedEmbeddedResource as problem:
         return [_invalid(path, value, f"must result in valid metadata: {problem}")]
     wrong = embedded_errors(whole, root)
     if wrong:

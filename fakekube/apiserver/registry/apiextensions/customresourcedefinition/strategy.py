@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekube.apiserver.crd import definitionstatus
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-
-Object = dict[str, Any]
 
 
 def prepare(crd: Object) -> Object:

@@ -14,7 +14,7 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     openapischema,
     schemadefaults,
 )
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import SchemaContext
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import (
     internal_spec,
     shown_schema,
@@ -22,6 +22,7 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
 )
 from fakekube.apiserver.registry.generic import names as checks
 from fakekube.apiserver.registry.validation.webhookclients import check_client
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json
@@ -35,7 +36,6 @@ from fakekube.apiserver.wire.status import (
     field_required,
 )
 
-Object = dict[str, Any]
 Node = Mapping[str, Any]
 
 SCOPES = ("Cluster", "Namespaced")
@@ -241,15 +241,15 @@ def _validation_errors(
     errors = _root_errors(schema, here) if status else []
     if schema.get("nullable"):
         errors.append(field_forbidden(f"{here}.nullable", "nullable cannot be true at the root"))
-    context: SchemaContext | None = None
+    context: CELSchemaContext | None = None
     strange = nonstructural.not_convertible(schema)
     if not strange:
         found = nonstructural.structural_errors(schema, here)
         found = found or schemadefaults.default_errors(Structural(schema), here, meta)
         errors += found
         if not found:
-            context = SchemaContext.root(schema)
-    checked = openapischema.check(schema, here, openapischema.Place(), context, root=True, costs=costs)
+            context = CELSchemaContext.root(schema)
+    checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, root=True, costs=costs)
     errors += checked.schema + checked.rules
     if not errors and strange:
         errors.append(field_invalid(here, "", strange))
