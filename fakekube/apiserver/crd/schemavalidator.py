@@ -93,6 +93,9 @@ class SchemaValidator:
         result = self._check(value, path, known)
         return ValidationResult([], result.matches) if result.problems and known.unchanged() else result
 
+    def is_valid(self, value: Any) -> bool:
+        return not self._check(value, "", None).problems
+
     def _check(self, value: Any, path: str, known: CorrelatedObject | None) -> ValidationResult:
         result = ValidationResult()
         if value is None:
