@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
+from fakekube.apiserver import names
 from fakekube.apiserver.auth import rbac, serviceaccount
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Request, RequestInfo

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.registry.generic.objectmeta import annotation_errors, label_errors
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.objectmeta import annotation_errors, label_errors
 from fakekube.apiserver.storage.watch import NotConverted
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote

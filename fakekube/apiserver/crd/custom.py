@@ -15,7 +15,7 @@ from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.crd.validationresult import field_errors
 from fakekube.apiserver.crd.validationrules import RatchetingOptions, RuleResults, RuleValidator
-from fakekube.apiserver.registry.generic.names import qualified_name_problems
+from fakekube.apiserver.names import qualified_name_problems
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema

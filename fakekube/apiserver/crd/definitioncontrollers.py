@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from fakekube.apiserver import crd
 from fakekube.apiserver.crd import definitionstatus
+from fakekube.apiserver.crd.definition import COLLECTION, resources_of
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.storage.store import Change, Entry, Store
 
@@ -61,7 +61,7 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
 
 def object_gone(server: Server, change: Change, clock: Clock) -> None:
     """Finalizes the definition of a deleted object if the definition is being deleted and has no objects left."""
-    entry = server.store.get(crd.COLLECTION, change.collection)
+    entry = server.store.get(COLLECTION, change.collection)
     if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
         _finalize(server, change.collection, entry, clock)
 
@@ -69,12 +69,12 @@ def object_gone(server: Server, change: Change, clock: Clock) -> None:
 def _serve(server: Server, path: str, entry: Entry) -> None:
     server.stop_serving(path)
     if definitionstatus.is_true(entry.object, "Established"):
-        for resource in crd.resources_of(entry.object):
+        for resource in resources_of(entry.object):
             server.catalog.add(resource)
 
 
 def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
-    for path, entry in list(server.store.collection(crd.COLLECTION).scan("", "", None)):
+    for path, entry in list(server.store.collection(COLLECTION).scan("", "", None)):
         if entry.object["spec"]["group"] == group:
             yield path, entry
 
@@ -95,7 +95,7 @@ def _accept_names(server: Server, group: str, clock: Clock) -> None:
 
 
 def _update(server: Server, path: str, entry: Entry, obj: Object) -> Entry:
-    change = server.store.update(crd.COLLECTION, path, entry, obj)
+    change = server.store.update(COLLECTION, path, entry, obj)
     server.on_commit(change)
     assert change.after is not None
     return change.after
@@ -108,7 +108,7 @@ def _terminate(server: Server, path: str, entry: Entry, clock: Clock) -> None:
     found = definitionstatus.condition(entry.object, "Terminating")
     if found is not None and found["reason"] == "InstanceDeletionPending":
         entry = _update(server, path, entry, definitionstatus.deleting(entry.object, clock.now))
-        for resource in crd.resources_of(entry.object):
+        for resource in resources_of(entry.object):
             if server.catalog.find(resource.group, resource.version, resource.plural) is not None:
                 server.catalog.add(resource)
     for object_path, one in list(server.store.collection(path).scan("", "", None)):
@@ -135,6 +135,6 @@ def _finalize(server: Server, path: str, entry: Entry, clock: Clock) -> None:
     if cleaned["metadata"].get("finalizers"):
         _update(server, path, entry, cleaned)
         return
-    server.on_commit(server.store.delete(crd.COLLECTION, path, entry))
+    server.on_commit(server.store.delete(COLLECTION, path, entry))
     server.stop_serving(path)
     _accept_names(server, entry.object["spec"]["group"], clock)

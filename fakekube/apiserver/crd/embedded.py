@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.registry.generic import names, objectmeta
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import type_name

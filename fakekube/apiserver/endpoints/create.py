@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver import admission
+from fakekube.apiserver import admission, names
 from fakekube.apiserver.auth import escalation
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import conversion, ownership, representation
 from fakekube.apiserver.endpoints.body import check_place, decode_object
-from fakekube.apiserver.registry.generic import names, objectmeta
 from fakekube.apiserver.registry.generic.strategy import no_allocation
 from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, already_exists, generate_name_conflict

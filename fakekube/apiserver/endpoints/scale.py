@@ -14,11 +14,11 @@ from fakekube.apiserver.endpoints.apply import applied, configuration
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.patch import APPLY_PATCH, patch_type, patched
 from fakekube.apiserver.endpoints.update import check_version, store_changed
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.tables.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import conflict, field_invalid, invalid, not_found

@@ -11,10 +11,10 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import conversion, ownership, representation
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.create import initial_status, store_new
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import next_generation, no_allocation, warnings_of_update
 from fakekube.apiserver.registry.kinds.parts import PARTS
 from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote

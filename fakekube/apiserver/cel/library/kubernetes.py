@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from fakekube.apiserver import names
 from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.values import NONE, CelError, Optional
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire import gourl

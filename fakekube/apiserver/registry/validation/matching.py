@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.cel.environment import Environment
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
 from fakekube.apiserver.wire.status import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fakekube.apiserver import names as checks
 from fakekube.apiserver.crd import apiapproval
 from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
@@ -20,7 +21,6 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
     shown_schema,
     shown_versions,
 )
-from fakekube.apiserver.registry.generic import names as checks
 from fakekube.apiserver.registry.validation.webhookclients import check_client
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import stringformats

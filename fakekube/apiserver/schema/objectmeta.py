@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
