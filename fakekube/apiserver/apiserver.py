@@ -14,10 +14,10 @@ from typing import Any
 from fakekube.apiserver import crd, openapi
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import escalation, rbac, serviceaccount
-from fakekube.apiserver.auth.authentication import ANONYMOUS, User, bearer_token
+from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
-from fakekube.apiserver.crd import controllers
+from fakekube.apiserver.crd import definitioncontrollers
 from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
 from fakekube.apiserver.endpoints.discovery import Catalog
@@ -26,18 +26,27 @@ from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import FaultRule, Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.custom.registration import CustomRegistration
 from fakekube.apiserver.registry.generic.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.kinds import STRATEGIES
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response, Text
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
+from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.response import Document, Response, Text
-from fakekube.apiserver.wire.status import PlainAnswer, StatusError, forbidden, no_such_resource, together, unauthorized
+from fakekube.apiserver.wire.status import (
+    PlainAnswer,
+    StatusError,
+    forbidden,
+    no_such_resource,
+    together,
+    unauthorized,
+)
 
 Object = dict[str, Any]
 
@@ -216,7 +225,7 @@ class ApiServer:
         own = STRATEGIES.get(f"{resource.qualified}/{resource.version}")
         strategy = own or STRATEGIES.get(resource.qualified, DEFAULT)
         if resource.collection == crd.COLLECTION:
-            strategy = crd.definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
+            strategy = definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
         return BuiltinRegistration(resource, strategy, self.schemas, self.catalog.serves_group)
 
     def _custom(self, resource: Resource) -> Registration:
@@ -243,11 +252,11 @@ class ApiServer:
         """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
         if change.collection == crd.COLLECTION:
             self.on_commit(change)
-            controllers.changed(self, change, context)
+            definitioncontrollers.changed(self, change, context)
         else:
             self.on_commit(change)
             if change.after is None:
-                controllers.object_gone(self, change, context)
+                definitioncontrollers.object_gone(self, change, context)
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.kubelet import Kubelet
@@ -16,12 +15,13 @@ from fakekube.apiserver.registry.core.service.allocation import Allocator, Servi
 from fakekube.apiserver.registry.generic.registration import Registration
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.negotiation import PLAIN, Representation
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
 
 Object = dict[str, Any]

@@ -1,11 +1,16 @@
-"""What a server serves: one Resource for each group, version and plural."""
+"""The resources that a server serves, one for each group, version and plural name, and the type of their objects."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-#: The verbs of a resource, in the usual order.
+Object = dict[str, Any]
+"""An object of the API as decoded JSON. Objects are never changed in place."""
+
+#: The verbs of the API, in the usual order.
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 #: Media types of patches. Kinds without Go types have no strategic merge patch.
@@ -72,3 +77,12 @@ class Resource:
 def qualify(name: str, group: str) -> str:
     """A plural, or a kind, with its group behind it, where it has one."""
     return f"{name}.{group}" if group else name
+
+
+def version_priority(version: str) -> tuple[int, ...]:
+    """Sort key: GA before beta before alpha, higher numbers first, anything else last (apimachinery `version`)."""
+    match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
+    if not match:
+        return (1, 0, 0, 0)
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (0, stage, -int(match[1]), -int(match[3] or 0))

@@ -9,11 +9,11 @@ from typing import Any
 import yaml
 
 from fakekube.apiserver.auth import rbac, serviceaccount
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.escalation import parts
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import VERBS, qualify
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 
 Object = dict[str, Any]

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from controllerlib.client.models import Writable
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.auth.authentication import ADMIN, User, authenticated
+from fakekube.apiserver.auth.authentication import authenticated
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background

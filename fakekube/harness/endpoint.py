@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fakekube.apiserver.auth.authentication import User, authenticated
+from fakekube.apiserver.auth.authentication import authenticated
+from fakekube.apiserver.user import User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
 

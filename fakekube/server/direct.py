@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import ADMIN, User
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import warning
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.server.runner import ServerRunner, Suspended, WouldWait
 

@@ -17,12 +17,13 @@ import orjson
 from aiohttp import HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fakekube.apiserver.auth.authentication import User, certificate_user
+from fakekube.apiserver.auth.authentication import certificate_user
+from fakekube.apiserver.response import Cached, Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_event
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
-from fakekube.apiserver.wire.response import Cached, Response, Upgrade
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server.runner import ServerRunner
 

@@ -13,15 +13,15 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
-from fakekube.apiserver.auth.authentication import ANONYMOUS, User
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
 from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply, Waiting
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError, internal_error
 from fakekube.server.clock import Clock
 from fakekube.server.random import Chance

@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fakekube.apiserver.auth.authentication import User, parse_token_file
+from fakekube.apiserver.auth.authentication import parse_token_file
+from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority
 from fakekube.server.clock import SystemClock

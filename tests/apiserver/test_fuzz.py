@@ -7,7 +7,7 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fakekube.apiserver.auth.authentication import ADMIN
+from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from controllerlib import Manager, Result
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from fakekube.harness.accessreport import Access
 
 ACCESS = "rbac.authorization.k8s.io/v1"

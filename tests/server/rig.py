@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.http import HttpServer, listen

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.apiserver import selectors
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import not_found
 
 Object = dict[str, Any]

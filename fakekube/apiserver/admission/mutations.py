@@ -13,6 +13,7 @@ from fakekube.apiserver.admission.policies import GROUP, Misconfigured, bound, p
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.apply import typed as values
+from fakekube.apiserver.apply.merging import merge
 from fakekube.apiserver.apply.pathelement import shown
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.cel.values import Message
@@ -22,7 +23,8 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.status import StatusError, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -177,7 +179,7 @@ def _merged(made: Any, obj: Object, call: Call) -> Object:
         raise Failed(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
         )
-    return _decoded(values.merge(obj, configuration, schema), call)
+    return _decoded(merge(obj, configuration, schema), call)
 
 
 def _decoded(result: Object, call: Call) -> Object:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver import selectors
 from fakekube.apiserver.admission import admissionreview
 from fakekube.apiserver.admission.admissionreview import VersionedAttributes
 from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
@@ -17,6 +16,7 @@ from fakekube.apiserver.admission.matching import EXEMPT, Attributes, matches
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import StatusError, forbidden
 
 Object = dict[str, Any]

@@ -19,7 +19,8 @@ from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote, internal_error
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request, internal_error
 
 Object = dict[str, Any]
 

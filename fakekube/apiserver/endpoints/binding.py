@@ -10,9 +10,9 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.eviction import with_condition
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import WriteOptions
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import (
     FieldError,
     StatusError,

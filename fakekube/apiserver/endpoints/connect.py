@@ -8,9 +8,9 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ForwardRequest, LogRequest, in_bytes, result_of
+from fakekube.apiserver.response import Raw, Response, Upgrade
 from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, Session, choose
 from fakekube.apiserver.wire.options import parse_bool, parse_int
-from fakekube.apiserver.wire.response import Raw, Response, Upgrade
 from fakekube.apiserver.wire.status import (
     FieldError,
     StatusError,

@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver import conversion
-from fakekube.apiserver.apply import scale as fields
+from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.custom import nested
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.apply import without_kind
 from fakekube.apiserver.endpoints.part import WHOLE
 from fakekube.apiserver.endpoints.scale import as_scale
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,

@@ -12,11 +12,11 @@ from fakekube.apiserver.endpoints import representation, write
 from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.resource import qualify
+from fakekube.apiserver.response import Document, Response, StoredObject
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
-from fakekube.apiserver.wire.response import Document, Response, StoredObject
 from fakekube.apiserver.wire.status import bad_request, conflict, not_found
 
 Object = dict[str, Any]

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.resource import Resource, Subresource, qualify
+from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
 
 Object = dict[str, Any]
 
@@ -249,17 +249,6 @@ def storage_version_hash(group: str, version: str, kind: str) -> str:
     """What a client may compare to see that the stored version changed (`discovery.StorageVersionHash`)."""
     digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
-
-
-def version_priority(version: str) -> tuple[int, ...]:
-    """Sort key: GA before beta before alpha, higher numbers first, anything else last (apimachinery `version`)."""
-    import re
-
-    match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
-    if not match:
-        return (1, 0, 0, 0)
-    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
-    return (0, stage, -int(match[1]), -int(match[3] or 0))
 
 
 def builtin_resources(recorded: Mapping[str, Any]) -> list[Resource]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver import commit, selectors
+from fakekube.apiserver import commit
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.delete import check_preconditions, delete_entry
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
 
 Object = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.wire.options import parse_resource_version
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import StatusError, not_found, too_large_resource_version
 
 

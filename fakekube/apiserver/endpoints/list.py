@@ -14,11 +14,11 @@ from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.registry.generic.strategy import check_fields, field_reader
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import bad_request, expired, too_large_resource_version
 
 Object = dict[str, Any]

@@ -7,11 +7,11 @@ from typing import Any
 from fakekube.apiserver.call import Server
 from fakekube.apiserver.endpoints import health, metrics
 from fakekube.apiserver.endpoints.discovery import Document
+from fakekube.apiserver.response import Cached, Response
 from fakekube.apiserver.schema.builtin import number
 from fakekube.apiserver.wire.codec import JSON, YAML
 from fakekube.apiserver.wire.negotiation import aggregated_version, negotiate
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Cached, Response
 from fakekube.apiserver.wire.status import PlainAnswer, method_not_allowed, no_such_resource
 
 Object = dict[str, Any]

@@ -9,8 +9,8 @@ from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
 from fakekube.apiserver.apply.managedfields import Writer
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.options import WriteOptions
 

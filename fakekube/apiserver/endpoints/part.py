@@ -12,13 +12,13 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import next_generation
 from fakekube.apiserver.registry.kinds.parts import PARTS as FIELDS
 from fakekube.apiserver.registry.kinds.parts import Part as Field
 from fakekube.apiserver.registry.validation.namespaces import validate_finalize
+from fakekube.apiserver.response import StoredObject
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.response import StoredObject
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]

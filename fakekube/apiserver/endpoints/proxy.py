@@ -12,8 +12,8 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.connect import check_node
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import path_of
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, not_implemented, service_unavailable
 
 Object = dict[str, Any]

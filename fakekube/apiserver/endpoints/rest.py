@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.auth.accessreviews import REVIEWS
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import connect, customscale, proxy, representation, scale
+from fakekube.apiserver.endpoints.accessreviews import REVIEWS
 from fakekube.apiserver.endpoints.binding import BINDING, BINDING_BY_NAME
 from fakekube.apiserver.endpoints.create import create
 from fakekube.apiserver.endpoints.delete import delete, delete_collection
@@ -28,7 +28,7 @@ from fakekube.apiserver.endpoints.write import act
 from fakekube.apiserver.endpoints.write import connect as admitted
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.generic.registration import options_resource
-from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.status import not_found, not_implemented
 
 Endpoint = Callable[[Call], Response | Generator[Need, Any, Response]]

@@ -6,16 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver.apply import scale as fields
+from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.part import WHOLE
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.tables.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource, qualify
+from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]

@@ -10,10 +10,10 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.registry.generic.registration import without_kind
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.options import WriteOptions
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]
@@ -125,7 +125,7 @@ def _check(seconds: int) -> None:
         )
 
 
-def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
+def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReference | None:
     """What the token is to be bound to. Raises 400, 404, 409."""
     if not ref:
         return None
@@ -151,7 +151,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
             "The object might have been deleted and then recreated"
         )
         raise conflict(kind, name, why)
-    return serviceaccount.Bound(claim, collection, path, name, uid)
+    return serviceaccount.BoundObjectReference(claim, collection, path, name, uid)
 
 
 TOKEN = Action(_check_request, create_token, body=_as_request, read=_read)

@@ -10,10 +10,10 @@ from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.endpoints.list import selection_of
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.selectors import FieldSelector, FieldTerm
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.watch import Selection, Watch
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
 
 #: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).

@@ -23,19 +23,19 @@ from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import WHOLE, Part, initial_status, same_call
 from fakekube.apiserver.needs import Need
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import warnings_of_update
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import (
     StatusError,
     already_exists,
     conflict,
     field_invalid,
     generate_name_conflict,
-    go_quote,
     invalid,
     not_found,
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.apiserver.openapi.types import DELETE_OPTIONS, PATCH, STATUS
-from fakekube.apiserver.resource import Resource, Subresource
-
-Object = dict[str, Any]
+from fakekube.apiserver.openapi.typenames import DELETE_OPTIONS, PATCH, STATUS
+from fakekube.apiserver.resource import Object, Resource, Subresource
 
 Reference = Callable[[str], Object]
 """A type's full name as a reference to it."""
@@ -44,7 +42,7 @@ def paths_of(resource: Resource, type_name: str, list_name: str, refer: Referenc
     """Path -> method -> operation, of a resource and its subresources. `version` is OpenAPI's."""
     base = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
-    writer = _Writer(resource, type_name, list_name, refer, version)
+    writer = _PathWriter(resource, type_name, list_name, refer, version)
     found: Object = {}
     if scope and "list" in resource.verbs:
         found[f"{base}/{resource.plural}"] = writer.item(("list",), (), f"{resource.kind}ForAllNamespaces")
@@ -60,7 +58,7 @@ def paths_of(resource: Resource, type_name: str, list_name: str, refer: Referenc
     return found
 
 
-class _Writer:
+class _PathWriter:
     def __init__(self, resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> None:
         self._resource, self._type, self._list = resource, type_name, list_name
         self._refer, self._version = refer, version

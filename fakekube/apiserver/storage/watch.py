@@ -9,11 +9,10 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.needs import Waiting
-from fakekube.apiserver.selectors import FieldSelector, LabelSelector
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
-
-Object = dict[str, Any]
 
 #: (selected before, selected after) -> event type. Nothing else is sent (`cacher.watchCacheEvent` conversion).
 TRANSITIONS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
@@ -45,6 +44,10 @@ class Selection:
         if self.labels and not self.labels.matches(obj["metadata"].get("labels") or {}):
             return False
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
+
+
+class NotConverted(Exception):
+    """Raised by `View.convert` for an object that is not available in the version of the view."""
 
 
 class WatchEvent:

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from fakekube.apiserver.needs import Need, Posts, Reply
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, parse
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.test_custom import version, widget, widgets

@@ -18,13 +18,13 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
     StatusError,
     bad_request,
     field_invalid,
-    go_json,
     invalid,
     not_found,
     unsupported_media_type,

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from fakekube.apiserver.crd.applyschema import DEDUCED
 from fakekube.apiserver.crd.custom import CustomVersion
-from fakekube.apiserver.crd.typed import DEDUCED
-from fakekube.apiserver.registry.generic.objectmeta import strings_without_null
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.tables import printers
 from fakekube.apiserver.registry.tables.columns import Printer
@@ -19,6 +18,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.objectmeta import strings_without_null
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.versions import RECORDED
 from fakekube.apiserver.wire import codec

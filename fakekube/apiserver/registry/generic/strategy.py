@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.service.allocation import Allocator
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
 
 Object = dict[str, Any]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.auth.authentication import User
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.kinds.parts import timed
 from fakekube.apiserver.registry.validation import certificates
+from fakekube.apiserver.user import User
 
 Object = dict[str, Any]
 

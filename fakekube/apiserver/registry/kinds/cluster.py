@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_field
 from fakekube.apiserver.registry.validation import namespaces, nodes, rbac
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.cel.environment import problem_of
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.validation import apiservices, flowcontrol, policies, webhooks
 from fakekube.apiserver.wire.status import FieldError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.service.allocation import Allocator, Unavailable
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.ip import family

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.defaults import default_template, round_up
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.kinds import autoscalers
 from fakekube.apiserver.registry.validation import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, range_problem
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, add
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -19,7 +20,6 @@ from fakekube.apiserver.wire.status import (
     field_not_supported,
     field_required,
     field_too_long,
-    go_quote,
 )
 
 Object = dict[str, Any]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.affinity import check_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver as check_driver
 from fakekube.apiserver.registry.core.resourcenames import is_extended
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
 from fakekube.apiserver.registry.generic.validation.content import (
     Errors,

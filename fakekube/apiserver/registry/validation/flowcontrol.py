@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_range
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct, unsupported_struct
 from fakekube.apiserver.wire.status import (

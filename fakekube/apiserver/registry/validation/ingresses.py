@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import (
     Errors,
     add,

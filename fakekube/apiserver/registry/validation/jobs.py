@@ -14,6 +14,7 @@ from fakekube.apiserver.registry.generic.validation.metadata import check_again
 from fakekube.apiserver.registry.validation import completionindexes
 from fakekube.apiserver.registry.validation.jobstatus import SUSPENDED, has_condition
 from fakekube.apiserver.registry.validation.workloads import options_of
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_invalid,
@@ -21,7 +22,6 @@ from fakekube.apiserver.wire.status import (
     field_required,
     field_too_long,
     field_too_many,
-    go_quote,
 )
 
 Object = dict[str, Any]

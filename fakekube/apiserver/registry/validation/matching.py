@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.environment import Environment
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
 from fakekube.apiserver.wire.status import (
@@ -26,19 +26,6 @@ OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
 MOST_CONDITIONS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What an expression of admission may name beside the request and its objects, and what it may answer with."""
-
-    result: str = "bool"
-    params: bool = False
-    authorizer: bool = True
-    variables: Sequence[tuple[str, str]] = ()
-    """Name and expression of those before it."""
-    patches: bool = False
-    """The types of patches: Object, JSONPatch."""
 
 
 Compile = Callable[[str, Environment], "str | None"]

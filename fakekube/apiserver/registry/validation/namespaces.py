@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import FieldError, field_invalid
 
 Object = dict[str, Any]

@@ -30,13 +30,13 @@ from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.gostructs import marshal
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, value_problems
 from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
     field_invalid,
     field_not_supported,
     field_required,
-    go_quote,
 )
 
 Object = dict[str, Any]

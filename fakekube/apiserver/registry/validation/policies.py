@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.environment import Environment
 from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
@@ -14,7 +15,6 @@ from fakekube.apiserver.registry.validation.matching import (
     FAILURE_POLICIES,
     OPERATIONS,
     Compile,
-    Environment,
     check_expression,
     check_match_conditions,
     check_match_resources,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_dns_subdomain
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]

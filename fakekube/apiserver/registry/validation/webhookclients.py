@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.crd.gourl import BadUrl, parse_url
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, range_problem
+from fakekube.apiserver.wire.gourl import BadUrl, parse_url
 from fakekube.apiserver.wire.status import field_invalid, field_required
 
 DESIRED = "; desired format: https://host[/path]"

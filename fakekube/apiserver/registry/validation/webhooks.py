@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, add
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector, has_invalid_values
 from fakekube.apiserver.registry.validation.matching import (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from fakekube.apiserver.registry.generic.validation.content import Address, Errors, add, ip_problems, parse_ip
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]

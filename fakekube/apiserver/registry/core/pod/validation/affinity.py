@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.wire.status import (

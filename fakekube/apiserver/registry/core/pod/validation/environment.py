@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
 from fakekube.apiserver.registry.core.resourcenames import number_of
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors, add
 from fakekube.apiserver.wire.status import field_invalid, field_not_found, field_not_supported, field_required

@@ -15,7 +15,8 @@ from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Er
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required, quoted
+from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
 

@@ -18,6 +18,7 @@ from fakekube.apiserver.registry.core.resourcenames import (
     number_of,
 )
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_dns_label
+from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -25,7 +26,6 @@ from fakekube.apiserver.wire.status import (
     field_invalid,
     field_not_supported,
     field_required,
-    quoted,
 )
 
 Object = dict[str, Any]
