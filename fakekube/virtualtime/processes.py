@@ -1,4 +1,4 @@
-"""Finite commands beside the bubble: served while they run, with time held until they end."""
+"""Runs commands that use the bubble's server: it keeps serving while they run, and holds time until they end."""
 
 import asyncio
 import subprocess
@@ -13,20 +13,20 @@ Completed = subprocess.CompletedProcess[str]
 
 
 class Processes:
-    """Runs commands to their end; from a test, a coroutine or a thread of the bubble."""
+    """Runs commands to completion; from a test, a coroutine or a thread of the bubble."""
 
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
         self._loop = loop
         self._blocking = blocking
 
     def run(self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any) -> Completed:
-        """As subprocess.run, with the output captured as text. Raises what that raises."""
+        """As subprocess.run, with the output captured as text; raises what that raises."""
         return self._blocking.outside(_name(argv), lambda: _run(argv, env, options))
 
     def run_in_coroutine(
         self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any
     ) -> Awaitable[Completed]:
-        """The same for a coroutine on the loop."""
+        """The same, for a coroutine on the loop."""
         return self._wait(argv, env, options)
 
     async def _wait(self, argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
@@ -36,9 +36,9 @@ class Processes:
             try:
                 completed = _run(argv, env, options)
             except BaseException as error:
-                self._loop.call_soon_threadsafe(_settle, ended, None, error)
+                self._loop.call_soon_threadsafe(_resolve, ended, None, error)
             else:
-                self._loop.call_soon_threadsafe(_settle, ended, completed, None)
+                self._loop.call_soon_threadsafe(_resolve, ended, completed, None)
 
         with self._loop.clock.hold(_name(argv), endless=True):
             threading.Thread(target=helper, name=HELPER + argv[0], daemon=True).start()
@@ -53,7 +53,7 @@ def _name(argv: Sequence[str]) -> str:
     return f"process {' '.join(argv)}"
 
 
-def _settle(future: asyncio.Future[Completed], completed: Completed | None, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Completed], completed: Completed | None, error: BaseException | None) -> None:
     if future.done():
         return
     if completed is not None:

@@ -252,8 +252,8 @@ async def coroutine_function():
 @pytest.mark.parametrize(
     ("do", "error", "said"),
     [
-        (lambda kube: kube.advance(None), TypeError, "a duration is seconds"),
-        (lambda kube: kube.advance(hour=1), TypeError, "no unit of time: hour .*hours"),
+        (lambda kube: kube.advance(None), TypeError, "a duration is a number of seconds"),
+        (lambda kube: kube.advance(hour=1), TypeError, "unknown unit of time: hour .*hours"),
         (lambda kube: kube.advance(float("nan")), ValueError, "not a duration: nan"),
         (lambda kube: kube.advance_to("soon"), ValueError, "no ISO time"),
         (lambda kube: kube.advance_to(60), TypeError, "aware datetime"),
@@ -278,7 +278,7 @@ def test_a_moment_as_text(fakekube):
 
 
 def test_what_did_not_come_is_told_with_its_unit_and_without_the_loop_itself(fakekube):
-    with pytest.raises(TimeoutError, match="still not so after 60 s") as caught:
+    with pytest.raises(TimeoutError, match="still false after 60 s") as caught:
         fakekube.advance_until(lambda: False, 60)
     assert "VirtualTimeLoop" not in str(caught.value)
 
