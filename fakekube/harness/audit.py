@@ -33,14 +33,14 @@ class Audit:
     `own`: the User-Agent of the test itself, whose requests are shown only to who asks for them.
     """
 
-    def __init__(self, plane: ServerRunner, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
-        self._plane, self._now, self._timeline, self._own = plane, now, timeline, own
+    def __init__(self, runner: ServerRunner, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
+        self._runner, self._now, self._timeline, self._own = runner, now, timeline, own
         self._changes: list[tuple[datetime, Change]] = []
         self._noops: list[RequestRecord] = []
         self._writes: list[RequestRecord] = []
-        self._revision = plane.core.store.revision
-        plane.on_write(self._written)
-        plane.on_request(self._requested)
+        self._revision = runner.core.store.revision
+        runner.on_write(self._written)
+        runner.on_request(self._requested)
 
     def requests(self, wanted: Mapping[str, Any]) -> Sequence[RequestRecord]:
         """The answered requests, oldest first, whose fields are as wanted; text may be a shell pattern.
@@ -48,13 +48,15 @@ class Audit:
         Raises TypeError for a field that a record does not have, and for a value that it never has.
         """
         check_record_fields(wanted)
-        shown = self._plane.log if "user_agent" in wanted else (r for r in self._plane.log if r.user_agent != self._own)
+        shown = (
+            self._runner.log if "user_agent" in wanted else (r for r in self._runner.log if r.user_agent != self._own)
+        )
         return [r for r in shown if all(_is(getattr(r, name), value) for name, value in wanted.items())]
 
     def versions(self, resource: Resource, name: str, namespace: str) -> Sequence[tuple[datetime, Object | None]]:
         """When an object changed, and a copy of what it then was (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
-        view = self._plane.core.registration(resource).view
+        view = self._runner.core.registration(resource).view
         return [
             (at, orjson.loads(view.encode(change.after)) if change.after else None)
             for at, change in self._changes
@@ -75,7 +77,7 @@ class Audit:
 
     def busiest(self, limit: int = 3) -> Sequence[str]:
         """Who wrote what most often within the present virtual second: the suspects of a hot loop."""
-        second = int(self._plane.clock.monotonic())
+        second = int(self._runner.clock.monotonic())
         counts: Counter[str] = Counter()
         for record in reversed(self._writes):
             if int(record.at) != second:
@@ -85,7 +87,7 @@ class Audit:
 
     def lines(self, epoch: datetime) -> Iterator[str]:
         """Each request, then each change: when (microseconds since the epoch) and what."""
-        for record in self._plane.log:
+        for record in self._runner.log:
             yield f"{round(record.at * 1_000_000)} {record.user_agent} {record} rv={record.revision}"
         for at, change in self._changes:
             stored = change.after.json.decode() if change.after else "deleted"

@@ -34,7 +34,7 @@ from fakekube.harness.timeline import Timeline
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
-from fakekube.server.random import SeededChance
+from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
 from fakekube.virtualtime.durations import Duration
@@ -98,23 +98,23 @@ class FakeKube:
         door: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=door, patience=patience)
         self._transport: Transport = transport
-        chance = SeededChance(drawn)
+        random = SeededRandom(drawn)
         core = bootstrap.api_server(
             self.clock.now(),
-            chance,
+            random,
             authorization_mode=AUTHORIZATION[rbac],
             history_window=history_window,
             version=version or bootstrap.KUBERNETES_VERSION,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
-        self._plane = ServerRunner(core, self.clock, chance, tokens=tokens, rounds=self._bubble.gate)
+        self._runner = ServerRunner(core, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
         self._driver = Driver(self._bubble.loop)
-        self._endpoint = Endpoint(self._plane, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
+        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline = Timeline(self.clock.epoch)
         self.ledger = Ledger(self.clock.now, self.timeline)
-        self._audit = Audit(self._plane, self.clock.now, self.timeline, TEST_AGENT)
-        self._objects = Objects(self._plane, self._driver.driven)
-        self._webhooks = WebhookServers(self._plane, self._driver.now_or_driven)
+        self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
+        self._objects = Objects(self._runner, self._driver.driven)
+        self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven)
         self._background = Background(self._bubble)
         self._ways: list[DirectTransport] = []
         self._faults_made = 0
@@ -131,10 +131,10 @@ class FakeKube:
             self._background.raise_failure()
 
     def __repr__(self) -> str:
-        store = self._plane.core.store
+        store = self._runner.core.store
         return (
             f"<FakeKube {self._endpoint!r} rev={store.revision} objects={store.size()} "
-            f"watches={len(self._plane.watches)} faults={len(self._plane.core.faults.rules)}>"
+            f"watches={len(self._runner.watches)} faults={len(self._runner.core.faults.rules)}>"
         )
 
     def close(self) -> None:
@@ -149,14 +149,14 @@ class FakeKube:
             finally:
                 self._endpoint.forget_clients()
                 self._bubble.close()
-                self._plane.retire()
+                self._runner.retire()
                 self.ledger.retire()
                 for way in self._ways:
                     way.retire()
 
     async def _end(self) -> None:
         await self._background.end()
-        self._plane.end_watches()
+        self._runner.end_watches()
         await self._endpoint.aclose()
         await self._webhooks.aclose()
 
@@ -238,7 +238,7 @@ class FakeKube:
 
     def transport(self, *, user: User | str = ADMIN) -> DirectTransport:
         """A direct way in, as any user: `controllerlib.Client(fakekube.transport(), user_agent="mine/1.0")`."""
-        return DirectTransport(self._plane, user=_user(user) or ADMIN, headers={"User-Agent": TEST_AGENT})
+        return DirectTransport(self._runner, user=_user(user) or ADMIN, headers={"User-Agent": TEST_AGENT})
 
     # --- webhooks ----------------------------------------------------------------------------------------------------
 
@@ -299,14 +299,14 @@ class FakeKube:
         way = self._way_for_operators(_acting(service_account, user))
         manager = manager_for(self._bubble, way, self.ledger.observer, options)
         build_into(manager, build, options.get("election") is not None)
-        catalog = self._plane.core.catalog
+        catalog = self._runner.core.catalog
         operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
         self._background.add(operator)
         return operator
 
     def _way_for_operators(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
-            self._ways.append(DirectTransport(self._plane, user=user or ADMIN))
+            self._ways.append(DirectTransport(self._runner, user=user or ADMIN))
             return self._ways[-1]
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
         return over_http(self.url, self._bubble, token)
@@ -435,7 +435,7 @@ class FakeKube:
         found = _acting(service_account, user)
         if found is None:
             raise ValueError("rbac_report() needs service_account= or user=: whose access is it about?")
-        return accessreport.report(self._plane.core.store, self._plane.log, found)
+        return accessreport.report(self._runner.core.store, self._runner.log, found)
 
     def noop_writes(self) -> Sequence[RequestRecord]:
         """Successful updates and patches that changed nothing: requests that an operator could have spared."""
@@ -478,38 +478,38 @@ class FakeKube:
         rule.setdefault("except_agent", TEST_AGENT)
         rule.setdefault("draw", partial(self._bubble.seed.float, purpose))
         made = FaultRule(**rule)
-        arguments.check_fault(made, self._plane.core.catalog.resources())
-        self._plane.core.faults.arm(made)
+        arguments.check_fault(made, self._runner.core.catalog.resources())
+        self._runner.core.faults.arm(made)
         return made
 
     def compact(self) -> None:
         """Forget the history: watches that resume from before now get 410 Gone."""
-        self._plane.core.store.compact()
+        self._runner.core.store.compact()
 
     def cut_watches(self) -> None:
         """End every open watch, as a restart of the server would; clients may watch again."""
-        self._plane.end_watches()
+        self._runner.end_watches()
 
     # --- in the kubelet's place ------------------------------------------------------------------------------------
 
     def on_logs(self, handler: LogHandler) -> LogHandler:
         """`handler` says what the log of a container has (a LogRequest; text or bytes). Can be used as a decorator."""
-        self._plane.core.kubelet.logs = _function(handler)
+        self._runner.core.kubelet.logs = _function(handler)
         return handler
 
     def on_exec(self, handler: ExecHandler) -> ExecHandler:
         """`handler` runs commands in containers (an ExecRequest; what the command wrote, or an ExecResult)."""
-        self._plane.core.kubelet.exec = _function(handler)
+        self._runner.core.kubelet.exec = _function(handler)
         return handler
 
     def on_attach(self, handler: ExecHandler) -> ExecHandler:
         """`handler` answers who attaches to a container (an ExecRequest without a command)."""
-        self._plane.core.kubelet.attach = _function(handler)
+        self._runner.core.kubelet.attach = _function(handler)
         return handler
 
     def on_port_forward(self, handler: ForwardHandler) -> ForwardHandler:
         """`handler` answers what is sent to a port of a pod (a ForwardRequest; bytes)."""
-        self._plane.core.kubelet.forward = _function(handler)
+        self._runner.core.kubelet.forward = _function(handler)
         return handler
 
 

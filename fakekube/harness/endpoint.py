@@ -26,12 +26,12 @@ class Endpoint:
 
     def __init__(
         self,
-        plane: ServerRunner,
+        runner: ServerRunner,
         drive: Callable[[Coroutine[Any, Any, None]], None],
         tokens: dict[str, User],
         admin: str = "",
     ) -> None:
-        self._plane, self._drive, self._tokens, self.admin = plane, drive, tokens, admin
+        self._runner, self._drive, self._tokens, self.admin = runner, drive, tokens, admin
         self._server: HttpServer | None = None
         self._serving = AsyncExitStack()
         self._leave = ExitStack()
@@ -51,7 +51,7 @@ class Endpoint:
         if self._server is None:
             from fakekube.server.http import listen
 
-            self._server = await self._serving.enter_async_context(listen(self._plane))
+            self._server = await self._serving.enter_async_context(listen(self._runner))
 
     @property
     def kubeconfig(self) -> Path:

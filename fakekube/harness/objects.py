@@ -35,9 +35,9 @@ TEST_AGENT = "test"
 class Objects:
     """The objects of a server, as a test handles them. What it hands out is the test's own copy."""
 
-    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._core, self._drive = plane.core, drive
-        self._transport = DirectTransport(plane, headers={"User-Agent": TEST_AGENT})
+    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._core, self._drive = runner.core, drive
+        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create or replace. Raises ManifestError naming what is wrong."""

@@ -24,8 +24,8 @@ CONFIGURATIONS = (
 class WebhookServers:
     """Webhooks that are served for a cluster until it ends; `drive` runs a coroutine from sync code."""
 
-    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        self._plane, self._drive = plane, drive
+    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._runner, self._drive = runner, drive
         self._serving = AsyncExitStack()
         self._made: Authority | None = None
 
@@ -45,10 +45,10 @@ class WebhookServers:
 
     def serve(self, handler: Any, service: Service) -> str:
         """Serve an aiohttp handler, or a `web.Application`, as a Service; returns its address (`https://host:port`)."""
-        if service in self._plane.webhooks.services:
+        if service in self._runner.webhooks.services:
             raise ValueError(f"service={service.name!r}: {service} has a webhook already")
         self._drive(self._listen(handler, service))
-        return self._plane.webhooks.services[service]
+        return self._runner.webhooks.services[service]
 
     async def _listen(self, handler: Any, service: Service) -> None:
         from fakekube.server.http import listen_for
@@ -56,11 +56,11 @@ class WebhookServers:
         names = (f"{service.name}.{service.namespace}.svc", "localhost", "127.0.0.1")
         tls = self.authority.server_context(names)
         url = await self._serving.enter_async_context(listen_for(handler, tls))
-        self._plane.webhooks.services[service] = url
+        self._runner.webhooks.services[service] = url
 
     async def aclose(self) -> None:
         """Stop serving."""
-        self._plane.webhooks.services.clear()
+        self._runner.webhooks.services.clear()
         await self._serving.aclose()
 
 
