@@ -1,4 +1,4 @@
-"""How clients reach a cluster from outside: its address, kubeconfig and the official client."""
+"""The cluster's address for clients: the listening server, kubeconfig files and the official client."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 class Endpoint:
-    """A server that listens from the first question for its address on; `drive` runs a coroutine from sync code.
+    """Starts to listen when the address is first read; `drive` runs a coroutine from sync code.
 
-    `tokens`: bearer tokens that the server knows; `admin`: the one that clients made here send.
+    `tokens`: the bearer tokens that the server accepts. `admin`: the one that clients created here send.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Endpoint:
         return self._kubeconfig
 
     def api_client(self, user: User | None = None) -> Any:
-        """An official `kubernetes.client.ApiClient`; closed with the endpoint. A `user` gets a token of its own."""
+        """An official `kubernetes.client.ApiClient`, with a token of `user` if given; closed with the endpoint."""
         from kubernetes import client
 
         token = self.admin if user is None else self.token_of(user)
@@ -74,10 +74,10 @@ class Endpoint:
         return made
 
     def token_of(self, user: User) -> str:
-        """A token for a user. Raises ValueError where another user of that name has one."""
+        """A token for a user. Raises ValueError if another user of that name has one."""
         user, token = authenticated(user), f"token-of-{user.name}"
         if self._tokens.setdefault(token, user) != user:
-            raise ValueError(f"there is another user {user.name!r} already: {self._tokens[token]}")
+            raise ValueError(f"another user has the name {user.name!r}: {self._tokens[token]}")
         return token
 
     async def aclose(self) -> None:
@@ -85,5 +85,5 @@ class Endpoint:
         await self._serving.aclose()
 
     def forget_clients(self) -> None:
-        """Close the clients and remove the files that were made here."""
+        """Close the clients and remove the files that were created here."""
         self._leave.close()

@@ -1,16 +1,16 @@
 """A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, TypeVarTuple
+from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
-from fakekube.virtualtime.durations import Duration, microseconds
+from fakekube.virtualtime.durations import Duration, TimeUnits, microseconds
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
@@ -23,7 +23,7 @@ from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.waits import WaitPatches
-from fakekube.virtualtime.processes import Processes
+from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
@@ -143,7 +143,7 @@ class Bubble:
         """Run until the bubble is quiescent; time does not move. Raises NotQuiescent, HotLoop."""
         return self._do(self.loop.settle)
 
-    def advance(self, duration: Duration = 0, **units: float) -> Awaitable[None]:
+    def advance(self, duration: Duration = 0, **units: Unpack[TimeUnits]) -> Awaitable[None]:
         """Move time by seconds, a timedelta, "1h30m" or hours=, minutes=, ...; stops and settles at each timer."""
         return self._do(partial(self.loop.advance, duration, **units))
 
@@ -217,14 +217,14 @@ class Bubble:
         finally:
             thread.ended.discard(ended.set)
 
-    def run_process(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Any:
+    def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
         """Run a command to completion, as subprocess.run with text captured. The server answers it; time is held.
 
         Returns a CompletedProcess, which in a coroutine on the loop must be awaited.
         """
         if self._blocking.on_own_loop():
-            return self._processes.run_in_coroutine(argv, env, **options)
-        return self._processes.run(argv, env, **options)
+            return self._processes.run_in_coroutine(argv, **options)
+        return self._processes.run(argv, **options)
 
     # --- external clients and the trace
 

@@ -4,12 +4,30 @@ import asyncio
 import subprocess
 import threading
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
+from os import PathLike
+from typing import Any, TypedDict, Unpack
 
 from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
 Completed = subprocess.CompletedProcess[str]
+
+
+class ProcessOptions(TypedDict, total=False):
+    """The arguments of `subprocess.run` that `run_process` passes on."""
+
+    env: Mapping[str, str]
+    cwd: str | PathLike[str]
+    input: str
+    timeout: float
+    check: bool
+    capture_output: bool
+    stdin: Any
+    stdout: Any
+    stderr: Any
+    text: bool
+    encoding: str
+    errors: str
 
 
 class Processes:
@@ -19,22 +37,20 @@ class Processes:
         self._loop = loop
         self._blocking = blocking
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any) -> Completed:
+    def run(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Completed:
         """As subprocess.run, with the output captured as text; raises what that raises."""
-        return self._blocking.outside(_name(argv), lambda: _run(argv, env, options))
+        return self._blocking.outside(_name(argv), lambda: _run(argv, options))
 
-    def run_in_coroutine(
-        self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any
-    ) -> Awaitable[Completed]:
+    def run_in_coroutine(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Awaitable[Completed]:
         """The same, for a coroutine on the loop."""
-        return self._wait(argv, env, options)
+        return self._wait(argv, options)
 
-    async def _wait(self, argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
+    async def _wait(self, argv: Sequence[str], options: ProcessOptions) -> Completed:
         ended: asyncio.Future[Completed] = self._loop.create_future()
 
         def helper() -> None:
             try:
-                completed = _run(argv, env, options)
+                completed = _run(argv, options)
             except BaseException as error:
                 self._loop.call_soon_threadsafe(_resolve, ended, None, error)
             else:
@@ -45,8 +61,10 @@ class Processes:
             return await ended
 
 
-def _run(argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
-    return subprocess.run(argv, env=env, **{"capture_output": True, "text": True, "check": False, **options})
+def _run(argv: Sequence[str], options: ProcessOptions) -> Completed:
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "check": False, **options}
+    completed: Completed = subprocess.run(argv, **settings)
+    return completed
 
 
 def _name(argv: Sequence[str]) -> str:
