@@ -120,8 +120,14 @@ class Ledger:
             self._timeline.add(self._now(), Summary, *_informer_summary(event))
 
     def retire(self) -> None:
-        """Detach from the observer, so that controllers that remain do not keep the ledger alive."""
+        """Detach from the observer, so that controllers that remain do not keep the ledger alive.
+
+        Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
+        would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
+        """
         self.observer.ledger = None
+        for error in (*(one.error for one in self._reconciles), *(event.error for event in self.informer_events)):
+            _drop_tracebacks(error)
 
 
 class ReconcileObserver(Observer):
@@ -204,6 +210,16 @@ def _summary(found: Reconcile) -> Summary:
 def _informer_summary(event: InformerEvent) -> Summary:
     what = f"informer {event.informer} {event.kind}"
     return Summary("controllerlib", what, event.resource_version, str(event.error or ""))
+
+
+def _drop_tracebacks(error: BaseException | None) -> None:
+    """Drop the tracebacks of an exception, its causes and contexts."""
+    pending = [error]
+    while pending:
+        one = pending.pop()
+        if one is not None and one.__traceback__ is not None:
+            one.__traceback__ = None
+            pending += [one.__cause__, one.__context__]
 
 
 def _version(obj: Any) -> str:
