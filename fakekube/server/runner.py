@@ -24,7 +24,7 @@ from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.apiserver.wire.status import StatusError, internal_error
 from fakekube.server.clock import Clock
-from fakekube.server.random import Chance
+from fakekube.server.random import Random
 from fakekube.server.webhookclient import WebhookClient
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class ServerContext:
     """The time and the chance of one request (`core.call.RequestContext`)."""
 
     clock: Clock
-    chance: Chance
+    chance: Random
 
     @property
     def now(self) -> str:
@@ -104,7 +104,7 @@ class ServerRunner:
         self,
         core: ApiServer,
         clock: Clock,
-        chance: Chance,
+        chance: Random,
         *,
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,

@@ -12,7 +12,7 @@ from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
-from fakekube.server.random import SeededChance
+from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
@@ -168,7 +168,7 @@ class Answers:
     """A server whose answers are looked at: of every kind, an answer that the real server might give."""
 
     def __init__(self) -> None:
-        chance = SeededChance(Seed(1))
+        chance = SeededRandom(Seed(1))
         core = bootstrap.api_server(SystemClock().now(), chance, history_window=50)
         self.plane = ServerRunner(core, SystemClock(), chance)
         self.transport = DirectTransport(self.plane)
