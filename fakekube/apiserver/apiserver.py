@@ -17,10 +17,10 @@ from fakekube.apiserver.auth import escalation, rbac, serviceaccount
 from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
 from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
-from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.endpoints.representation import SHAPES
 from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import FaultRule, Faults, error_of

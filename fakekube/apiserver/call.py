@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth.rbac import Decision
-from fakekube.apiserver.endpoints.discovery import Catalog
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from controllerlib import Cause, Controller, Manager, Request, WorkQueue
-from fakekube.apiserver.endpoints.discovery import Catalog
+from fakekube.apiserver.catalog import Catalog
 from fakekube.harness.arguments import key_of
 from fakekube.harness.ledger import Ledger, Reconcile
 

@@ -10,7 +10,7 @@ from fakekube import data
 from fakekube.apiserver import versions
 from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.endpoints.discovery import Catalog, builtin_resources
+from fakekube.apiserver.catalog import Catalog, builtin_resources
 from fakekube.apiserver.registry.kinds.cluster import prepare_namespace
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas, minors, number

@@ -6,8 +6,8 @@ from functools import partial
 
 from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.endpoints import representation
-from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.endpoints.list import selection_of
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Response
