@@ -1,7 +1,6 @@
 """Time and chance as the rest of the package sees them: injected, never asked for elsewhere."""
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -80,47 +79,6 @@ def reader(clock: Clock) -> Callable[[], float]:
 def _wake(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-
-class Chance(Protocol):
-    """A source of draws that do not depend on the order of drawing."""
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1) for the `attempt`-th draw for `key` and `purpose`."""
-        ...
-
-
-class SystemChance:
-    """The machine's own randomness: another number at each call."""
-
-    def __init__(self) -> None:
-        self._random = random.SystemRandom()
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1), a new one at each call."""
-        return self._random.random()
-
-
-class SeededChance:
-    """The same draws for the same seed, whatever the order in which they are asked for."""
-
-    def __init__(self, seed: int | str) -> None:
-        self._seed = seed
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1) that depends on the seed and the three arguments only."""
-        return random.Random(f"{self._seed}/{purpose}/{key}/{attempt}").random()
-
-
-class FixedChance:
-    """Always the same fraction (0: no jitter at all)."""
-
-    def __init__(self, value: float = 0.0) -> None:
-        self.value = value
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """The fixed number."""
-        return self.value
 
 
 async def sleep(clock: Clock, seconds: float) -> None:

@@ -1,12 +1,14 @@
 """The hooks from which a harness learns what happened and why, and through which it may interfere."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from controllerlib.cache.delta import Delta
-from controllerlib.cache.process import Notification
-from controllerlib.controller.reconcile import Outcome, Run
-from controllerlib.workqueue.cause import Cause
+if TYPE_CHECKING:
+    from controllerlib.cache.delta import Delta
+    from controllerlib.cache.process import Notification
+    from controllerlib.controller.reconcile import Outcome, Run
+    from controllerlib.workqueue.cause import Cause
 
 
 class Call(NamedTuple):
@@ -15,7 +17,7 @@ class Call(NamedTuple):
     `run` is the reconcile it belongs to, if any.
     """
 
-    run: Run | None
+    run: "Run | None"
     verb: str
     method: str
     path: str
@@ -48,16 +50,16 @@ class Observer(Protocol):
     """
 
     def enqueued(
-        self, controller: str, request: Any, cause: Cause | None, after: float | None, priority: int | None
+        self, controller: str, request: Any, cause: "Cause | None", after: float | None, priority: int | None
     ) -> None:
         """`request` was asked for; `after` None: when the limiter says."""
         return
 
-    def reconcile_started(self, run: Run) -> None:
+    def reconcile_started(self, run: "Run") -> None:
         """A worker took a request."""
         return
 
-    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+    def reconcile_finished(self, run: "Run", outcome: "Outcome") -> None:
         """The run ended and its requeue was decided."""
         return
 
@@ -69,11 +71,11 @@ class Observer(Protocol):
         """A client has the answer (code 0 and the exception when there was none) and has not yet returned it."""
         return
 
-    async def before_delta(self, informer: str, delta: Delta) -> None:
+    async def before_delta(self, informer: str, delta: "Delta") -> None:
         """A delta is about to enter an indexer: waiting here makes the cache stale."""
         return
 
-    def handled(self, informer: str, handler: str, notification: Notification) -> None:
+    def handled(self, informer: str, handler: str, notification: "Notification") -> None:
         """A handler is about to be called."""
         return
 
@@ -93,3 +95,16 @@ SILENT: Observer = _Silent()
 def overrides(observer: Observer, hook: str) -> bool:
     """Whether the observer has a `hook` of its own (hot paths do not call empty ones)."""
     return getattr(type(observer), hook, None) is not getattr(Observer, hook)
+
+
+_current: ContextVar["Run | None"] = ContextVar("controllerlib_run", default=None)
+
+
+def current_run() -> "Run | None":
+    """The run that this code is part of; None outside a reconcile."""
+    return _current.get()
+
+
+def set_current(run: "Run | None") -> None:
+    """The controller's: from here on, this task is part of `run`."""
+    _current.set(run)

@@ -6,18 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from controllerlib.backoff import Backoff, jitter
-from controllerlib.client.errors import is_conflict
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
+from controllerlib.clock import Clock, Deadline, SystemClock, sleep
+from controllerlib.random import Chance, SystemChance
 from controllerlib.tasks import Event
 from controllerlib.ticker import Ticker
 
 T = TypeVar("T")
 Condition = Callable[[], Awaitable[bool] | bool]
-
-#: Five tries 10 ms apart (retry.DefaultRetry): for conflicts that are soon over.
-DEFAULT_RETRY = Backoff(duration=0.01, factor=1.0, jitter=0.1, steps=5)
-#: Four tries after 10, 50 and 250 ms (retry.DefaultBackoff): for conflicts with busy writers.
-DEFAULT_BACKOFF = Backoff(duration=0.01, factor=5.0, jitter=0.1, steps=4)
 
 
 class TimedOut(TimeoutError):
@@ -96,49 +91,6 @@ async def exponential_backoff(
         attempt += 1
         await sleep(clock, backoff.step(chance.fraction("backoff", "", attempt)))
     raise TimedOut
-
-
-async def retry_on_error(
-    func: Callable[[], Awaitable[T]],
-    retriable: Callable[[BaseException], bool],
-    backoff: Backoff = DEFAULT_RETRY,
-    *,
-    clock: Clock | None = None,
-    chance: Chance | None = None,
-) -> T:
-    """What `func` returns; errors that are `retriable` are tried again, and the last of them is raised in the end."""
-    last: Exception | None = None
-    answer: list[T] = []
-
-    async def attempt() -> bool:
-        nonlocal last
-        try:
-            answer.append(await func())
-        except Exception as error:  # whoever calls says which errors count; the others pass
-            if not retriable(error):
-                raise
-            last = error
-            return False
-        return True
-
-    try:
-        await exponential_backoff(backoff, attempt, clock=clock, chance=chance)
-    except TimedOut:
-        if last is not None:
-            raise last from None
-        raise
-    return answer[0]
-
-
-async def retry_on_conflict(
-    func: Callable[[], Awaitable[T]],
-    backoff: Backoff = DEFAULT_RETRY,
-    *,
-    clock: Clock | None = None,
-    chance: Chance | None = None,
-) -> T:
-    """`retry_on_error` for conflicts: read, change and write inside `func`."""
-    return await retry_on_error(func, is_conflict, backoff, clock=clock, chance=chance)
 
 
 async def parallelize(workers: int, pieces: int, work: Callable[[int], Any], *, chunk: int = 1) -> int:

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from controllerlib.cache.informer import InformerOptions
-from controllerlib.cache.informers import CacheInformer, Form, Informers, NewInformer, NotCached
+from controllerlib.cache.informercontroller import InformerOptions
+from controllerlib.cache.informermap import CacheInformer, Form, Informers, NewInformer, NotCached
 from controllerlib.cache.options import CacheOptions
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer
 from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object, copy_json
 from controllerlib.client.selector import parse, parse_fields
-from controllerlib.clock import Chance, Clock
+from controllerlib.clock import Clock
 from controllerlib.observer import SILENT, Observer
+from controllerlib.random import Chance
 
 __all__ = ["Cache", "CacheNotStarted"]
 

@@ -3,13 +3,15 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from controllerlib.cache.delta import Batch, QueueClosed
 from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.realfifo import RealFIFO
 from controllerlib.clock import Clock, SystemClock, pause
 from controllerlib.tasks import Event, Futures
+
+T = TypeVar("T")
 
 
 class DeltaQueue:
@@ -143,3 +145,41 @@ class DeltaQueue:
             future = self._consumers.pop(0)
             if not future.done():
                 future.set_result(None)
+
+
+class PopQueue:
+    """A shell around a state with `take` (FIFO) or `pop` (heap): `pop` waits, everything else is the state's."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._take: Callable[[], Any] = getattr(state, "take", None) or state.pop
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def pop(self, process: Callable[[Any], T]) -> T:
+        """Wait for the next object and process it; it is gone either way. Raises QueueClosed when closed and empty."""
+        while True:
+            obj = self._take()
+            if obj is not None:
+                return process(obj)
+            if self.state.closed:
+                raise QueueClosed
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
+
+    def add(self, obj: Any) -> None:
+        """Add to the state, and let who waits look."""
+        self.state.add(obj)
+        self._wake(1)
+
+    def close(self) -> None:
+        """Close the state; who waits gets QueueClosed."""
+        self.state.close()
+        self._wake(len(self._waiting))
+
+    def _wake(self, count: int) -> None:
+        while self._waiting and count:
+            future = self._waiting.pop(0)
+            if not future.done():
+                future.set_result(None)
+                count -= 1

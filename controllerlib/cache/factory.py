@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from controllerlib.cache.identity import InformerMetrics, InformerName
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.listers import Lister
+from controllerlib.cache.listwatch import ClientListWatch
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, TransformFunc, meta_namespace_index
-from controllerlib.client.client import Client, ClientListWatch
-from controllerlib.clock import Chance, Clock, Deadline, SystemClock
+from controllerlib.client.client import Client
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.metrics.registry import Registry
 from controllerlib.observer import SILENT, Observer
+from controllerlib.random import Chance
 from controllerlib.tasks import Event, Tasks
 
 log = logging.getLogger(__name__)

@@ -1,55 +1,21 @@
 """Where a reflector gets its objects: listing (in pages) and watching (client-go: listwatch.go, pager.go)."""
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
+from controllerlib.client.client import Client
 from controllerlib.client.errors import is_expired
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.names import Object
+from controllerlib.client.transport import WatchStream
 
 #: Objects in one page of a list unless told otherwise (client-go: defaultPageSize).
 PAGE_SIZE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ListOptions:
-    """What a list or watch asks for; unset values are not sent (apimachinery: metav1.ListOptions)."""
-
-    resource_version: str = ""
-    resource_version_match: str = ""
-    label_selector: str = ""
-    field_selector: str = ""
-    limit: int = 0
-    continue_token: str = ""
-    timeout_seconds: int | None = None
-    allow_watch_bookmarks: bool = False
-    send_initial_events: bool | None = None
-
-    def query(self) -> Sequence[tuple[str, str]]:
-        """The URL's query."""
-        pairs = [
-            ("resourceVersion", self.resource_version),
-            ("resourceVersionMatch", self.resource_version_match),
-            ("labelSelector", self.label_selector),
-            ("fieldSelector", self.field_selector),
-            ("limit", str(self.limit) if self.limit else ""),
-            ("continue", self.continue_token),
-            ("timeoutSeconds", "" if self.timeout_seconds is None else str(self.timeout_seconds)),
-            ("allowWatchBookmarks", "true" if self.allow_watch_bookmarks else ""),
-            ("sendInitialEvents", "" if self.send_initial_events is None else str(self.send_initial_events).lower()),
-        ]
-        return [(name, value) for name, value in pairs if value]
-
-
-class WatchStream(Protocol):
-    """Watch events until the server ends them."""
-
-    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
-
-    async def aclose(self) -> None:
-        """End the watch."""
-        ...
+#: How a list or watch of metadata only is asked for.
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
 class ListerWatcher(Protocol):
@@ -98,6 +64,55 @@ class ListWatch:
         """What the watch function gives."""
         answer = self._watch(options)
         return await answer if inspect.isawaitable(answer) else answer
+
+
+class ClientListWatch:
+    """Lists and watches one kind through a client, always with the same namespace and selectors.
+
+    Source: client-go, cache.NewListWatchFromClient.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        bookmarks: bool = True,
+    ) -> None:
+        """`metadata_only`: ask for PartialObjectMetadata; `bookmarks` False: ask for none."""
+        self._client, self._api_version, self._kind, self._namespace = client, api_version, kind, namespace
+        self._labels, self._fields, self._bookmarks = label_selector, field_selector, bookmarks
+        self._accept = METADATA_LIST if metadata_only else ""
+        self._accept_watch = METADATA if metadata_only else ""
+        #: without bookmarks a streamed list would have no end
+        self.watch_list_unsupported = not bookmarks
+
+    async def list(self, options: ListOptions) -> Object:
+        """A page, as the client gives it."""
+        return await self._client.list_page(
+            self._api_version, self._kind, self._namespace, self._select(options), accept=self._accept
+        )
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """A stream, as the client gives it."""
+        options = self._select(options)
+        if not self._bookmarks:
+            options = replace(options, allow_watch_bookmarks=False)
+        return await self._client.watch(
+            self._api_version, self._kind, self._namespace, options, accept=self._accept_watch
+        )
+
+    def _select(self, options: ListOptions) -> ListOptions:
+        return replace(
+            options,
+            label_selector=options.label_selector or self._labels,
+            field_selector=options.field_selector or self._fields,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ What is told depends on the store only: a known key gives an update, an unknown 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+from controllerlib import namedtuples
 from controllerlib.cache.delta import Batch, Delta, ReplacedAll
 from controllerlib.cache.realfifo import BATCHABLE
 from controllerlib.cache.store import Indexer, StoreOp, TransactionError
@@ -27,9 +28,6 @@ class Notification(NamedTuple):
     #: nothing changed: both have the same resourceVersion
     sync: bool
 
-
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 
 _ORIGINS: dict[str, Origin] = {"Replaced": "list", "Sync": "resync"}
 
@@ -71,7 +69,7 @@ def _apply_keyed(store: Indexer, deltas: Sequence[Delta], keys: Sequence[str], i
     for (kind, obj), key in zip(deltas, keys, strict=True):
         if kind == "Deleted":
             store.store.delete(key, obj)
-            told.append(_tuple(Notification, ("deleted", obj, None, False, "watch", False)))
+            told.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
             old = get(key)
             put(key, obj)
@@ -102,7 +100,7 @@ def _apply_one(store: Indexer, delta: Delta, initial: bool) -> Sequence[Notifica
         return ()
     if kind == "Deleted":
         store.delete(obj)
-        return (_tuple(Notification, ("deleted", obj, None, False, "watch", False)),)
+        return (namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)),)
     old = store.get(obj)
     store.add(obj)
     return (_seen(old, obj, initial, _ORIGINS.get(kind, "watch")),)
@@ -110,9 +108,9 @@ def _apply_one(store: Indexer, delta: Delta, initial: bool) -> Sequence[Notifica
 
 def _seen(old: Any, new: Any, initial: bool, origin: Origin) -> Notification:
     if old is None:
-        return _tuple(Notification, ("added", new, None, initial, origin, False))
+        return namedtuples.new(Notification, ("added", new, None, initial, origin, False))
     same = resource_version(old) == resource_version(new)
-    return _tuple(Notification, ("updated", new, old, False, origin, same))
+    return namedtuples.new(Notification, ("updated", new, old, False, origin, same))
 
 
 def _replace(store: Indexer, listing: ReplacedAll, initial: bool) -> Sequence[Notification]:
@@ -137,7 +135,7 @@ def _apply_at_once(
             olds.append(store.get(delta.object))
         except Exception:  # a broken key is the transaction's affair: it reports it
             olds.append(None)
-        ops.append(_tuple(StoreOp, ("delete" if delta.type == "Deleted" else "add", delta.object)))
+        ops.append(namedtuples.new(StoreOp, ("delete" if delta.type == "Deleted" else "add", delta.object)))
     error: TransactionError | None = None
     successful: Sequence[int] = range(len(ops))
     try:
@@ -148,7 +146,7 @@ def _apply_at_once(
     for number in successful:
         kind, obj = deltas[number]
         if kind == "Deleted":
-            told.append(_tuple(Notification, ("deleted", obj, None, False, "watch", False)))
+            told.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
             told.append(_seen(olds[number], obj, initial, _ORIGINS.get(kind, "watch")))
     return told, error

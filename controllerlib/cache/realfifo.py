@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from controllerlib import namedtuples
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
 from controllerlib.cache.store import KeyFunc, TransformFunc
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
 
 #: Delta types that may be taken several at a time.
 BATCHABLE = frozenset({"Sync", "Replaced", "Added", "Updated", "Deleted"})
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 _SYNC_ALL = Delta("SyncAll", SyncAll())
 
 
@@ -81,19 +80,19 @@ class RealFIFO:
     def add(self, obj: Any) -> None:
         """Append an Added delta."""
         self._populated = True
-        self._items.append(_tuple(Delta, ("Added", self._transform(obj) if self._transform else obj)))
+        self._items.append(namedtuples.new(Delta, ("Added", self._transform(obj) if self._transform else obj)))
 
     def update(self, obj: Any) -> None:
         """Append an Updated delta."""
         self._populated = True
-        self._items.append(_tuple(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
+        self._items.append(namedtuples.new(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
 
     def delete(self, obj: Any) -> None:
         """Append a Deleted delta, known or not; a tombstone is not transformed."""
         self._populated = True
         tombstone = isinstance(obj, DeletedFinalStateUnknown)
         self._items.append(
-            _tuple(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+            namedtuples.new(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
         )
 
     def bookmark(self, version: str) -> None:

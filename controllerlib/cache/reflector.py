@@ -9,14 +9,13 @@ from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
     PAGE_SIZE,
     ListerWatcher,
-    ListOptions,
-    WatchStream,
     list_all,
     supports_streaming,
 )
 from controllerlib.cache.relist import Retry, VeryShortWatch, WatchVersion, watch_timeout
 from controllerlib.cache.store import TransformFunc
 from controllerlib.client.errors import (
+    ANSWERS,
     ApiError,
     from_status,
     is_connection_refused,
@@ -25,15 +24,16 @@ from controllerlib.client.errors import (
     is_too_large_resource_version,
     is_too_many_requests,
 )
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.names import Object, deletion_handling_key, resource_version
-from controllerlib.clock import Alarm, Chance, Clock, SystemChance, SystemClock, sleep
+from controllerlib.client.transport import WatchStream
+from controllerlib.clock import Alarm, Clock, SystemClock, sleep
 from controllerlib.observer import SILENT, InformerEvent, Observer
+from controllerlib.random import Chance, SystemChance
 from controllerlib.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-#: What a server or the way to it can answer; anything else is a bug in the lister-watcher and is not caught.
-ANSWERS = (ApiError, OSError, EOFError)
 #: Marks the bookmark that ends a streamed list.
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _BOOKMARK_WARNING = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from controllerlib.cache.identity import InformerMetrics
-from controllerlib.cache.informer import Config, InformerController, InformerOptions, delta_queue, processor
+from controllerlib.cache.informercontroller import Config, InformerController, InformerOptions, delta_queue, processor
 from controllerlib.cache.listwatch import ListerWatcher
 from controllerlib.cache.process import Notification
 from controllerlib.cache.processorlistener import Listener, Registration
@@ -15,8 +15,9 @@ from controllerlib.cache.reflector import default_watch_error_handler
 from controllerlib.cache.resourceeventhandler import Handler
 from controllerlib.cache.resync import MINIMUM_RESYNC, effective_period, period_for_new_handler
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
-from controllerlib.clock import Chance, Clock, SystemClock
+from controllerlib.clock import Clock, SystemClock
 from controllerlib.observer import SILENT, Observer, overrides
+from controllerlib.random import Chance
 from controllerlib.tasks import Event, Tasks
 
 log = logging.getLogger(__name__)

@@ -1,18 +1,16 @@
 """Reading and writing objects of any kind at an API server (controller-runtime: pkg/client)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from controllerlib.cache.listwatch import ListOptions, WatchStream
 from controllerlib.client.errors import from_status
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.models import Writable, as_object
 from controllerlib.client.names import Object
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.client.transport import Transport
-from controllerlib.controller.reconcile import current_run
-from controllerlib.observer import SILENT, Call, Observer, overrides
+from controllerlib.client.transport import Transport, WatchStream
+from controllerlib.observer import SILENT, Call, Observer, current_run, overrides
 
 PatchType = Literal[
     "merge",
@@ -31,9 +29,6 @@ _PATCHES: Mapping[str, str] = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-#: How a list or watch of metadata only is asked for.
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
 class Reader(Protocol):
@@ -358,52 +353,3 @@ def _delete_options(uid: str, version: str, propagation: str, grace_period: int 
         **({"dryRun": ["All"]} if dry_run else {}),
     }
     return {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
-
-
-class ClientListWatch:
-    """Lists and watches one kind through a client, always with the same namespace and selectors.
-
-    Source: client-go, cache.NewListWatchFromClient.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        metadata_only: bool = False,
-        bookmarks: bool = True,
-    ) -> None:
-        """`metadata_only`: ask for PartialObjectMetadata; `bookmarks` False: ask for none."""
-        self._client, self._api_version, self._kind, self._namespace = client, api_version, kind, namespace
-        self._labels, self._fields, self._bookmarks = label_selector, field_selector, bookmarks
-        self._accept = METADATA_LIST if metadata_only else ""
-        self._accept_watch = METADATA if metadata_only else ""
-        #: without bookmarks a streamed list would have no end
-        self.watch_list_unsupported = not bookmarks
-
-    async def list(self, options: ListOptions) -> Object:
-        """A page, as the client gives it."""
-        return await self._client.list_page(
-            self._api_version, self._kind, self._namespace, self._select(options), accept=self._accept
-        )
-
-    async def watch(self, options: ListOptions) -> WatchStream:
-        """A stream, as the client gives it."""
-        options = self._select(options)
-        if not self._bookmarks:
-            options = replace(options, allow_watch_bookmarks=False)
-        return await self._client.watch(
-            self._api_version, self._kind, self._namespace, options, accept=self._accept_watch
-        )
-
-    def _select(self, options: ListOptions) -> ListOptions:
-        return replace(
-            options,
-            label_selector=options.label_selector or self._labels,
-            field_selector=options.field_selector or self._fields,
-        )

@@ -52,6 +52,10 @@ class ApiError(Exception):
         return float(seconds) if seconds else None
 
 
+#: What a server or the way to it can answer; anything else is a bug in the lister-watcher and is not caught.
+ANSWERS = (ApiError, OSError, EOFError)
+
+
 def from_status(status: Any, code: int = 0) -> ApiError:
     """The error that a Status object (or any other answer with an error code) stands for."""
     if not isinstance(status, Mapping):

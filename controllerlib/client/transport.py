@@ -1,7 +1,17 @@
 """How requests reach an API server: over HTTP, or by any other way that answers alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
+
+
+class WatchStream(Protocol):
+    """Watch events until the server ends them."""
+
+    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
+
+    async def aclose(self) -> None:
+        """End the watch."""
+        ...
 
 
 class Transport(Protocol):

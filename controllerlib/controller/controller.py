@@ -8,14 +8,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.handler import RequestQueue
 from controllerlib.controller.invocation import PANICS, Caller, Reconciler, RecoveredPanic, Strayed
 from controllerlib.controller.outcome import Decision, decide
-from controllerlib.controller.reconcile import Failed, Outcome, Result, Run, is_terminal, set_current
+from controllerlib.controller.reconcile import Failed, Outcome, Result, Run, is_terminal
 from controllerlib.controller.source import Source
-from controllerlib.metrics.registry import ControllerMetrics, Registry, WorkQueueMetrics
-from controllerlib.observer import SILENT, Observer
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.reconcilemetrics import ControllerMetrics
+from controllerlib.metrics.registry import Registry
+from controllerlib.observer import SILENT, Observer, set_current
+from controllerlib.random import Chance, SystemChance
 from controllerlib.tasks import Event, Tasks
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import HandOut

@@ -1,13 +1,13 @@
 """What a reconciler is asked and answers (controller-runtime: pkg/reconcile)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 from controllerlib.client.errors import is_not_found
 from controllerlib.client.names import split_key
+from controllerlib.observer import current_run
 from controllerlib.tasks import Event
 from controllerlib.workqueue.cause import Cause
 
@@ -150,23 +150,10 @@ class Outcome(NamedTuple):
     finished: float
 
 
-_current: ContextVar[Run | None] = ContextVar("controllerlib_run", default=None)
-
-
-def current_run() -> Run | None:
-    """The run that this code is part of; None outside a reconcile."""
-    return _current.get()
-
-
 def reconcile_id() -> str:
     """The id of the current run, "" outside (controller-runtime: ReconcileIDFromContext)."""
-    run = _current.get()
+    run = current_run()
     return run.id if run else ""
-
-
-def set_current(run: Run | None) -> None:
-    """The controller's: from here on, this task is part of `run`."""
-    _current.set(run)
 
 
 ObjectReconciler = Callable[[dict[str, Any]], Awaitable[Result | None]]

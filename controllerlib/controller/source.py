@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from controllerlib.cache.informers import CacheInformer, Form, Informers
+from controllerlib.cache.informermap import CacheInformer, Form, Informers
 from controllerlib.cache.process import Notification
-from controllerlib.cache.reflector import ANSWERS
+from controllerlib.client.errors import ANSWERS
 from controllerlib.client.names import DeletedFinalStateUnknown, resource_version
 from controllerlib.clock import Clock, SystemClock, sleep
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent

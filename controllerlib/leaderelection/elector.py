@@ -1,126 +1,25 @@
 """Leader election: of several candidates one runs, the others wait (client-go: tools/leaderelection)."""
 
-import asyncio
 import inspect
 import logging
-import socket
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 from controllerlib.backoff import jitter
-from controllerlib.cache.reflector import ANSWERS
-from controllerlib.client.client import Client
-from controllerlib.client.errors import is_conflict, is_not_found
-from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
+from controllerlib.client.errors import ANSWERS, is_conflict, is_not_found
+from controllerlib.clock import Clock, Deadline, SystemClock, sleep
 from controllerlib.leaderelection.lease import JITTER, LeaseRecord, LeaseState, check_durations
+from controllerlib.leaderelection.lock import Lock
 from controllerlib.metrics.registry import Registry
-from controllerlib.record.corev1 import EventRecorder
+from controllerlib.random import Chance, SystemChance
 from controllerlib.tasks import Tasks, ended
 from controllerlib.wait import TimedOut, poll
 
 log = logging.getLogger(__name__)
 
-_NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #: Seconds between tries to release against conflicts; the first one comes at once.
 _RELEASE_PAUSE = 0.01
-
-
-class Lock(Protocol):
-    """Where the record is kept (client-go: resourcelock.Interface). Raises ApiError or OSError."""
-
-    async def get(self) -> LeaseRecord:
-        """The record; NotFound when there is none."""
-        ...
-
-    async def create(self, record: LeaseRecord) -> None:
-        """Make it; AlreadyExists."""
-        ...
-
-    async def update(self, record: LeaseRecord) -> None:
-        """Write over what was read or written last; Conflict."""
-        ...
-
-    def record_event(self, text: str) -> None:
-        """Tell whoever looks at the lock what happened ("<identity> became leader")."""
-        ...
-
-
-class LeaseLock:
-    """A record in a Lease object (client-go: resourcelock.LeaseLock)."""
-
-    def __init__(
-        self,
-        client: Client,
-        name: str,
-        namespace: str,
-        *,
-        labels: Mapping[str, str] | None = None,
-        recorder: EventRecorder | None = None,
-        timeout: float | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        """`labels` are added to those the Lease has. `recorder`: writes events about the Lease; None: nobody does.
-
-        `timeout`: seconds a request may take before it counts as failed (TimeoutError), so that one that hangs does not
-        cost the leadership.
-        """
-        self._client, self._name, self._namespace, self._labels = client, name, namespace, dict(labels or {})
-        self._recorder, self._timeout = recorder, timeout
-        self._clock: Clock = clock or SystemClock()
-        self._lease: Object | None = None
-
-    def __repr__(self) -> str:
-        return f"{self._namespace}/{self._name}"
-
-    async def get(self) -> LeaseRecord:
-        """Read the Lease."""
-        self._lease = await self._in_time(
-            self._client.get("coordination.k8s.io/v1", "Lease", self._name, self._namespace)
-        )
-        return LeaseRecord.of(self._lease)
-
-    async def create(self, record: LeaseRecord) -> None:
-        """Create the Lease."""
-        meta = {
-            "name": self._name,
-            "namespace": self._namespace,
-            **({"labels": self._labels} if self._labels else {}),
-        }
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": record.spec()}
-        self._lease = await self._in_time(self._client.create(lease))
-
-    async def update(self, record: LeaseRecord) -> None:
-        """Update the Lease read or written last; RuntimeError when there was none."""
-        if self._lease is None:
-            raise RuntimeError("lease not initialized, call get or create first")
-        meta = self._lease["metadata"]
-        if self._labels:
-            meta = {**meta, "labels": {**(meta.get("labels") or {}), **self._labels}}
-        self._lease = await self._in_time(self._client.update({**self._lease, "metadata": meta, "spec": record.spec()}))
-
-    def record_event(self, text: str) -> None:
-        """An event of type Normal and reason LeaderElection on the Lease."""
-        if self._recorder is not None and self._lease is not None:
-            self._recorder.event(self._lease, "Normal", "LeaderElection", text)
-
-    async def _in_time(self, request: Awaitable[Object]) -> Object:
-        until = None if self._timeout is None else self._clock.monotonic() + self._timeout
-        async with Deadline(self._clock, until):
-            return await request
-
-
-def new_lock(kind: str, client: Client, name: str, namespace: str, **options: Any) -> LeaseLock:
-    """A lock of one of the kinds that client-go had; only "leases" is left (ValueError). `options`: LeaseLock's."""
-    if kind == "leases":
-        return LeaseLock(client, name, namespace, **options)
-    if kind in ("endpoints", "configmaps", "endpointsleases", "configmapsleases"):
-        raise ValueError(f"{kind} lock is removed, migrate to leases")
-    raise ValueError(f"Invalid lock-type {kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,118 +297,3 @@ async def _told(callback: Callable[[str], Awaitable[None] | None], leader: str) 
 def _wall(moment: datetime) -> str:
     """A MicroTime."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderElectionOptions:
-    """What a manager needs to elect a leader (controller-runtime: manager.Options.LeaderElection*). In seconds.
-
-    `name`: of the Lease (LeaderElectionID). `namespace` "": that of the pod, from its service account (ValueError
-    outside a cluster). `identity` "": host name and a random part. `lock`: another place than a Lease. The durations
-    and `release_on_cancel` are LeaderElector's; requests time out after half the renew deadline, at least a second.
-    `resource_lock`: "leases" is the only kind left. `watch_dog`: a health check to tell of the elector.
-    `new_leader` is told whom the lease names.
-    """
-
-    name: str
-    namespace: str = ""
-    identity: str = ""
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
-    release_on_cancel: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    lock: Lock | None = None
-    resource_lock: str = "leases"
-    watch_dog: LeaderHealthz | None = None
-    new_leader: Callable[[str], Awaitable[None] | None] | None = None
-
-
-class Election(Protocol):
-    """Waits for leadership, keeps it, and returns when it is lost."""
-
-    def prepare(self, manager: Any) -> None:
-        """Called once, before the manager starts anything; raises ValueError when it cannot work."""
-        ...
-
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Call `lead` once elected; return when leadership is lost. Cancelled, give it up if so configured."""
-        ...
-
-
-class LeaderElection:
-    """A manager's election, by a Lease (controller-runtime: pkg/leaderelection)."""
-
-    def __init__(self, options: LeaderElectionOptions) -> None:
-        """ValueError without a name, or for another kind of lock than leases."""
-        if not options.name:
-            raise ValueError("LeaderElectionID must be configured")
-        self._options = options
-        self._lead: Callable[[], Awaitable[None]] | None = None
-        #: there once the manager started
-        self.elector: LeaderElector | None = None
-
-    def prepare(self, manager: Any) -> None:
-        """See Election."""
-        options = self._options
-        part = _random_part(manager.chance, options.name)
-        identity = options.identity or f"{socket.gethostname()}_{part}"
-        self.elector = LeaderElector(
-            options.lock or self._lease(manager, identity),
-            identity,
-            LeaderCallbacks(started=self._started, stopped=lambda: None, new_leader=options.new_leader),
-            lease_duration=options.lease_duration,
-            renew_deadline=options.renew_deadline,
-            retry_period=options.retry_period,
-            release_on_cancel=options.release_on_cancel,
-            name=options.name,
-            watch_dog=options.watch_dog,
-            clock=manager.clock,
-            chance=manager.chance,
-            chance_key=options.identity or part,
-            registry=manager.registry,
-        )
-
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """See Election; RuntimeError without `prepare`."""
-        if self.elector is None:
-            raise RuntimeError("the election was not prepared")
-        self._lead = lead
-        await self.elector.run()
-
-    async def _started(self) -> None:
-        assert self._lead is not None
-        await self._lead()
-
-    def _lease(self, manager: Any, identity: str) -> LeaseLock:
-        options = self._options
-        return new_lock(
-            options.resource_lock,
-            manager.api_reader.having(user_agent=f"{manager.user_agent}/leader-election"),
-            options.name,
-            options.namespace or _own_namespace(),
-            labels=options.labels,
-            recorder=manager.event_recorder_for(identity),
-            timeout=max(1.0, options.renew_deadline / 2),
-            clock=manager.clock,
-        )
-
-
-#: How many candidates each loop has seen: of two in one process, with one seed, each is somebody else.
-_candidates: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-
-
-def _random_part(chance: Chance, name: str) -> str:
-    """What tells this candidate from all others; under a seed the same in each run, on each machine."""
-    loop = asyncio.get_running_loop()
-    ordinal = _candidates[loop] = _candidates.get(loop, 0) + 1
-    return f"{int(chance.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"
-
-
-def _own_namespace() -> str:
-    try:
-        return Path(_NAMESPACE_FILE).read_text().strip()
-    except OSError:
-        raise ValueError(
-            "unable to find leader election namespace: not running in-cluster, please specify LeaderElectionNamespace"
-        ) from None

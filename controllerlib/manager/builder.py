@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, get_origin
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informers import Form
+from controllerlib.cache.informermap import Form
 from controllerlib.client.client import Client
 from controllerlib.client.resource import split_api_version
-from controllerlib.clock import Chance, Clock
+from controllerlib.clock import Clock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import (
     EnqueueRequestForObject,
@@ -22,6 +22,7 @@ from controllerlib.controller.reconcile import Request
 from controllerlib.controller.source import Kind, Source
 from controllerlib.metrics.registry import Registry
 from controllerlib.observer import Observer
+from controllerlib.random import Chance
 from controllerlib.workqueue.queue import Gate
 
 

@@ -6,17 +6,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.options import CacheOptions, Selection
 from controllerlib.client.client import Client
 from controllerlib.client.transport import Transport
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.manager.builder import Builder
 from controllerlib.manager.routing import GROUPS, GroupName, route
 from controllerlib.manager.runnablegroup import Run, RunnableGroup, Stopping
-from controllerlib.metrics.registry import Registry, count_requests
+from controllerlib.metrics.registry import Registry
+from controllerlib.metrics.requestmetrics import count_requests
 from controllerlib.observer import SILENT, Observer
+from controllerlib.random import Chance, SystemChance
 from controllerlib.record.provider import Provider
 from controllerlib.tasks import Event, ended
 from controllerlib.workqueue.queue import Gate
@@ -24,9 +26,9 @@ from controllerlib.workqueue.queue import Gate
 if TYPE_CHECKING:
     import ssl
 
-    from controllerlib.leaderelection.elector import Election
+    from controllerlib.leaderelection.leaderelection import Election
+    from controllerlib.manager.metricsendpoint import ExtraHandler
     from controllerlib.manager.server import Endpoint, HttpServer
-    from controllerlib.metrics.prometheus import ExtraHandler
     from controllerlib.record import corev1, eventsv1
 
 log = logging.getLogger(__name__)
@@ -340,7 +342,7 @@ class Manager:
 
     def _serve_metrics(self, address: str, tls: "ssl.SSLContext | None") -> None:
         if address not in ("", "0"):
-            from controllerlib.metrics.prometheus import Metrics
+            from controllerlib.manager.metricsendpoint import Metrics
 
             self._serve("metrics", address, [Metrics(self.registry, self._extra)], tls)
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, Deadline
+from controllerlib.clock import Clock, Deadline
+from controllerlib.random import Chance
 from controllerlib.record.eventobject import EVENT_TYPES, event_name, reference, unix_nanos
 from controllerlib.tasks import Event as Signal
 from controllerlib.tasks import ended

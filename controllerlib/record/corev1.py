@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.random import Chance, SystemChance
 from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted
 from controllerlib.record.correlator import Correlator, CorrelatorOptions
 from controllerlib.record.eventobject import core_event

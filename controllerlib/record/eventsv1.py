@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from controllerlib.backoff import jitter
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.random import Chance, SystemChance
 from controllerlib.record import corev1 as core_v1
 from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted, host_name
 from controllerlib.record.eventobject import micro_time_text, reference, series_event, unix_nanos

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import Chance, Clock, Deadline
+from controllerlib.clock import Clock, Deadline
+from controllerlib.random import Chance
 from controllerlib.record import corev1, eventsv1
 from controllerlib.record.broadcaster import QUEUED, Stamps, formatted
 from controllerlib.record.sink import ClientSink

@@ -8,14 +8,13 @@ from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
+from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import HandOut, QueueMetrics
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 T = TypeVar("T", bound=Hashable)
 
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 
 #: The priority of initial lists and of updates that changed nothing (controller-runtime: handler.LowPriority).
 LOW_PRIORITY = -100
@@ -106,7 +105,7 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return _tuple(HandOut, (key, entry.priority, causes, entry.since))
+            return namedtuples.new(HandOut, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:

@@ -10,14 +10,12 @@ from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import HandOut, NotTaken, QueueMetrics
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
 
 T = TypeVar("T", bound=Hashable)
-
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 
 
 class Storage(Protocol[T]):
@@ -135,7 +133,7 @@ class WorkQueueState(Generic[T]):
         since, causes = self._dirty.pop(item)
         if self._metrics is not None:
             self._metrics.got(item, 0, since, now)
-        return _tuple(HandOut, (item, 0, causes, since))
+        return namedtuples.new(HandOut, (item, 0, causes, since))
 
     def done(self, item: T, now: float) -> None:
         """End the processing of `item`; if it was added meanwhile it goes to the tail, also during shutdown."""
@@ -220,7 +218,7 @@ class WorkQueueState(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.added(item, 0, now)
-        self._dirty[item] = _tuple(_Mark, (now, causes))
+        self._dirty[item] = namedtuples.new(_Mark, (now, causes))
         if item not in self._processing:
             self._storage.push(item)
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from controllerlib import Client, ClientListWatch, SharedInformer, WorkQueue, priority_queue, work_queue
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
 from controllerlib.client.http import HttpTransport

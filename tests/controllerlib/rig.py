@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.clock import SystemClock, sleep
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import RequestQueue
 from controllerlib.controller.reconcile import Outcome, Request, Result, Run
@@ -13,6 +13,7 @@ from controllerlib.controller.source import Source
 from controllerlib.manager.builder import Builder
 from controllerlib.manager.manager import Manager
 from controllerlib.observer import InformerEvent, Observer
+from controllerlib.random import FixedChance
 from controllerlib.workqueue.cause import Cause
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.telling import advance

@@ -7,16 +7,11 @@ import pytest
 
 from controllerlib.backoff import REFLECTOR, Backoff, DelayWithReset, KeyedBackoff
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock
+from controllerlib.client.retry import DEFAULT_BACKOFF, retry_on_conflict
+from controllerlib.clock import SystemClock
+from controllerlib.random import FixedChance
 from controllerlib.ticker import Ticker
-from controllerlib.wait import (
-    DEFAULT_BACKOFF,
-    TimedOut,
-    exponential_backoff,
-    poll,
-    retry_on_conflict,
-    until,
-)
+from controllerlib.wait import TimedOut, exponential_backoff, poll, until
 from controllerlib.workqueue.tokenbucket import TokenBucket
 from fakekube.virtualtime import VirtualTimeLoop
 

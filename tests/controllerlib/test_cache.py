@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from controllerlib.cache.cache import Cache, CacheNotStarted
-from controllerlib.cache.informers import NotCached, UnknownNamespace
+from controllerlib.cache.informermap import NotCached, UnknownNamespace
 from controllerlib.cache.options import ByObject, CacheOptions, Selection
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock, wait_for
+from controllerlib.clock import SystemClock, wait_for
+from controllerlib.random import FixedChance
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance
 

@@ -16,11 +16,11 @@ from controllerlib.controller.reconcile import (
     Result,
     TerminalError,
     as_reconciler,
-    current_run,
     is_terminal,
     reconcile_id,
 )
 from controllerlib.controller.source import Channel
+from controllerlib.observer import current_run
 from tests.controllerlib.rig import Act, Operator, Rig, acting
 from tests.controllerlib.telling import advance
 

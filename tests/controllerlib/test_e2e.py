@@ -8,7 +8,7 @@ import pytest
 
 from controllerlib import ApiError, Client, Manager, Result, current_run
 from controllerlib.cache.factory import SharedInformerFactory
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.resourceeventhandler import HandlerFuncs
 from controllerlib.controller import predicate

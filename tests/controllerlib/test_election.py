@@ -13,19 +13,14 @@ from hypothesis import strategies as st
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
 from controllerlib.client.transport import Transport
-from controllerlib.clock import Chance, FixedChance, SeededChance, SystemClock, sleep
+from controllerlib.clock import SystemClock, sleep
 from controllerlib.leaderelection import elector
-from controllerlib.leaderelection.elector import (
-    LeaderCallbacks,
-    LeaderElection,
-    LeaderElectionOptions,
-    LeaderElector,
-    LeaderHealthz,
-    LeaseLock,
-    new_lock,
-)
+from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
+from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.leaderelection.lease import LeaseRecord, LeaseState, check_durations
+from controllerlib.leaderelection.lock import LeaseLock, new_lock
 from controllerlib.metrics.registry import Registry
+from controllerlib.random import Chance, FixedChance, SeededChance
 from controllerlib.record.corev1 import FakeRecorder
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
 from controllerlib.client.names import Object
-from controllerlib.clock import Clock, FixedChance
+from controllerlib.clock import Clock
+from controllerlib.random import FixedChance
 from controllerlib.record import corev1, eventsv1
 from controllerlib.record.broadcaster import Broadcaster, Stamps
 from controllerlib.record.correlator import Correlator, CorrelatorOptions

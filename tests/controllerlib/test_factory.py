@@ -9,7 +9,7 @@ import pytest
 
 from controllerlib.cache.factory import NotSynced, SharedInformerFactory, named_checker, wait_for, wait_for_cache_sync
 from controllerlib.cache.identity import InformerMetrics, InformerName
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.synctrack import AsyncTracker, SingleFileTracker
 from controllerlib.client.client import Client

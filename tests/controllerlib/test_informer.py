@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
-from controllerlib.cache.informer import InformerOptions, new_informer
+from controllerlib.cache.informercontroller import InformerOptions, new_informer
 from controllerlib.cache.process import Notification, apply
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.resourceeventhandler import FilteringHandler, HandlerFuncs
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown
-from controllerlib.clock import FixedChance
+from controllerlib.random import FixedChance
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import Scripted, Wait, added, bookmark, deleted, error, modified
 from tests.controllerlib.telling import Told, advance

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib import Client, ClientListWatch, FixedChance, SeededChance
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.realfifo import RealFIFOOptions
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.sharedinformer import SharedInformer

@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 from controllerlib import Client, ClientListWatch
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.process import Notification
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.client.names import deletion_handling_key
-from controllerlib.clock import SeededChance as Drawn
+from controllerlib.random import SeededChance as Drawn
 from fakekube.apiserver.requestlog import RequestLog
 from fakekube.apiserver.storage.store import Change
 from fakekube.server import bootstrap

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.manager.manager import GraceExpired, LeaderElectionLost, Manager
 from controllerlib.manager.routing import Route, route
 from controllerlib.manager.runnablegroup import RunnableGroup, Stopping

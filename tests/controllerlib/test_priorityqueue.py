@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queue import WorkQueue, priority_queue
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from controllerlib.backoff import Backoff, DelayWithReset
-from controllerlib.cache.listwatch import ListOptions, ListWatch, list_all
+from controllerlib.cache.listwatch import ListWatch, list_all
 from controllerlib.cache.reflector import Reflector, ReflectorOptions
 from controllerlib.cache.relist import Retry
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.client.listoptions import ListOptions
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.random import FixedChance
 from tests.controllerlib.objects import node, pod
 from tests.controllerlib.scripted import (
     CLOSE,

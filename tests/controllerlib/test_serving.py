@@ -20,10 +20,13 @@ from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
 from controllerlib.client.http import HttpTransport
 from controllerlib.manager.healthz import Reply, aggregated, single
 from controllerlib.manager.manager import Check
+from controllerlib.manager.metricsendpoint import Metrics
 from controllerlib.manager.server import Health, HttpServer, parse_address, ping
 from controllerlib.manager.signals import until_signal
-from controllerlib.metrics.prometheus import Metrics, RegistryCollector
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics, count_requests
+from controllerlib.metrics.prometheus import RegistryCollector
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
+from controllerlib.metrics.requestmetrics import count_requests
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.httpserver import real
 from tests.controllerlib.rig import BACKUP, Operator, acting

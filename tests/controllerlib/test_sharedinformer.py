@@ -9,7 +9,8 @@ import pytest
 from controllerlib.cache.resourceeventhandler import HandlerFuncs
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.cache.store import IndexFunc, UnknownIndex
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.random import FixedChance
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import (
     Scripted,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
 from controllerlib.wait import parallelize
 from controllerlib.workqueue.item import NotTaken
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue

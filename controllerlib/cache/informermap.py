@@ -5,17 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
+from controllerlib.cache.listwatch import ClientListWatch
 from controllerlib.cache.options import ALL_NAMESPACES, CacheOptions, Selection
 from controllerlib.cache.processorlistener import Registration
 from controllerlib.cache.resourceeventhandler import Handler
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, IndexFunc, meta_namespace_index
-from controllerlib.client.client import Client, ClientListWatch
+from controllerlib.client.client import Client
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
+from controllerlib.clock import Clock, SystemClock
 from controllerlib.observer import SILENT, Observer
+from controllerlib.random import Chance, SystemChance
 from controllerlib.tasks import Event, Tasks
 
 #: Objects as they are, objects nobody has a type for, and metadata only: each has informers of its own.

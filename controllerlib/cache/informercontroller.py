@@ -16,8 +16,9 @@ from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.reflector import Reflector, ReflectorOptions, default_watch_error_handler
 from controllerlib.cache.resourceeventhandler import Handler, teller
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
-from controllerlib.clock import Chance, Clock
+from controllerlib.clock import Clock
 from controllerlib.observer import SILENT, Observer, overrides
+from controllerlib.random import Chance
 from controllerlib.tasks import Event, Tasks
 
 log = logging.getLogger(__name__)
