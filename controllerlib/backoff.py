@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 Fraction = Callable[[int], float]
 
 
-def no_chance(attempt: int) -> float:
+def no_jitter(attempt: int) -> float:
     """The fraction of a back-off without jitter: always 0."""
     return 0.0
 
@@ -81,7 +81,7 @@ class DelayWithReset:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _KeyState:
     backoff: float
     updated: float
 
@@ -103,54 +103,54 @@ class KeyedBackoff:
         longest: float,
         *,
         jitter: float = 0.0,
-        fraction: Fraction = no_chance,
+        fraction: Fraction = no_jitter,
         expired: Expiry = _expired,
     ) -> None:
         """`longest` does not cap `initial`; `expired` decides when an id starts over (after 2 * longest idle)."""
         self._initial, self._longest, self._jitter = initial, longest, jitter
         self._fraction, self._expired = fraction, expired
-        self._entries: dict[str, _Entry] = {}
+        self._states: dict[str, _KeyState] = {}
         self._draws = 0
 
     def get(self, key: str) -> float:
         """The current back-off of `key`; 0 when unknown."""
-        entry = self._entries.get(key)
-        return entry.backoff if entry else 0.0
+        state = self._states.get(key)
+        return state.backoff if state else 0.0
 
     def next(self, key: str, event: float, now: float) -> None:
         """Move `key` to its next back-off for something that happened at `event`."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
-            self._entries[key] = _Entry(self._initial + self._stretch(self._initial), now)
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
+            self._states[key] = _KeyState(self._initial + self._stretch(self._initial), now)
             return
-        entry.backoff = min(entry.backoff * 2 + self._stretch(entry.backoff), self._longest)
-        entry.updated = now
+        state.backoff = min(state.backoff * 2 + self._stretch(state.backoff), self._longest)
+        state.updated = now
 
     def is_in_backoff_since(self, key: str, event: float, now: float) -> bool:
         """Whether less than the back-off passed between `event` and now."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
             return False
-        return now - event < entry.backoff
+        return now - event < state.backoff
 
     def is_in_backoff_since_update(self, key: str, event: float) -> bool:
         """Whether `event` lies within the back-off counted from the last update."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
             return False
-        return event - entry.updated < entry.backoff
+        return event - state.updated < state.backoff
 
     def reset(self, key: str) -> None:
         """Forget `key`."""
-        self._entries.pop(key, None)
+        self._states.pop(key, None)
 
     def collect(self, now: float) -> None:
         """Forget every id that expired (flowcontrol's GC)."""
-        for key in [k for k, e in self._entries.items() if self._expired(now, e.updated, self._longest)]:
-            del self._entries[key]
+        for key in [k for k, e in self._states.items() if self._expired(now, e.updated, self._longest)]:
+            del self._states[key]
 
     def __contains__(self, key: str) -> bool:
-        return key in self._entries
+        return key in self._states
 
     def _stretch(self, delay: float) -> float:
         if self._jitter <= 0:

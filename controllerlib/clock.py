@@ -70,7 +70,7 @@ class SystemClock:
             timer.cancel()
 
 
-def reader(clock: Clock) -> Callable[[], float]:
+def monotonic_reader(clock: Clock) -> Callable[[], float]:
     """`clock.monotonic` for who stays on the running loop: the loop's own time where the clock would ask for that."""
     loop = _running_loop()
     return loop.time if type(clock) is SystemClock and loop is not None else clock.monotonic

@@ -84,12 +84,12 @@ class Observer(Protocol):
         return
 
 
-class _Silent(Observer):
+class _NoopObserver(Observer):
     """Sees nothing, says nothing."""
 
 
 #: The default.
-SILENT: Observer = _Silent()
+NOOP_OBSERVER: Observer = _NoopObserver()
 
 
 def overrides(observer: Observer, hook: str) -> bool:

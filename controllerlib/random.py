@@ -4,7 +4,7 @@ import random
 from typing import Protocol
 
 
-class Chance(Protocol):
+class Random(Protocol):
     """A source of draws that do not depend on the order of drawing."""
 
     def fraction(self, purpose: str, key: str, attempt: int) -> float:
@@ -12,7 +12,7 @@ class Chance(Protocol):
         ...
 
 
-class SystemChance:
+class SystemRandom:
     """The machine's own randomness: another number at each call."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class SystemChance:
         return self._random.random()
 
 
-class SeededChance:
+class SeededRandom:
     """The same draws for the same seed, whatever the order in which they are asked for."""
 
     def __init__(self, seed: int | str) -> None:
@@ -34,7 +34,7 @@ class SeededChance:
         return random.Random(f"{self._seed}/{purpose}/{key}/{attempt}").random()
 
 
-class FixedChance:
+class FixedRandom:
     """Always the same fraction (0: no jitter at all)."""
 
     def __init__(self, value: float = 0.0) -> None:

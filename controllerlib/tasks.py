@@ -112,7 +112,7 @@ class Futures:
         return self._loop.create_future()
 
 
-class Event:
+class OnceEvent:
     """Something that happens once; waiters are released in the order in which they came."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Event:
         self._next = 0
 
     def __repr__(self) -> str:
-        return f"<Event {'set' if self._happened else 'not set'} waiters={len(self._callbacks)}>"
+        return f"<OnceEvent {'set' if self._happened else 'not set'} waiters={len(self._callbacks)}>"
 
     def is_set(self) -> bool:
         """Whether it happened."""
@@ -164,6 +164,6 @@ class Event:
 
 async def ended(task: "asyncio.Task[Any]") -> None:
     """Wait until `task` ended, however it ended, without ending it when the waiting is cancelled."""
-    done = Event()
+    done = OnceEvent()
     task.add_done_callback(lambda _: done.set())
     await done.wait()

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from controllerlib.backoff import Backoff, jitter
 from controllerlib.clock import Clock, Deadline, SystemClock, sleep
-from controllerlib.random import Chance, SystemChance
-from controllerlib.tasks import Event
+from controllerlib.random import Random, SystemRandom
+from controllerlib.tasks import OnceEvent
 from controllerlib.ticker import Ticker
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ async def until(
     period: float,
     *,
     clock: Clock | None = None,
-    chance: Chance | None = None,
+    random: Random | None = None,
     jitter_factor: float = 0.0,
     sliding: bool = True,
 ) -> None:
@@ -41,7 +41,7 @@ async def until(
     `sliding`: the period begins when the work ended, else when it began. With `jitter_factor` each period is
     stretched by up to that part of itself.
     """
-    clock, chance, attempt = clock or SystemClock(), chance or SystemChance(), 0
+    clock, random, attempt = clock or SystemClock(), random or SystemRandom(), 0
     while True:
         attempt += 1
         began = clock.monotonic()
@@ -50,7 +50,7 @@ async def until(
             await answer
         wait = period
         if jitter_factor > 0:
-            wait = jitter(period, jitter_factor, chance.fraction("until", "", attempt))
+            wait = jitter(period, jitter_factor, random.fraction("until", "", attempt))
         await clock.sleep_until((clock.monotonic() if sliding else began) + wait)
 
 
@@ -79,17 +79,17 @@ async def poll(
 
 
 async def exponential_backoff(
-    backoff: Backoff, condition: Condition, *, clock: Clock | None = None, chance: Chance | None = None
+    backoff: Backoff, condition: Condition, *, clock: Clock | None = None, random: Random | None = None
 ) -> None:
     """Ask `condition` at most `backoff.steps` times, with growing delays between; TimedOut when it never was true."""
-    clock, chance, backoff, attempt = clock or SystemClock(), chance or SystemChance(), backoff.copy(), 0
+    clock, random, backoff, attempt = clock or SystemClock(), random or SystemRandom(), backoff.copy(), 0
     while backoff.steps > 0:
         if await _is_true(condition):
             return
         if backoff.steps == 1:
             break
         attempt += 1
-        await sleep(clock, backoff.step(chance.fraction("backoff", "", attempt)))
+        await sleep(clock, backoff.step(random.fraction("backoff", "", attempt)))
     raise TimedOut
 
 
@@ -100,7 +100,7 @@ async def parallelize(workers: int, pieces: int, work: Callable[[int], Any], *, 
     """
     chunks = [range(start, min(start + chunk, pieces)) for start in range(0, pieces, chunk)]
     waiting = iter(chunks)
-    stopped = Event()
+    stopped = OnceEvent()
 
     async def worker() -> None:
         for some in waiting:

@@ -6,14 +6,14 @@ from typing import Any
 from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.informermap import CacheInformer, Form, Informers, NewInformer, NotCached
 from controllerlib.cache.options import CacheOptions
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer
 from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object, copy_json
-from controllerlib.client.selector import parse, parse_fields
+from controllerlib.client.selector import parse_field_selector, parse_selector
 from controllerlib.clock import Clock
-from controllerlib.observer import SILENT, Observer
-from controllerlib.random import Chance
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random
 
 __all__ = ["Cache", "CacheNotStarted"]
 
@@ -42,10 +42,10 @@ class Cache:
         options: CacheOptions | None = None,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_options: InformerOptions | None = None,
-        new_informer: NewInformer = SharedInformer,
+        new_informer: NewInformer = SharedIndexInformer,
         skip_handler_failures: bool = False,
         poll: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class Cache:
             client,
             options,
             clock=clock,
-            chance=chance,
+            random=random,
             observer=observer,
             informer_options=informer_options,
             new_informer=new_informer,
@@ -123,7 +123,7 @@ class Cache:
             raise ValueError("continue list option is not supported by the cache")
         informer = await self._informer(api_version, kind, form)
         where = namespace or "" if informer.resource.namespaced else ""
-        labels, fields = parse(label_selector), parse_fields(field_selector)
+        labels, fields = parse_selector(label_selector), parse_field_selector(field_selector)
         found: list[Object] = []
         for held, shared in informer.holding(where).items():
             copies = not _is_shared(informer, held, share)

@@ -9,7 +9,7 @@ from controllerlib.cache.delta import Batch, QueueClosed
 from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.realfifo import RealFIFO
 from controllerlib.clock import Clock, SystemClock, pause
-from controllerlib.tasks import Event, Futures
+from controllerlib.tasks import Futures, OnceEvent
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class DeltaQueue:
         self._step_began = 0.0
         self._futures = Futures()
         #: set when the first list was processed
-        self.synced = Event()
+        self.synced = OnceEvent()
         self._consumers: list[asyncio.Future[None]] = []
         self._producers: list[asyncio.Future[None]] = []
 

@@ -9,14 +9,14 @@ from controllerlib.cache.identity import InformerMetrics, InformerName
 from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.listers import Lister
 from controllerlib.cache.listwatch import ClientListWatch
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, TransformFunc, meta_namespace_index
 from controllerlib.client.client import Client
 from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.metrics.registry import Registry
-from controllerlib.observer import SILENT, Observer
-from controllerlib.random import Chance
-from controllerlib.tasks import Event, Tasks
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class NotSynced(TimeoutError):
         self.types = sorted(types)
 
 
-class Checker(Protocol):
+class DoneChecker(Protocol):
     """Something that will be done once: its name, and the event."""
 
     @property
@@ -40,13 +40,13 @@ class Checker(Protocol):
         ...
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set when it is done."""
         ...
 
 
 async def wait_for(
-    checkers: Sequence[Checker], *, timeout: float | None = None, clock: Clock | None = None
+    checkers: Sequence[DoneChecker], *, timeout: float | None = None, clock: Clock | None = None
 ) -> Sequence[str]:
     """Wait until all are done, at most `timeout` seconds; returns (and logs) the names of the others, sorted.
 
@@ -97,8 +97,8 @@ class SharedInformerFactory:
         transform: TransformFunc | None = None,
         options: InformerOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_name: InformerName | None = None,
         registry: Registry | None = None,
     ) -> None:
@@ -109,13 +109,13 @@ class SharedInformerFactory:
         self._client, self._default, self._custom = client, default_resync, dict(custom_resync or {})
         self._namespace, self._labels, self._fields = namespace, label_selector, field_selector
         self._transform, self._options = transform, options
-        self._clock, self._chance, self._observer = clock, chance, observer
+        self._clock, self._random, self._observer = clock, random, observer
         self._name, self.registry = informer_name, registry or Registry()
-        self._informers: dict[Type, SharedInformer] = {}
+        self._informers: dict[Type, SharedIndexInformer] = {}
         self._running: dict[Type, asyncio.Task[None]] = {}
         self._shut_down = False
 
-    def informer_for(self, api_version: str, kind: str) -> SharedInformer:
+    def informer_for(self, api_version: str, kind: str) -> SharedIndexInformer:
         """The informer of a type; the same one each time."""
         key = (api_version, kind)
         informer = self._informers.get(key)
@@ -128,7 +128,7 @@ class SharedInformerFactory:
                 label_selector=self._labels,
                 field_selector=self._fields,
             )
-            informer = self._informers[key] = SharedInformer(
+            informer = self._informers[key] = SharedIndexInformer(
                 source,
                 name=kind,
                 expected=key,
@@ -136,7 +136,7 @@ class SharedInformerFactory:
                 indexers={NAMESPACE_INDEX: meta_namespace_index},
                 options=self._options,
                 clock=self._clock,
-                chance=self._chance,
+                random=self._random,
                 observer=self._observer,
                 metrics=self._metrics_of(key),
             )
@@ -166,7 +166,7 @@ class SharedInformerFactory:
         """Start no more, and wait until the informers ended: whoever started them cancels them."""
         self._shut_down = True
         for task in list(self._running.values()):
-            done = Event()
+            done = OnceEvent()
             task.add_done_callback(lambda _, done=done: done.set())  # type: ignore[misc]
             await done.wait()
 
@@ -183,11 +183,11 @@ class SharedInformerFactory:
             raise NotSynced(missing, "context deadline exceeded")
 
 
-def named_checker(name: str, event: Event) -> Any:
+def named_checker(name: str, event: OnceEvent) -> Any:
     """A Checker of any event."""
     return _Named(name, event)
 
 
 class _Named:
-    def __init__(self, name: str, synced: Event) -> None:
+    def __init__(self, name: str, synced: OnceEvent) -> None:
         self.name, self.synced = name, synced

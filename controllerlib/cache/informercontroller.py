@@ -11,15 +11,15 @@ from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.deltaqueue import DeltaQueue
 from controllerlib.cache.identity import InformerMetrics
 from controllerlib.cache.listwatch import ListerWatcher
-from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.process import Notification, process_deltas
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.reflector import Reflector, ReflectorOptions, default_watch_error_handler
-from controllerlib.cache.resourceeventhandler import Handler, teller
+from controllerlib.cache.resourceeventhandler import InformerHandler, notifier
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
 from controllerlib.clock import Clock
-from controllerlib.observer import SILENT, Observer, overrides
-from controllerlib.random import Chance
-from controllerlib.tasks import Event, Tasks
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ class Config:
     should_resync: Callable[[], bool] | None = None
     on_error: Callable[[BaseException], None] = default_watch_error_handler
     clock: Clock | None = None
-    chance: Chance | None = None
-    observer: Observer = SILENT
+    random: Random | None = None
+    observer: Observer = NOOP_OBSERVER
 
 
 class InformerController:
@@ -71,7 +71,7 @@ class InformerController:
             expected=config.expected,
             options=config.options.reflector,
             clock=config.clock,
-            chance=config.chance,
+            random=config.random,
             transform=config.transform,
             should_resync=config.should_resync,
             on_error=config.on_error,
@@ -79,7 +79,7 @@ class InformerController:
         )
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set when the first list was processed."""
         return self._config.queue.synced
 
@@ -149,7 +149,7 @@ def processor(
     """What brings a batch into `indexer` and then tells; a refusal of the store is logged."""
 
     def process(batch: Batch) -> Awaitable[None] | None:
-        told, error = apply(indexer, batch)
+        told, error = process_deltas(indexer, batch)
         if error is not None:
             log.error("deltas not processed", extra={"informer": name, "error": str(error)})
         return tell(told)
@@ -169,7 +169,7 @@ def processor(
 
 def new_informer(
     source: ListerWatcher,
-    handler: Handler,
+    handler: InformerHandler,
     *,
     name: str = "",
     resync_period: float = 0.0,
@@ -178,8 +178,8 @@ def new_informer(
     options: InformerOptions | None = None,
     expected: tuple[str, str] | None = None,
     clock: Clock | None = None,
-    chance: Chance | None = None,
-    observer: Observer = SILENT,
+    random: Random | None = None,
+    observer: Observer = NOOP_OBSERVER,
 ) -> tuple[Indexer, InformerController]:
     """A store and the controller that fills it, telling one handler as part of the same loop.
 
@@ -190,11 +190,11 @@ def new_informer(
         reflector = ReflectorOptions(**{**_fields(options.reflector), "resync_period": resync_period})
         options = InformerOptions(reflector, options.fifo, options.real_fifo, options.batches)
     indexer = Indexer(indexers=indexers)
-    tell_one = teller(handler)
+    notify = notifier(handler)
 
     async def tell(told: Sequence[Notification]) -> None:
         for notification in told:
-            answer = tell_one(notification)
+            answer = notify(notification)
             if answer is not None:
                 await answer
 
@@ -207,7 +207,7 @@ def new_informer(
         options=options,
         transform=transform,
         clock=clock,
-        chance=chance,
+        random=random,
         observer=observer,
     )
     return indexer, InformerController(config)

@@ -8,17 +8,17 @@ from typing import Any, Literal
 from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.listwatch import ClientListWatch
 from controllerlib.cache.options import ALL_NAMESPACES, CacheOptions, Selection
-from controllerlib.cache.processorlistener import Registration
-from controllerlib.cache.resourceeventhandler import Handler
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.processorlistener import ResourceEventHandlerRegistration
+from controllerlib.cache.resourceeventhandler import InformerHandler
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, IndexFunc, meta_namespace_index
 from controllerlib.client.client import Client
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.clock import Clock, SystemClock
-from controllerlib.observer import SILENT, Observer
-from controllerlib.random import Chance, SystemChance
-from controllerlib.tasks import Event, Tasks
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random, SystemRandom
+from controllerlib.tasks import OnceEvent, Tasks
 
 #: Objects as they are, objects nobody has a type for, and metadata only: each has informers of its own.
 Form = Literal["structured", "unstructured", "metadata"]
@@ -40,10 +40,10 @@ class NotCached(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerSet:
+class HandlerRegistrations:
     """The registrations of one handler, one for each namespace's informer."""
 
-    registrations: Mapping[str, Registration]
+    registrations: Mapping[str, ResourceEventHandlerRegistration]
 
     def has_synced(self) -> bool:
         """Whether the handler was called for all that was there."""
@@ -61,21 +61,23 @@ class CacheInformer:
 
     resource: Resource
     form: Form
-    informers: Mapping[str, SharedInformer]
+    informers: Mapping[str, SharedIndexInformer]
     selections: Mapping[str, Selection]
     #: the tasks that run them, while they run
     tasks: list["asyncio.Task[None]"] = field(default_factory=list, compare=False)
 
-    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> HandlerSet:
+    def add_handler(
+        self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
+    ) -> HandlerRegistrations:
         """Tell `handler` the changes of every namespace."""
-        return HandlerSet(
+        return HandlerRegistrations(
             {
                 namespace: informer.add_handler(handler, resync_period=resync_period, name=name)
                 for namespace, informer in self.informers.items()
             }
         )
 
-    def remove_handler(self, handlers: HandlerSet) -> None:
+    def remove_handler(self, handlers: HandlerRegistrations) -> None:
         """Tell it no more."""
         for namespace, registration in handlers.registrations.items():
             self.informers[namespace].remove_handler(registration)
@@ -94,7 +96,7 @@ class CacheInformer:
         for informer in self.informers.values():
             await informer.synced.wait()
 
-    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedInformer]:
+    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedIndexInformer]:
         """The informers that know `namespace` ("": all of them), and `name` there; raises UnknownNamespace."""
         if not namespace or not self.resource.namespaced:
             return self.informers
@@ -107,7 +109,7 @@ class CacheInformer:
 
 Key = tuple[str, str, Form]
 #: Makes an informer: ListerWatcher, name, (apiVersion, kind), resync period, indexers.
-NewInformer = Callable[..., SharedInformer]
+NewInformer = Callable[..., SharedIndexInformer]
 
 
 class Informers:
@@ -119,17 +121,17 @@ class Informers:
         options: CacheOptions | None = None,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_options: InformerOptions | None = None,
-        new_informer: NewInformer = SharedInformer,
+        new_informer: NewInformer = SharedIndexInformer,
         skip_handler_failures: bool = False,
         poll: bool = False,
     ) -> None:
         """`poll`: look for the end of syncing every 100 ms, as client-go does, instead of being told."""
         self._client, self.options = client, options or CacheOptions()
         self.clock: Clock = clock or SystemClock()
-        self.chance: Chance = chance or SystemChance()
+        self.random: Random = random or SystemRandom()
         self._observer, self._informer_options = observer, informer_options
         self._new, self._skip, self._poll = new_informer, skip_handler_failures, poll
         self._known: dict[Key, CacheInformer] = {}
@@ -137,7 +139,7 @@ class Informers:
         self._tasks: Tasks | None = None
         self._was_started = False
         #: set when it runs
-        self.started = Event()
+        self.started = OnceEvent()
         self._made = 0
 
     @property
@@ -224,7 +226,7 @@ class Informers:
         informers = {namespace: self._make_one(resource, form, namespace, s) for namespace, s in selections.items()}
         return CacheInformer(resource, form, informers, selections)
 
-    def _make_one(self, resource: Resource, form: Form, namespace: str, selection: Selection) -> SharedInformer:
+    def _make_one(self, resource: Resource, form: Form, namespace: str, selection: Selection) -> SharedIndexInformer:
         api_version, kind = resource.api_version, resource.kind
         source = ClientListWatch(
             self._client,
@@ -237,7 +239,7 @@ class Informers:
             bookmarks=selection.bookmarks is not False,
         )
         self._made += 1
-        fraction = self.chance.fraction("sync-period", f"{api_version}/{kind}/{form}/{namespace}", self._made)
+        fraction = self.random.fraction("sync-period", f"{api_version}/{kind}/{form}/{namespace}", self._made)
         indexers: dict[str, Any] = {NAMESPACE_INDEX: meta_namespace_index}
         indexers.update(self._indexers.get((api_version, kind), {}))
         informer = self._new(
@@ -247,7 +249,7 @@ class Informers:
             indexers=indexers,
             options=self._informer_options,
             clock=self.clock,
-            chance=self.chance,
+            random=self.random,
             observer=self._observer,
             skip_handler_failures=self._skip,
         )

@@ -7,7 +7,7 @@ from typing import Any
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, UnknownIndex
 from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object
-from controllerlib.client.selector import EVERYTHING, Selector, parse
+from controllerlib.client.selector import EVERYTHING, Selector, parse_selector
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,6 @@ class Lister:
     def list(self, selector: Selector | str = EVERYTHING) -> Sequence[Mapping[str, Any]]:
         """The selected objects, in the order of their keys."""
         found: list[Object] = []
-        wanted = parse(selector) if isinstance(selector, str) else selector
+        wanted = parse_selector(selector) if isinstance(selector, str) else selector
         list_all_by_namespace(self._store, self._namespace, wanted, found.append)
         return found

@@ -126,7 +126,7 @@ class Listing:
     kind: str = ""
 
 
-async def list_all(
+async def list_pages(
     list_page: Callable[[ListOptions], Awaitable[Object]], options: ListOptions, *, page_size: int = PAGE_SIZE
 ) -> Listing:
     """Read a list page by page (client-go: tools/pager).

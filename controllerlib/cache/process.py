@@ -32,7 +32,7 @@ class Notification(NamedTuple):
 _ORIGINS: dict[str, Origin] = {"Replaced": "list", "Sync": "resync"}
 
 
-def apply(store: Indexer, batch: Batch) -> tuple[Sequence[Notification], Exception | None]:
+def process_deltas(store: Indexer, batch: Batch) -> tuple[Sequence[Notification], Exception | None]:
     """Bring `batch` into the store; returns what to tell, in order, and what went wrong with the rest of it."""
     deltas, told = batch.deltas, list[Notification]()
     if len(deltas) > 1:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllerlib.cache.process import Notification
-from controllerlib.cache.resourceeventhandler import Answer, Handler, teller
+from controllerlib.cache.resourceeventhandler import HandlerResult, InformerHandler, notifier
 from controllerlib.cache.synctrack import SingleFileTracker
 from controllerlib.clock import Clock, pause, sleep
-from controllerlib.tasks import Event
+from controllerlib.tasks import OnceEvent
 
 log = logging.getLogger(__name__)
 
@@ -20,13 +20,13 @@ PAUSE_AFTER_FAILURE = 1.0
 _BURST = 1000
 
 
-class Listener:
+class ProcessorListener:
     """Calls one handler, in order, never two calls at a time; its backlog has no bound, so it holds nobody up."""
 
     def __init__(
         self,
-        handler: Handler,
-        upstream: Event,
+        handler: InformerHandler,
+        upstream: OnceEvent,
         *,
         name: str,
         requested: float,
@@ -43,7 +43,7 @@ class Listener:
         """
         self.handler, self.name, self.requested = handler, name, requested
         self.tracker = SingleFileTracker(upstream, expected=len(replay))
-        self._tell: Callable[[Notification], Answer] = teller(handler)
+        self._tell: Callable[[Notification], HandlerResult] = notifier(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
         #: whether unchanged objects are told too; computed anew at each resync
         self.syncing = True
@@ -52,7 +52,7 @@ class Listener:
         self._wake: asyncio.Future[None] | None = None
         self._stopped = self._running = False
         #: set when it ended: no call is under way and none will come
-        self.ended = Event()
+        self.ended = OnceEvent()
 
     def has_synced(self) -> bool:
         """Whether every object of the initial list was handled."""
@@ -138,13 +138,13 @@ class Listener:
         await sleep(self._clock, PAUSE_AFTER_FAILURE)
 
 
-class Registration:
+class ResourceEventHandlerRegistration:
     """A handler's place in an informer: what `remove_handler` takes, and whether the handler has synced.
 
     Source: client-go, cache.ResourceEventHandlerRegistration.
     """
 
-    def __init__(self, listener: Listener, owner: Any) -> None:
+    def __init__(self, listener: ProcessorListener, owner: Any) -> None:
         self.listener, self.owner = listener, owner
 
     def has_synced(self) -> bool:
@@ -152,6 +152,6 @@ class Registration:
         return self.listener.has_synced()
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set at that moment."""
         return self.listener.tracker.synced

@@ -9,13 +9,13 @@ from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
     PAGE_SIZE,
     ListerWatcher,
-    list_all,
+    list_pages,
     supports_streaming,
 )
-from controllerlib.cache.relist import Retry, VeryShortWatch, WatchVersion, watch_timeout
+from controllerlib.cache.relist import RetryWithDeadline, VeryShortWatch, WatchVersion, watch_timeout
 from controllerlib.cache.store import TransformFunc
 from controllerlib.client.errors import (
-    ANSWERS,
+    REQUEST_ERRORS,
     ApiError,
     from_status,
     is_connection_refused,
@@ -28,8 +28,8 @@ from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.names import Object, deletion_handling_key, resource_version
 from controllerlib.client.transport import WatchStream
 from controllerlib.clock import Alarm, Clock, SystemClock, sleep
-from controllerlib.observer import SILENT, InformerEvent, Observer
-from controllerlib.random import Chance, SystemChance
+from controllerlib.observer import NOOP_OBSERVER, InformerEvent, Observer
+from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -117,12 +117,12 @@ class Reflector:
         expected: tuple[str, str] | None = None,
         options: ReflectorOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
         delay: DelayWithReset | None = None,
         transform: TransformFunc | None = None,
         should_resync: Callable[[], bool] | None = None,
         on_error: Callable[[BaseException], None] = default_watch_error_handler,
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
     ) -> None:
         """`expected`: (apiVersion, kind) that events must have when they tell; `transform` is the store's own.
 
@@ -131,11 +131,11 @@ class Reflector:
         self._source, self._store, self._name, self._expected = source, store, name, expected
         self._options = options or ReflectorOptions()
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._delay, self._transform = delay, transform
         self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
         self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
-        self._told: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
+        self._update_resource_version: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
         self._is_crowded: Callable[[], bool] | None = getattr(store, "is_crowded", None)
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False
@@ -147,7 +147,7 @@ class Reflector:
         while True:
             try:
                 await self.list_and_watch()
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 self._observer.informer(InformerEvent(self._name, "failed", self.resource_version, error=error))
                 self._on_error(error)
             await self._back_off()
@@ -158,7 +158,7 @@ class Reflector:
         if self._options.streaming and supports_streaming(self._source):
             try:
                 watch = await self._stream_list()
-            except (*ANSWERS, VeryShortWatch) as error:
+            except (*REQUEST_ERRORS, VeryShortWatch) as error:
                 log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
         if watch is None:
             await self._list()
@@ -175,7 +175,7 @@ class Reflector:
         now = self._clock.monotonic()
         if self._delay is None:
             self._delay = DelayWithReset(REFLECTOR, self._options.backoff_reset, now)
-        fraction = self._chance.fraction("reflector-backoff", self._name, self._delay.calls)
+        fraction = self._random.fraction("reflector-backoff", self._name, self._delay.calls)
         await sleep(self._clock, self._delay.next(now, fraction))
 
     # --- listing
@@ -184,14 +184,14 @@ class Reflector:
         version = "" if self._unavailable else self.resource_version or "0"
         try:
             try:
-                listing = await self._list_pages(version)
-            except ANSWERS as error:
+                listing = await self._list_with(version)
+            except REQUEST_ERRORS as error:
                 if not is_expired(error) and not is_too_large_resource_version(error):
                     raise
                 self._unavailable = True
-                listing = await self._list_pages("")
+                listing = await self._list_with("")
         except ApiError as error:
-            raise replaced(error, f"failed to list {self._name or 'objects'}: {error.message}") from error
+            raise with_message(error, f"failed to list {self._name or 'objects'}: {error.message}") from error
         if listing.kind == "Table":
             raise ApiError(500, "InternalError", "table lists are not supported", None)
         if version == "0" and listing.paginated:
@@ -201,11 +201,11 @@ class Reflector:
         self.resource_version = listing.resource_version
         self._seen("list", len(listing.items))
 
-    async def _list_pages(self, version: str) -> Any:
+    async def _list_with(self, version: str) -> Any:
         size = self._page_size
         if not size and (self._paginated or version in ("", "0")):
             size = PAGE_SIZE
-        return await list_all(self._source.list, ListOptions(resource_version=version), page_size=size)
+        return await list_pages(self._source.list, ListOptions(resource_version=version), page_size=size)
 
     async def _stream_list(self) -> _Watch:
         """The initial list as a watch; returns that watch, which goes on."""
@@ -224,7 +224,7 @@ class Reflector:
                 except BaseException:
                     await watch.stream.aclose()
                     raise
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 if is_too_many_requests(error) or is_connection_refused(error):
                     await self._back_off()
                 elif is_expired(error) or is_too_large_resource_version(error):
@@ -279,14 +279,14 @@ class Reflector:
     # --- watching
 
     async def _watch(self, watch: _Watch | None) -> None:
-        retry = Retry(self._options.internal_error_retry)
+        retry = RetryWithDeadline(self._options.internal_error_retry)
         while True:
             began = self._clock.monotonic()
             if watch is None:
                 options = ListOptions(resource_version=self.resource_version, allow_watch_bookmarks=True)
                 try:
                     watch = await self._start(options)
-                except ANSWERS as error:
+                except REQUEST_ERRORS as error:
                     if is_too_many_requests(error) or is_connection_refused(error):
                         await self._back_off()
                         continue
@@ -298,7 +298,7 @@ class Reflector:
             except VeryShortWatch as error:
                 log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
                 return
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 now = self._clock.monotonic()
                 retry.after(is_internal(error), now)
                 if is_too_many_requests(error):
@@ -312,7 +312,7 @@ class Reflector:
 
     async def _start(self, options: ListOptions) -> _Watch:
         self._watches += 1
-        fraction = self._chance.fraction("watch-timeout", self._name, self._watches)
+        fraction = self._random.fraction("watch-timeout", self._name, self._watches)
         seconds = watch_timeout(self._options.min_watch_timeout, fraction)
         began = self._clock.monotonic()
         stream = await self._source.watch(replace(options, timeout_seconds=seconds))
@@ -342,8 +342,8 @@ class Reflector:
             after = watch.version.after(kind, version)
             if after is not None:
                 self.resource_version = after
-                if self._told is not None:
-                    self._told(after)
+                if self._update_resource_version is not None:
+                    self._update_resource_version(after)
             if self._is_crowded is not None and self._is_crowded():
                 await store.room()  # type: ignore[attr-defined]
         self._check_short(watch.began, count)
@@ -397,6 +397,6 @@ def _has_metadata(obj: Any) -> bool:
     return type(meta) is dict or isinstance(meta, Mapping)
 
 
-def replaced(error: ApiError, message: str) -> ApiError:
+def with_message(error: ApiError, message: str) -> ApiError:
     """The same refusal with a message that says where it happened."""
     return ApiError(error.code, error.reason, message, error.status)

@@ -32,7 +32,7 @@ class WatchVersion:
 
 
 @dataclass(slots=True)
-class Retry:
+class RetryWithDeadline:
     """A window of `longest` seconds from the first error in which retrying is fine; 0: never.
 
     It closes a minute after the last error, too (client-go: retryWithDeadline).

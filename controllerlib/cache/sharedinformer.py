@@ -10,20 +10,20 @@ from controllerlib.cache.identity import InformerMetrics
 from controllerlib.cache.informercontroller import Config, InformerController, InformerOptions, delta_queue, processor
 from controllerlib.cache.listwatch import ListerWatcher
 from controllerlib.cache.process import Notification
-from controllerlib.cache.processorlistener import Listener, Registration
+from controllerlib.cache.processorlistener import ProcessorListener, ResourceEventHandlerRegistration
 from controllerlib.cache.reflector import default_watch_error_handler
-from controllerlib.cache.resourceeventhandler import Handler
-from controllerlib.cache.resync import MINIMUM_RESYNC, effective_period, period_for_new_handler
+from controllerlib.cache.resourceeventhandler import InformerHandler
+from controllerlib.cache.resync import effective_period, period_for_new_handler
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
 from controllerlib.clock import Clock, SystemClock
-from controllerlib.observer import SILENT, Observer, overrides
-from controllerlib.random import Chance
-from controllerlib.tasks import Event, Tasks
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
 log = logging.getLogger(__name__)
 
 
-class SharedInformer:
+class SharedIndexInformer:
     """A store that follows the server, and handlers that are told of every change of it.
 
     Handlers are independent: each has its own backlog and may have its own resync period. Unchanged objects (same
@@ -42,8 +42,8 @@ class SharedInformer:
         indexers: Mapping[str, IndexFunc] | None = None,
         options: InformerOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         skip_handler_failures: bool = False,
         metrics: InformerMetrics | None = None,
     ) -> None:
@@ -55,17 +55,17 @@ class SharedInformer:
         self.indexer = Indexer(indexers=indexers)
         self._options = options or InformerOptions()
         self._clock: Clock = clock or SystemClock()
-        self._chance, self._observer = chance, observer
+        self._random, self._observer = random, observer
         self._skip_failures, self._metrics = skip_handler_failures, metrics
         self._check_period = self._default_period = resync_period
-        self._listeners: dict[Listener, None] = {}
+        self._listeners: dict[ProcessorListener, None] = {}
         self._ids = itertools.count(1)
         self._controller: InformerController | None = None
         self._tasks: Tasks | None = None
         self._transform: TransformFunc | None = None
         self._on_error: Callable[[BaseException], None] = default_watch_error_handler
         self._started = self._stopped = False
-        self._synced = Event()
+        self._synced = OnceEvent()
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "new"
@@ -74,7 +74,7 @@ class SharedInformer:
         )
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set when the first list is in the store (handlers may lag)."""
         return self._synced
 
@@ -118,7 +118,9 @@ class SharedInformer:
             raise RuntimeError("indexer was not added because it has stopped already")
         self.indexer.add_indexers(indexers)
 
-    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> Registration:
+    def add_handler(
+        self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
+    ) -> ResourceEventHandlerRegistration:
         """Tell `handler` every change from now on, after an add for each object that is there already.
 
         `resync_period` (seconds, default the informer's) is rounded up to what the informer looks at; 0: no resync.
@@ -135,7 +137,7 @@ class SharedInformer:
                 other.set_period(effective_period(other.requested, check), now)
         there = self.indexer.list() if self._started else ()
         replay = [Notification("added", obj, None, True, "list", False) for obj in there]
-        listener = Listener(
+        listener = ProcessorListener(
             handler,
             self._synced,
             name=name or f"{self.name}#{next(self._ids)}",
@@ -150,17 +152,17 @@ class SharedInformer:
         self._listeners[listener] = None
         if self._started:
             self._start(listener)
-        return Registration(listener, self)
+        return ResourceEventHandlerRegistration(listener, self)
 
-    def remove_handler(self, registration: Registration) -> None:
+    def remove_handler(self, registration: ResourceEventHandlerRegistration) -> None:
         """Tell it nothing more: a call under way ends, its backlog is dropped. Unknown ones are ignored."""
-        if not isinstance(registration, Registration):
+        if not isinstance(registration, ResourceEventHandlerRegistration):
             raise TypeError(f"not a registration: {registration!r}")
         if registration.owner is self and registration.listener in self._listeners:
             del self._listeners[registration.listener]
             registration.listener.stop()
 
-    async def shut_down_handler(self, registration: Registration) -> None:
+    async def shut_down_handler(self, registration: ResourceEventHandlerRegistration) -> None:
         """Remove it and wait until its last call ended; never from that handler itself."""
         self.remove_handler(registration)
         if registration.owner is self and self._started:
@@ -186,7 +188,7 @@ class SharedInformer:
             should_resync=self._should_resync,
             on_error=self._on_error,
             clock=self._clock,
-            chance=self._chance,
+            random=self._random,
             observer=self._observer,
         )
         self._controller = InformerController(config)
@@ -216,7 +218,7 @@ class SharedInformer:
             finally:
                 del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
 
-    def _start(self, listener: Listener) -> None:
+    def _start(self, listener: ProcessorListener) -> None:
         assert self._tasks is not None
         self._tasks.start(listener.run(), f"handler {listener.name}")
 
@@ -245,6 +247,3 @@ class SharedInformer:
     def _refuse_started(self) -> None:
         if self._started:
             raise RuntimeError("informer has already started")
-
-
-__all__ = ["MINIMUM_RESYNC", "SharedInformer"]

@@ -1,12 +1,12 @@
 """Knowing when what was there at the beginning has been handled (client-go: tools/cache/synctrack).
 
-Both trackers are `Checker`s: `factory.wait_for` waits for them.
+Both trackers are `DoneChecker`s: `factory.wait_for` waits for them.
 """
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from controllerlib.tasks import Event
+from controllerlib.tasks import OnceEvent
 
 T = TypeVar("T", bound=Hashable)
 
@@ -14,11 +14,11 @@ T = TypeVar("T", bound=Hashable)
 class _Tracker:
     """Synced when the source is and nothing is under way."""
 
-    def __init__(self, upstream: Event | None, name: str) -> None:
+    def __init__(self, upstream: OnceEvent | None, name: str) -> None:
         self.name = name
         self._upstream = False
         #: set when it has synced
-        self.synced = Event()
+        self.synced = OnceEvent()
         if upstream is not None:
             upstream.add_callback(self.upstream_has_synced)
 
@@ -42,7 +42,7 @@ class _Tracker:
 class SingleFileTracker(_Tracker):
     """For events that are handled in order, one after the other: synced when the source is and nothing is under way."""
 
-    def __init__(self, upstream: Event | None = None, *, expected: int = 0, name: str = "") -> None:
+    def __init__(self, upstream: OnceEvent | None = None, *, expected: int = 0, name: str = "") -> None:
         """`upstream`: happens when the source has synced; without it somebody calls `upstream_has_synced`.
 
         `expected`: so many are under way already.
@@ -73,7 +73,7 @@ class AsyncTracker(_Tracker, Generic[T]):
     A key may be finished without ever having been started: that changes nothing.
     """
 
-    def __init__(self, upstream: Event | None = None, *, name: str = "") -> None:
+    def __init__(self, upstream: OnceEvent | None = None, *, name: str = "") -> None:
         """`upstream` as in SingleFileTracker."""
         self._open: set[T] = set()
         super().__init__(upstream, name)

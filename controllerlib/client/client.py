@@ -10,7 +10,7 @@ from controllerlib.client.names import Object
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.client.transport import Transport, WatchStream
-from controllerlib.observer import SILENT, Call, Observer, current_run, overrides
+from controllerlib.observer import NOOP_OBSERVER, Call, Observer, current_run, overrides
 
 PatchType = Literal[
     "merge",
@@ -65,7 +65,7 @@ class Client:
         transport: Transport,
         *,
         user_agent: str = "controllerlib",
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         mapper: RESTMapper | None = None,
         reader: Reader | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class Client:
         """What carries the requests."""
         return self._transport
 
-    def having(
+    def with_options(
         self, *, user_agent: str | None = None, observer: Observer | None = None, reader: Reader | None = None
     ) -> "Client":
         """The same client with another name, observer or reader."""

@@ -15,7 +15,7 @@ Mutate = Callable[[Object], Awaitable[Object | None] | Object | None]
 """Makes an object as it should be: returns another one, or None when it changed the one it was given."""
 
 
-class Writer(Protocol):
+class ObjectWriter(Protocol):
     """What is needed of a client; see Client."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object: ...
@@ -25,7 +25,7 @@ class Writer(Protocol):
     async def patch_status(self, target: Any, patch: Any) -> Object: ...
 
 
-async def create_or_update(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
+async def create_or_update(client: ObjectWriter, obj: Object, mutate: Mutate) -> OperationResult:
     """Create `obj`, or update it if `mutate` makes a difference: "created", "updated" or "unchanged".
 
     `obj` names the object; it is overwritten with what the server has, given to `mutate`, and overwritten with what was
@@ -45,7 +45,7 @@ async def create_or_update(client: Writer, obj: Object, mutate: Mutate) -> Opera
     return "updated"
 
 
-async def create_or_patch(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
+async def create_or_patch(client: ObjectWriter, obj: Object, mutate: Mutate) -> OperationResult:
     """The same with merge patches, one for the object and one for its status.
 
     "created" (without the status, which cannot be created), "updated", "updatedStatus" when both were,
@@ -68,7 +68,7 @@ async def create_or_patch(client: Writer, obj: Object, mutate: Mutate) -> Operat
     return result
 
 
-async def _read(client: Writer, obj: Object) -> bool:
+async def _read(client: ObjectWriter, obj: Object) -> bool:
     """Overwrite `obj` with what exists; False when nothing does."""
     where = object_name(obj)
     try:

@@ -25,7 +25,7 @@ _REFRESH = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfigSource:
     """Where a configuration comes from, beyond what it says itself.
 
     `load` makes it anew. `token_file`: holds the token, and may change. `proxy`: to go through; "": as the environment
@@ -41,7 +41,7 @@ class Source:
 class Credentials:
     """Address, TLS, proxy and the headers that say who we are, for one server (client-go: rest.Config)."""
 
-    def __init__(self, configuration: Any, *, source: Source | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, configuration: Any, *, source: ConfigSource | None = None, clock: Clock | None = None) -> None:
         """`configuration`: a `kubernetes.client.Configuration`. ValueError for a proxy that cannot be used."""
         self._configuration, self._source = configuration, source
         self._clock: Clock = clock or SystemClock()
@@ -144,11 +144,11 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, *, cloc
 
     cluster, user, folder = _entries(file, context)
     token_file = os.path.join(folder, user["tokenFile"]) if user.get("tokenFile") else ""
-    source = Source(load, token_file, cluster.get("proxy-url") or "", _impersonation(user))
+    source = ConfigSource(load, token_file, cluster.get("proxy-url") or "", _impersonation(user))
     return Credentials(load(), source=source, clock=clock)
 
 
-def in_cluster(*, clock: Clock | None = None) -> Credentials:
+def in_cluster_config(*, clock: Clock | None = None) -> Credentials:
     """Those of the pod's service account; raises kubernetes.config.ConfigException outside a cluster."""
     from kubernetes import client, config
 
@@ -157,10 +157,10 @@ def in_cluster(*, clock: Clock | None = None) -> Credentials:
         config.load_incluster_config(client_configuration=configuration)
         return configuration
 
-    return Credentials(load(), source=Source(load), clock=clock)
+    return Credentials(load(), source=ConfigSource(load), clock=clock)
 
 
-def found() -> Credentials:
+def get_config() -> Credentials:
     """Those of a kubeconfig that KUBECONFIG names, of the cluster we run in, or of ~/.kube/config, in this order.
 
     As controller-runtime's GetConfig looks for them.
@@ -170,7 +170,7 @@ def found() -> Credentials:
     if os.environ.get("KUBECONFIG"):
         return from_kubeconfig()
     try:
-        return in_cluster()
+        return in_cluster_config()
     except config.ConfigException:
         return from_kubeconfig()
 
@@ -211,7 +211,7 @@ def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _proxy(configuration: Any, source: Source | None) -> str | None:
+def _proxy(configuration: Any, source: ConfigSource | None) -> str | None:
     """The proxy to go through: the kubeconfig's, or else the environment's; of a bare configuration its own."""
     url: str = configuration.host
     if source is not None:

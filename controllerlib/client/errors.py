@@ -53,7 +53,7 @@ class ApiError(Exception):
 
 
 #: What a server or the way to it can answer; anything else is a bug in the lister-watcher and is not caught.
-ANSWERS = (ApiError, OSError, EOFError)
+REQUEST_ERRORS = (ApiError, OSError, EOFError)
 
 
 def from_status(status: Any, code: int = 0) -> ApiError:

@@ -63,12 +63,12 @@ class HttpTransport:
     @classmethod
     def in_cluster(cls) -> "HttpTransport":
         """To the cluster this pod runs in."""
-        return cls(credentials=credentials.in_cluster())
+        return cls(credentials=credentials.in_cluster_config())
 
     @classmethod
-    def found(cls) -> "HttpTransport":
+    def from_environment(cls) -> "HttpTransport":
         """In-cluster, or else by kubeconfig."""
-        return cls(credentials=credentials.found())
+        return cls(credentials=credentials.get_config())
 
     def __repr__(self) -> str:
         return f"<HttpTransport {self.url}>"

@@ -34,7 +34,7 @@ Change = Callable[[Object], Object | None]
 """Changes the object it is given, or returns another one."""
 
 
-class Client(Protocol):
+class ObjectClient(Protocol):
     """What is needed of a client: see controllerlib.client.Client."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object: ...
@@ -46,7 +46,7 @@ class Client(Protocol):
 class Komega:
     """Asks one client. What the functions raise is ApiError; name and namespace are those of the object at first."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ObjectClient) -> None:
         self._client = client
 
     def get(self, obj: Object) -> Callable[[], Awaitable[None]]:
@@ -115,7 +115,7 @@ class Komega:
 _default: Komega | None = None
 
 
-def set_client(client: Client | None) -> None:
+def set_client(client: ObjectClient | None) -> None:
     """Let the functions of this module ask `client`; None: nobody."""
     global _default
     _default = None if client is None else Komega(client)

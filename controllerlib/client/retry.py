@@ -6,7 +6,7 @@ from typing import TypeVar
 from controllerlib.backoff import Backoff
 from controllerlib.client.errors import is_conflict
 from controllerlib.clock import Clock
-from controllerlib.random import Chance
+from controllerlib.random import Random
 from controllerlib.wait import TimedOut, exponential_backoff
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ async def retry_on_error(
     backoff: Backoff = DEFAULT_RETRY,
     *,
     clock: Clock | None = None,
-    chance: Chance | None = None,
+    random: Random | None = None,
 ) -> T:
     """What `func` returns; errors that are `retriable` are tried again, and the last of them is raised in the end."""
     last: Exception | None = None
@@ -41,7 +41,7 @@ async def retry_on_error(
         return True
 
     try:
-        await exponential_backoff(backoff, attempt, clock=clock, chance=chance)
+        await exponential_backoff(backoff, attempt, clock=clock, random=random)
     except TimedOut:
         if last is not None:
             raise last from None
@@ -54,7 +54,7 @@ async def retry_on_conflict(
     backoff: Backoff = DEFAULT_RETRY,
     *,
     clock: Clock | None = None,
-    chance: Chance | None = None,
+    random: Random | None = None,
 ) -> T:
     """`retry_on_error` for conflicts: read, change and write inside `func`."""
-    return await retry_on_error(func, is_conflict, backoff, clock=clock, chance=chance)
+    return await retry_on_error(func, is_conflict, backoff, clock=clock, random=random)

@@ -60,17 +60,17 @@ EVERYTHING = Selector()
 NOTHING = Selector(nothing=True)
 
 
-def parse(text: str) -> Selector:
+def parse_selector(text: str) -> Selector:
     """A selector from its text: `a=b,c!=d,e in (f,g),h,!i`; raises ValueError."""
     return Selector(tuple(_requirement(part) for part in _split(text)))
 
 
-def of_labels(labels: Mapping[str, str]) -> Selector:
+def selector_from_set(labels: Mapping[str, str]) -> Selector:
     """The selector of exactly these values (`matchLabels`)."""
     return Selector(tuple(Requirement(key, "in", (value,)) for key, value in labels.items()))
 
 
-def of_label_selector(selector: Mapping[str, Any] | None) -> Selector:
+def label_selector_as_selector(selector: Mapping[str, Any] | None) -> Selector:
     """From a LabelSelector object: None selects nothing, an empty one everything."""
     if selector is None:
         return NOTHING
@@ -79,7 +79,7 @@ def of_label_selector(selector: Mapping[str, Any] | None) -> Selector:
         Requirement(row["key"], operators[row["operator"]], tuple(row.get("values") or ()))
         for row in selector.get("matchExpressions") or ()
     ]
-    return Selector((*of_labels(selector.get("matchLabels") or {}).requirements, *listed))
+    return Selector((*selector_from_set(selector.get("matchLabels") or {}).requirements, *listed))
 
 
 def _split(text: str) -> Sequence[str]:
@@ -113,7 +113,7 @@ def _requirement(part: str) -> Requirement:
     return Requirement(key, word[1], tuple(value.strip() for value in word[2].split(",")))
 
 
-def parse_fields(text: str) -> Sequence[tuple[str, str, bool]]:
+def parse_field_selector(text: str) -> Sequence[tuple[str, str, bool]]:
     """Field conditions as (path, value, equal?); raises ValueError."""
     found = []
     for part in _split(text):

@@ -11,14 +11,13 @@ from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.client import Client
 from controllerlib.controller.reconcile import Result
 
-Answer = Result | None
 #: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks. A second
 #: parameter with a default gets the client only if it is called `client`.
 ReconcileFunc = (
-    Callable[[Any], Awaitable[Answer]]
-    | Callable[[Any, Client], Awaitable[Answer]]
-    | Callable[[Any], Answer]
-    | Callable[[Any, BlockingClient], Answer]
+    Callable[[Any], Awaitable[Result | None]]
+    | Callable[[Any, Client], Awaitable[Result | None]]
+    | Callable[[Any], Result | None]
+    | Callable[[Any, BlockingClient], Result | None]
 )
 
 
@@ -45,7 +44,7 @@ class RecoveredPanic(Exception):
         self.__cause__ = cause
 
 
-class Strayed(Exception):
+class UnexpectedCancellation(Exception):
     """A CancelledError of something that a reconciler waited for: a failure like others, with it as the `__cause__`."""
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from controllerlib.client.errors import is_not_found
 from controllerlib.client.names import split_key
+from controllerlib.controller.outcome import ResultLabel
 from controllerlib.observer import current_run
-from controllerlib.tasks import Event
+from controllerlib.tasks import OnceEvent
 from controllerlib.workqueue.cause import Cause
 
 
@@ -94,8 +95,8 @@ class TerminalError(Exception):
             self.__cause__ = cause
 
 
-class Failed(Exception):
-    """A failure with a say in the priority of its retry: `raise Failed(priority=10) from error`."""
+class ReconcileError(Exception):
+    """A failure with a say in the priority of its retry: `raise ReconcileError(priority=10) from error`."""
 
     def __init__(self, message: str = "", *, priority: int | None = None) -> None:
         super().__init__(message)
@@ -112,10 +113,6 @@ def is_terminal(error: BaseException) -> bool:
         seen.append(following)
         following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
     return False
-
-
-#: success, or the class of failure, as controller_runtime_reconcile_total counts it
-Label = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class Run(NamedTuple):
@@ -135,13 +132,13 @@ class Run(NamedTuple):
     queued_since: float
     started: float
     #: set when the controller is being stopped: finish soon
-    stopping: Event
+    stopping: OnceEvent
 
 
 class Outcome(NamedTuple):
     """How a run ended and what was decided."""
 
-    label: Label
+    label: ResultLabel
     result: Result
     error: BaseException | None
     #: seconds until the next run; None: none was asked for

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controllerlib.backoff import jitter
-from controllerlib.client.errors import ANSWERS, is_conflict, is_not_found
+from controllerlib.client.errors import REQUEST_ERRORS, is_conflict, is_not_found
 from controllerlib.clock import Clock, Deadline, SystemClock, sleep
 from controllerlib.leaderelection.lease import JITTER, LeaseRecord, LeaseState, check_durations
 from controllerlib.leaderelection.lock import Lock
 from controllerlib.metrics.registry import Registry
-from controllerlib.random import Chance, SystemChance
+from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks, ended
 from controllerlib.wait import TimedOut, poll
 
@@ -80,15 +80,15 @@ class LeaderElector:
         name: str = "",
         watch_dog: LeaderHealthz | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        chance_key: str = "",
+        random: Random | None = None,
+        random_key: str = "",
         registry: Registry | None = None,
     ) -> None:
         """`lease_duration`: for how long others leave a lease alone that does not change, stored in whole seconds.
         `renew_deadline`: for how long renewing is tried before leadership counts as lost. `retry_period`: between
         renewals; candidates ask every 1 to 2.2 times of it.
 
-        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease. `chance_key`: what
+        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease. `random_key`: what
         its draws go by; "": the identity.
         """
         check_durations(lease_duration, renew_deadline, retry_period)
@@ -104,8 +104,8 @@ class LeaderElector:
         self._lease_duration, self._renew_deadline, self._retry = lease_duration, renew_deadline, retry_period
         self._release, self._coordinated = release_on_cancel, coordinated
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
-        self._chance_key = chance_key or identity
+        self._random: Random = random or SystemRandom()
+        self._random_key = random_key or identity
         self._metrics = _Metrics(registry or Registry(), name)
         self._tries = 0
         self.state = LeaseState(identity, lease_duration)
@@ -163,7 +163,7 @@ class LeaderElector:
             if led:
                 break
             self._tries += 1
-            fraction = self._chance.fraction("leader-election", self._chance_key, self._tries)
+            fraction = self._random.fraction("leader-election", self._random_key, self._tries)
             await sleep(self._clock, jitter(self._retry, JITTER, fraction))
         self._lock.record_event(f"{self.state.identity} became leader")
         self._metrics.leading(True)
@@ -184,13 +184,13 @@ class LeaderElector:
     def _report(self, tasks: Tasks) -> None:
         leader, told = self.state.new_leader(), self._callbacks.new_leader
         if leader is not None and told is not None:
-            tasks.start(_told(told, leader), f"new leader {leader}")
+            tasks.start(_update_resource_version(told, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
         """One round: take or renew the lease; what goes wrong fails the round."""
         try:
             return await (self._follow() if self._coordinated else self._take())
-        except ANSWERS as error:
+        except REQUEST_ERRORS as error:
             log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
             return False
 
@@ -199,7 +199,7 @@ class LeaderElector:
         if state.is_leader() and state.is_valid(now):
             try:
                 return await self._write(state.claim(wall))
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 log.info("renewing without looking failed, looking", extra={"error": str(error)})
         try:
             record = await self._lock.get()
@@ -240,7 +240,7 @@ class LeaderElector:
                 while not await self._give_up_once():
                     await sleep(self._clock, pause)
                     pause = _RELEASE_PAUSE
-        except (*ANSWERS, TimeoutError) as error:
+        except (*REQUEST_ERRORS, TimeoutError) as error:
             log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
 
     async def _give_up_once(self) -> bool:
@@ -250,7 +250,7 @@ class LeaderElector:
             return True
         try:
             return await self._write(state.released(_wall(self._clock.now())))
-        except ANSWERS as error:
+        except REQUEST_ERRORS as error:
             if is_conflict(error):
                 return False
             raise
@@ -288,7 +288,7 @@ async def _finished(leading: Awaitable[None]) -> None:
     await leading
 
 
-async def _told(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
+async def _update_resource_version(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
     answer = callback(leader)
     if inspect.isawaitable(answer):
         await answer

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
 from controllerlib.leaderelection.lock import LeaseLock, Lock, new_lock
-from controllerlib.random import Chance
+from controllerlib.random import Random
 
 _NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
@@ -67,7 +67,7 @@ class LeaderElection:
     def prepare(self, manager: Any) -> None:
         """See Election."""
         options = self._options
-        part = _random_part(manager.chance, options.name)
+        part = _random_part(manager.random, options.name)
         identity = options.identity or f"{socket.gethostname()}_{part}"
         self.elector = LeaderElector(
             options.lock or self._lease(manager, identity),
@@ -80,8 +80,8 @@ class LeaderElection:
             name=options.name,
             watch_dog=options.watch_dog,
             clock=manager.clock,
-            chance=manager.chance,
-            chance_key=options.identity or part,
+            random=manager.random,
+            random_key=options.identity or part,
             registry=manager.registry,
         )
 
@@ -100,7 +100,7 @@ class LeaderElection:
         options = self._options
         return new_lock(
             options.resource_lock,
-            manager.api_reader.having(user_agent=f"{manager.user_agent}/leader-election"),
+            manager.api_reader.with_options(user_agent=f"{manager.user_agent}/leader-election"),
             options.name,
             options.namespace or _own_namespace(),
             labels=options.labels,
@@ -114,11 +114,11 @@ class LeaderElection:
 _candidates: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 
 
-def _random_part(chance: Chance, name: str) -> str:
+def _random_part(random: Random, name: str) -> str:
     """What tells this candidate from all others; under a seed the same in each run, on each machine."""
     loop = asyncio.get_running_loop()
     ordinal = _candidates[loop] = _candidates.get(loop, 0) + 1
-    return f"{int(chance.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"
+    return f"{int(random.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"
 
 
 def _own_namespace() -> str:

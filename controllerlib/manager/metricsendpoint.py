@@ -15,7 +15,7 @@ from controllerlib.metrics.registry import Registry
 PATH = "/metrics"
 
 
-class _Everything(Collector):
+class _AllCollectors(Collector):
     """A manager's metrics, and whatever else this process registered (its own, and the default ones)."""
 
     def __init__(self, registry: Registry) -> None:
@@ -31,11 +31,11 @@ class _Everything(Collector):
 ExtraHandler = Callable[[], Awaitable[Reply] | Reply]
 
 
-class Metrics:
+class MetricsEndpoint:
     """The endpoint /metrics: a manager's families, and those of `prometheus_client.REGISTRY`; and extra paths."""
 
     def __init__(self, registry: Registry, extra: Mapping[str, ExtraHandler] | None = None) -> None:
-        self._everything, self._extra = _Everything(registry), {} if extra is None else extra
+        self._everything, self._extra = _AllCollectors(registry), {} if extra is None else extra
 
     async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
         """In the text format, or as OpenMetrics where that is asked for."""

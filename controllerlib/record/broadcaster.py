@@ -11,20 +11,19 @@ from typing import Any
 
 from controllerlib.client.names import Object
 from controllerlib.clock import Clock, Deadline
-from controllerlib.random import Chance
+from controllerlib.random import Random
 from controllerlib.record.eventobject import EVENT_TYPES, event_name, reference, unix_nanos
-from controllerlib.tasks import Event as Signal
-from controllerlib.tasks import ended
+from controllerlib.tasks import OnceEvent, ended
 
 log = logging.getLogger(__name__)
 
 #: How many events wait for a listener; more are dropped.
 QUEUED = 1000
 
-Handler = Callable[[Object], Awaitable[None] | None]
+EventFunc = Callable[[Object], Awaitable[None] | None]
 
 
-class Stamps:
+class UniqueTimestamps:
     """Moments in nanoseconds since 1970, no two alike: names are made of them, and a clock under test stands still."""
 
     def __init__(self, clock: Clock) -> None:
@@ -45,13 +44,13 @@ class Broadcaster:
     def __init__(self, clock: Clock, *, capacity: int = QUEUED) -> None:
         self.clock, self._capacity = clock, capacity
         #: set when no more events are taken: nobody should wait for better times from then on
-        self.closing = Signal()
-        self._listeners: dict[int, _Listener] = {}
+        self.closing = OnceEvent()
+        self._watchers: dict[int, _Watcher] = {}
         self._next = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
-        return f"<Broadcaster listeners={len(self._listeners)}{' closed' if self.closing.is_set() else ''}>"
+        return f"<Broadcaster watchers={len(self._watchers)}{' closed' if self.closing.is_set() else ''}>"
 
     def send(self, event: Object) -> None:
         """Tell everybody, now or as soon as the loop turns; never waits."""
@@ -64,7 +63,7 @@ class Broadcaster:
             except RuntimeError as error:  # the loop is closed: a thread outlived it
                 log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
 
-    def listen(self, handler: Handler, name: str) -> Callable[[], None]:
+    def listen(self, handler: EventFunc, name: str) -> Callable[[], None]:
         """Call `handler` with each event from now on; returns what ends that."""
         if self.closing.is_set():
             log.error("unable to start event watcher (will not retry!)")
@@ -72,12 +71,12 @@ class Broadcaster:
         self._loop = asyncio.get_running_loop()
         self._next += 1
         token = self._next
-        self._listeners[token] = _Listener(handler, self._capacity, name)
+        self._watchers[token] = _Watcher(handler, self._capacity, name)
 
         def stop() -> None:
-            listener = self._listeners.pop(token, None)
-            if listener is not None:
-                listener.task.cancel()
+            watcher = self._watchers.pop(token, None)
+            if watcher is not None:
+                watcher.task.cancel()
 
         return stop
 
@@ -93,28 +92,28 @@ class Broadcaster:
     async def shutdown(self) -> None:
         """Take no more events, and wait until everybody has heard those there are; cancelled, forget these."""
         self.closing.set()
-        listeners, self._listeners = list(self._listeners.values()), {}
+        watchers, self._watchers = list(self._watchers.values()), {}
         try:
-            for listener in listeners:
-                listener.close()
-                await ended(listener.task)
+            for watcher in watchers:
+                watcher.close()
+                await ended(watcher.task)
         finally:
-            for listener in listeners:
-                listener.task.cancel()
+            for watcher in watchers:
+                watcher.task.cancel()
 
     def _distribute(self, event: Object) -> None:
         if self.closing.is_set():
             log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
             return
-        for listener in self._listeners.values():
-            if not listener.offer(event):
+        for watcher in self._watchers.values():
+            if not watcher.offer(event):
                 log.error("too many queued events, dropped event", extra={"event": event})
 
 
-class _Listener:
+class _Watcher:
     """A queue, and the task that empties it."""
 
-    def __init__(self, handler: Handler, capacity: int, name: str) -> None:
+    def __init__(self, handler: EventFunc, capacity: int, name: str) -> None:
         self._handler, self._capacity = handler, capacity
         self._waiting: deque[Object] = deque()
         self._closed = False
@@ -155,11 +154,11 @@ class _Listener:
             self._news.set_result(None)
 
 
-class Scribe:
+class EventFactory:
     """What recorders of both APIs have in common: references, names, and saying no without raising."""
 
-    def __init__(self, broadcaster: Broadcaster, stamps: Stamps, chance: Chance) -> None:
-        self._broadcaster, self._stamps, self._chance = broadcaster, stamps, chance
+    def __init__(self, broadcaster: Broadcaster, timestamps: UniqueTimestamps, random: Random) -> None:
+        self._broadcaster, self._timestamps, self._random = broadcaster, timestamps, random
 
     def refer(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
         """The reference to an object; None, and a line in the log, when no event can be about it."""
@@ -176,7 +175,7 @@ class Scribe:
 
     def stamp(self, about: Object) -> tuple[str, int]:
         """A new event's name and moment."""
-        nanos = self._stamps.next()
+        nanos = self._timestamps.next()
         name = about.get("name") or ""
         return event_name(name, nanos, lambda: self._uuid(name, nanos)), nanos
 
@@ -185,7 +184,7 @@ class Scribe:
         self._broadcaster.send(event)
 
     def _uuid(self, name: str, nanos: int) -> str:
-        halves = (int(self._chance.fraction(f"event-name-{half}", name, nanos) * 2**53) for half in (0, 1))
+        halves = (int(self._random.fraction(f"event-name-{half}", name, nanos) * 2**53) for half in (0, 1))
         high, low = halves
         return str(uuid.UUID(int=(high << 75) | (low << 22), version=4))
 

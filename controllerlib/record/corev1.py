@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 from controllerlib.client.names import Object
 from controllerlib.clock import Clock, SystemClock
-from controllerlib.random import Chance, SystemChance
-from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted
+from controllerlib.random import Random, SystemRandom
+from controllerlib.record.broadcaster import QUEUED, Broadcaster, EventFactory, EventFunc, UniqueTimestamps, formatted
 from controllerlib.record.correlator import Correlator, CorrelatorOptions
 from controllerlib.record.eventobject import core_event
 from controllerlib.record.fake import Lines, annotations_text, kind_text
-from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
 
 log = logging.getLogger(__name__)
 
 
-class EventRecorder(Protocol):
+class CoreEventRecorder(Protocol):
     """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
 
     `obj`: an object with apiVersion and kind, a model of the official client, or an ObjectReference. `event_type`:
@@ -43,7 +43,7 @@ class EventRecorder(Protocol):
         ...
 
 
-class EventBroadcaster:
+class CoreEventBroadcaster:
     """Takes events from recorders to sinks, listeners and logs (client-go: record.EventBroadcaster).
 
     `pause`: seconds between the (at most 12) tries of an event that could not be written, the first cut short at
@@ -56,30 +56,30 @@ class EventBroadcaster:
         options: CorrelatorOptions | None = None,
         pause: float = PAUSE,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        stamps: Stamps | None = None,
+        random: Random | None = None,
+        timestamps: UniqueTimestamps | None = None,
         capacity: int = QUEUED,
     ) -> None:
-        """`stamps`: shared by broadcasters that write to one server; `capacity`: events that wait for one listener."""
+        """`timestamps` is shared by broadcasters that write to one server. `capacity`: queued events per watcher."""
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._options, self._pause = options, pause
-        self._stamps = stamps or Stamps(self._clock)
+        self._timestamps = timestamps or UniqueTimestamps(self._clock)
         self._broadcaster = Broadcaster(self._clock, capacity=capacity)
 
     def __repr__(self) -> str:
         return f"<EventBroadcaster core/v1 {self._broadcaster!r}>"
 
-    def new_recorder(self, component: str, host: str = "") -> EventRecorder:
+    def new_recorder(self, component: str, host: str = "") -> CoreEventRecorder:
         """A recorder whose events come from `component` (on `host`)."""
-        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), component, host)
+        return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), component, host)
 
     def start_recording_to_sink(self, sink: EventSink) -> Callable[[], None]:
         """Write events to `sink`, one at a time; returns what ends that."""
         correlator = Correlator(self._options)
         return self.start_event_watcher(lambda event: self._write(sink, correlator, event), name="event sink")
 
-    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
+    def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
         """Call `handler` with each event; returns what ends that."""
         return self._broadcaster.listen(handler, name)
 
@@ -101,14 +101,14 @@ class EventBroadcaster:
         await self._broadcaster.shutdown()
 
     async def _write(self, sink: EventSink, correlator: Correlator, event: Object) -> None:
-        found = correlator.correlate(event, self._clock.monotonic(), self._stamps.next())
+        found = correlator.correlate(event, self._clock.monotonic(), self._timestamps.next())
         if found is None:
             return
         name = found.event["metadata"]["name"]
         for attempt in range(1, TRIES + 1):
             try:
                 stored = await record(sink, found.event, found.patch)
-            except Again:
+            except RetriableError:
                 if attempt == TRIES:
                     log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
                     return
@@ -116,7 +116,7 @@ class EventBroadcaster:
                 if stored is not None:
                     correlator.update(stored)
                 return
-            part = self._chance.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
+            part = self._random.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
             if not await self._broadcaster.pause(self._pause * part):
                 log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
                 return
@@ -125,8 +125,8 @@ class EventBroadcaster:
 class _Recorder:
     """An EventRecorder."""
 
-    def __init__(self, scribe: Scribe, component: str, host: str) -> None:
-        self._scribe, self._component, self._host = scribe, component, host
+    def __init__(self, factory: EventFactory, component: str, host: str) -> None:
+        self._factory, self._component, self._host = factory, component, host
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
         self._record(obj, None, event_type, reason, message)
@@ -142,11 +142,11 @@ class _Recorder:
     def _record(
         self, obj: Any, annotations: Mapping[str, str] | None, event_type: str, reason: str, message: str
     ) -> None:
-        about = self._scribe.refer(obj, event_type, reason, message)
+        about = self._factory.refer(obj, event_type, reason, message)
         if about is None:
             return
-        name, nanos = self._scribe.stamp(about)
-        self._scribe.send(
+        name, nanos = self._factory.stamp(about)
+        self._factory.send(
             core_event(
                 about,
                 event_type,
@@ -161,7 +161,7 @@ class _Recorder:
         )
 
 
-class FakeRecorder:
+class CoreFakeRecorder:
     """An EventRecorder for tests: `events` gets "<type> <reason> <message>" lines (client-go: record.FakeRecorder)."""
 
     def __init__(self, size: int = 100, *, include_object: bool = False) -> None:

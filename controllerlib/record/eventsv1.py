@@ -9,13 +9,21 @@ from typing import Any, Protocol
 from controllerlib.backoff import jitter
 from controllerlib.client.names import Object
 from controllerlib.clock import Clock, SystemClock
-from controllerlib.random import Chance, SystemChance
-from controllerlib.record import corev1 as core_v1
-from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted, host_name
+from controllerlib.random import Random, SystemRandom
+from controllerlib.record import corev1 as corev1
+from controllerlib.record.broadcaster import (
+    QUEUED,
+    Broadcaster,
+    EventFactory,
+    EventFunc,
+    UniqueTimestamps,
+    formatted,
+    host_name,
+)
 from controllerlib.record.eventobject import micro_time_text, reference, series_event, unix_nanos
 from controllerlib.record.fake import Lines, annotations_text, kind_text
 from controllerlib.record.series import FINISH, REFRESH, SeriesCache, series_patch
-from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
 from controllerlib.tasks import ended
 from controllerlib.wait import until
 
@@ -72,19 +80,19 @@ class EventBroadcaster:
         *,
         pause: float = PAUSE,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        stamps: Stamps | None = None,
+        random: Random | None = None,
+        timestamps: UniqueTimestamps | None = None,
         host: str | None = None,
         capacity: int = QUEUED,
     ) -> None:
-        """`stamps`: shared by broadcasters that write to one server. `host`: None: this machine's name.
+        """`timestamps`: shared by broadcasters that write to one server. `host`: None: this machine's name.
 
         `capacity`: how many events wait for a listener, and how many to be written.
         """
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._sink, self._pause, self._host, self._capacity = sink, pause, host, capacity
-        self._stamps = stamps or Stamps(self._clock)
+        self._timestamps = timestamps or UniqueTimestamps(self._clock)
         self._broadcaster = Broadcaster(self._clock, capacity=capacity)
         self._cache = SeriesCache()
         self._queue: deque[Object] = deque()
@@ -97,7 +105,7 @@ class EventBroadcaster:
     def new_recorder(self, controller: str) -> EventRecorder:
         """A recorder that reports as `controller`, and as `controller-<host>` for the instance."""
         instance = f"{controller}-{host_name() if self._host is None else self._host}"
-        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), controller, instance)
+        return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), controller, instance)
 
     def start_recording_to_sink(self) -> None:
         """Write events to the sink; RuntimeError the second time."""
@@ -110,7 +118,7 @@ class EventBroadcaster:
                 loop.create_task(until(work, period, clock=self._clock), name=f"event series every {period:g}s")
             )
 
-    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
+    def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
         """Call `handler` with each event; returns what ends that."""
         return self._broadcaster.listen(handler, name)
 
@@ -166,8 +174,8 @@ class EventBroadcaster:
         for attempt in range(1, TRIES + 1):
             try:
                 await self._record(event)
-            except Again:
-                fraction = self._chance.fraction("event-sink", name, attempt)
+            except RetriableError:
+                fraction = self._random.fraction("event-sink", name, attempt)
                 if attempt < TRIES and not await self._broadcaster.pause(jitter(self._pause, _JITTER, fraction)):
                     return
             else:
@@ -180,30 +188,30 @@ class EventBroadcaster:
 
     async def _refresh(self) -> None:
         """Write every series again, so that it does not expire at the server."""
-        for entry in self._cache.series():
+        for cached in self._cache.series():
             try:
-                stored = await self._record(entry.event)
-            except Again:
+                stored = await self._record(cached.event)
+            except RetriableError:
                 continue
             if stored is not None:
-                self._cache.recorded(entry, stored)
+                self._cache.recorded(cached, stored)
 
     async def _finish(self) -> None:
         """Write what has ended a last time, and forget it."""
-        for entry in self._cache.finished(self._clock.monotonic()):
-            if entry.is_series:
+        for cached in self._cache.finished(self._clock.monotonic()):
+            if cached.is_series:
                 try:
-                    await self._record(entry.event)
-                except Again:
+                    await self._record(cached.event)
+                except RetriableError:
                     continue
-            self._cache.forget(entry)
+            self._cache.forget(cached)
 
 
 class _Recorder:
     """An EventRecorder."""
 
-    def __init__(self, scribe: Scribe, controller: str, instance: str) -> None:
-        self._scribe, self._controller, self._instance = scribe, controller, instance
+    def __init__(self, factory: EventFactory, controller: str, instance: str) -> None:
+        self._factory, self._controller, self._instance = factory, controller, instance
 
     def eventf(
         self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
@@ -233,11 +241,11 @@ class _Recorder:
         action: str,
         note: str,
     ) -> None:
-        about = self._scribe.refer(regarding, event_type, reason, note)
+        about = self._factory.refer(regarding, event_type, reason, note)
         if about is None:
             return
-        name, nanos = self._scribe.stamp(about)
-        self._scribe.send(
+        name, nanos = self._factory.stamp(about)
+        self._factory.send(
             series_event(
                 about,
                 _related(related),
@@ -268,7 +276,7 @@ def _related(obj: Any) -> Object | None:
 class EventRecorderAdapter:
     """An EventRecorder that writes core/v1 Events: `related` and `action` are lost (record.EventRecorderAdapter)."""
 
-    def __init__(self, recorder: core_v1.EventRecorder) -> None:
+    def __init__(self, recorder: corev1.CoreEventRecorder) -> None:
         self._recorder = recorder
 
     def eventf(

@@ -9,9 +9,9 @@ from typing import Any
 
 from controllerlib.client.client import Client
 from controllerlib.clock import Clock, Deadline
-from controllerlib.random import Chance
+from controllerlib.random import Random
 from controllerlib.record import corev1, eventsv1
-from controllerlib.record.broadcaster import QUEUED, Stamps, formatted
+from controllerlib.record.broadcaster import QUEUED, UniqueTimestamps, formatted
 from controllerlib.record.sink import ClientSink
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Broadcasters:
-    core: corev1.EventBroadcaster
+    core: corev1.CoreEventBroadcaster
     series: eventsv1.EventBroadcaster
 
 
@@ -29,8 +29,8 @@ class Provider:
     Recorders may be used in any thread.
     """
 
-    def __init__(self, client: Client, clock: Clock, chance: Chance) -> None:
-        self._client, self._clock, self._chance = client, clock, chance
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
+        self._client, self._clock, self._random = client, clock, random
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[Callable[[], None]] = deque(maxlen=QUEUED)
         self._broadcasters: _Broadcasters | None = None
@@ -46,7 +46,7 @@ class Provider:
         """Of events.k8s.io/v1 Events, reported by `name`."""
         return _Recorder(self, name)
 
-    def core_recorder(self, name: str) -> corev1.EventRecorder:
+    def core_recorder(self, name: str) -> corev1.CoreEventRecorder:
         """Of core/v1 Events from the component `name`."""
         return _CoreRecorder(self, name)
 
@@ -83,11 +83,11 @@ class Provider:
 
     def _made(self) -> _Broadcasters:
         if self._broadcasters is None:
-            sink, stamps = ClientSink(self._client), Stamps(self._clock)
-            core = corev1.EventBroadcaster(clock=self._clock, chance=self._chance, stamps=stamps)
+            sink, timestamps = ClientSink(self._client), UniqueTimestamps(self._clock)
+            core = corev1.CoreEventBroadcaster(clock=self._clock, random=self._random, timestamps=timestamps)
             core.start_recording_to_sink(sink)
             core.start_logging(log.debug)
-            series = eventsv1.EventBroadcaster(sink, clock=self._clock, chance=self._chance, stamps=stamps)
+            series = eventsv1.EventBroadcaster(sink, clock=self._clock, random=self._random, timestamps=timestamps)
             series.start_recording_to_sink()
             series.start_logging(log.debug)
             self._broadcasters = _Broadcasters(core, series)
@@ -128,7 +128,7 @@ class _Recorder:
 class _CoreRecorder:
     def __init__(self, provider: Provider, name: str) -> None:
         self._provider, self._name = provider, name
-        self._made: corev1.EventRecorder | None = None
+        self._made: corev1.CoreEventRecorder | None = None
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
         self.annotated_eventf(obj, {}, event_type, reason, message)

@@ -28,7 +28,7 @@ def series_patch(event: Mapping[str, Any]) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CachedEvent:
     """An event in the cache, and when it was last observed. Never changed: the cache puts another in its place."""
 
     key: Hashable
@@ -45,10 +45,10 @@ class SeriesCache:
     """The events that may still become or continue a series."""
 
     def __init__(self) -> None:
-        self._entries: dict[Hashable, Entry] = {}
+        self._events: dict[Hashable, CachedEvent] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._events)
 
     def observe(self, event: Object, now: float, time: str) -> Object | None:
         """Take note of an event; returns what is to be written now: the event, the new series, or nothing.
@@ -56,29 +56,29 @@ class SeriesCache:
         `time` is `now` as a MicroTime.
         """
         key = isomorphism_key(event)
-        known = self._entries.get(key)
+        known = self._events.get(key)
         if known is None:
-            self._entries[key] = Entry(key, event, now)
+            self._events[key] = CachedEvent(key, event, now)
             return event
         count = known.event["series"]["count"] + 1 if known.is_series else 2
         grown: Object = {**known.event, "series": {"count": count, "lastObservedTime": time}}
-        self._entries[key] = Entry(key, grown, now)
+        self._events[key] = CachedEvent(key, grown, now)
         return None if known.is_series else grown
 
-    def series(self) -> Sequence[Entry]:
+    def series(self) -> Sequence[CachedEvent]:
         """Every series: to be written again so that it does not expire."""
-        return [entry for entry in self._entries.values() if entry.is_series]
+        return [cached for cached in self._events.values() if cached.is_series]
 
-    def finished(self, now: float) -> Sequence[Entry]:
+    def finished(self, now: float) -> Sequence[CachedEvent]:
         """What was not observed for more than FINISH: a series is to be written a last time, then all is forgotten."""
-        return [entry for entry in self._entries.values() if entry.at < now - FINISH]
+        return [cached for cached in self._events.values() if cached.at < now - FINISH]
 
-    def recorded(self, entry: Entry, event: Object) -> None:
+    def recorded(self, cached: CachedEvent, event: Object) -> None:
         """Keep the event as the server stored it, unless it happened again meanwhile."""
-        if self._entries.get(entry.key) is entry:
-            self._entries[entry.key] = Entry(entry.key, event, entry.at)
+        if self._events.get(cached.key) is cached:
+            self._events[cached.key] = CachedEvent(cached.key, event, cached.at)
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, cached: CachedEvent) -> None:
         """Remove an event, unless it happened again meanwhile."""
-        if self._entries.get(entry.key) is entry:
-            del self._entries[entry.key]
+        if self._events.get(cached.key) is cached:
+            del self._events[cached.key]

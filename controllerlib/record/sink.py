@@ -23,7 +23,7 @@ class UnexpectedObjectError(Exception):
     """The server answered with something else than an Event."""
 
 
-class Again(Exception):
+class RetriableError(Exception):
     """The event was not written, and should be tried again. Why is its `__cause__`."""
 
 
@@ -86,11 +86,11 @@ async def record(sink: EventSink, event: Object, patch: Object | None, *, series
         log.error("unable to construct event (will not retry!)", extra={"event": event, "error": str(error)})
     except ApiError as error:
         if series and is_already_exists(error):
-            raise Again from error
+            raise RetriableError from error
         expected = is_already_exists(error) or has_status_cause(error, "NamespaceTerminating")
         level = logging.DEBUG if expected else logging.ERROR
         log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
     except Exception as error:  # whatever a sink raises but a refusal may be over the next time
         log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
-        raise Again from error
+        raise RetriableError from error
     return None

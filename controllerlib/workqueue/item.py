@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 from controllerlib.workqueue.cause import Cause
 
 
-class HandOut(NamedTuple):
+class WorkItem(NamedTuple):
     """An item given to a worker (a tuple, not a dataclass: one is made for every item)."""
 
     item: Any
@@ -40,5 +40,5 @@ class QueueMetrics(Protocol):
         ...
 
 
-class NotTaken(Exception):
+class NotProcessing(Exception):
     """`done` for an item that was never handed out (client-go would queue it twice)."""

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, QueueMetrics
+from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 T = TypeVar("T", bound=Hashable)
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Hashable)
 LOW_PRIORITY = -100
 
 
-class _Entry(Generic[T]):
+class _QueuedKey(Generic[T]):
     """What is asked for one key. `place` names its one valid heap row: rows with another place are stale."""
 
     __slots__ = ("causes", "counter", "due", "key", "place", "priority", "since")
@@ -41,12 +41,12 @@ class PriorityQueueState(Generic[T]):
         """The default limiter is exponential, 5 ms to 1000 s per item, without a bucket."""
         self.limiter: RateLimiter[T] = limiter or ItemExponentialFailureRateLimiter()
         self._metrics = metrics
-        self._items: dict[T, _Entry[T]] = {}
+        self._items: dict[T, _QueuedKey[T]] = {}
         self._locked: dict[T, float] = {}
         #: ready entries of locked keys: kept out of the heap until `done`
-        self._parked: dict[T, _Entry[T]] = {}
-        self._ready: list[tuple[int, int, int, _Entry[T]]] = []
-        self._waiting: list[tuple[float, int, int, int, _Entry[T]]] = []
+        self._parked: dict[T, _QueuedKey[T]] = {}
+        self._ready: list[tuple[int, int, int, _QueuedKey[T]]] = []
+        self._waiting: list[tuple[float, int, int, int, _QueuedKey[T]]] = []
         self._counter = self._place = self._waiting_count = 0
         self.shutting_down = False
 
@@ -72,7 +72,7 @@ class PriorityQueueState(Generic[T]):
             self._metrics.retried()
         entry = self._items.get(item)
         if entry is None:
-            entry = self._items[item] = _Entry(item, priority or 0, self._counter, due, now)
+            entry = self._items[item] = _QueuedKey(item, priority or 0, self._counter, due, now)
             self._counter += 1
             if due is None and item not in self._locked:  # as `_file` does it; most adds are such
                 self._place = entry.place = self._place + 1
@@ -90,7 +90,7 @@ class PriorityQueueState(Generic[T]):
         """`add` after a delay; zero or less is no delay, and no retry."""
         self.add(item, now, seconds, cause=cause)
 
-    def pop(self, now: float) -> HandOut | None:
+    def pop(self, now: float) -> WorkItem | None:
         """Hand out and lock the first ready entry whose key is not locked, or None."""
         if self._waiting:
             self.ripen(now)
@@ -105,7 +105,7 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return namedtuples.new(HandOut, (key, entry.priority, causes, entry.since))
+            return namedtuples.new(WorkItem, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:
@@ -190,7 +190,7 @@ class PriorityQueueState(Generic[T]):
         entries = [(e.due, -e.priority, e.counter, e.key) for e in self._items.values() if e.due is not None]
         return {key: due for due, _, _, key in sorted(entries, key=lambda row: row[:3])}
 
-    def _merge(self, entry: _Entry[T], due: float | None, priority: int, now: float) -> None:
+    def _merge(self, entry: _QueuedKey[T], due: float | None, priority: int, now: float) -> None:
         before, was_due, raised = entry.priority, entry.due, priority > entry.priority
         sooner = was_due is not None and (due is None or due < was_due)
         if raised:
@@ -212,7 +212,7 @@ class PriorityQueueState(Generic[T]):
         elif was_due is None and raised:
             self._metrics.raised(entry.key, before, entry.priority)
 
-    def _file(self, entry: _Entry[T]) -> None:
+    def _file(self, entry: _QueuedKey[T]) -> None:
         """Put the entry where it now belongs; its former heap row becomes stale."""
         self._place += 1
         entry.place = self._place

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
-from controllerlib.clock import Alarm, Clock, SystemClock, reader
+from controllerlib.clock import Alarm, Clock, SystemClock, monotonic_reader
 from controllerlib.tasks import Futures
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, QueueMetrics
+from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.ratelimiters import RateLimiter
 from controllerlib.workqueue.state import Storage, WorkQueueState
@@ -52,7 +52,7 @@ class WorkQueue(Generic[T]):
         """`name` appears in `repr`; `gate` None is always open."""
         self._state = state
         self._clock: Clock = clock or SystemClock()
-        self._now = reader(self._clock)
+        self._now = monotonic_reader(self._clock)
         self._gate, self.name = gate, name
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
@@ -97,29 +97,29 @@ class WorkQueue(Generic[T]):
 
     async def get(self) -> T | None:
         """Wait for an item and take it; None when the queue is shut down and has nothing more to hand out."""
-        handout = self._try() or await self.take()
-        return handout.item if handout is not None else None
+        work = self._try() or await self.take()
+        return work.item if work is not None else None
 
-    async def take(self) -> HandOut | None:
+    async def take(self) -> WorkItem | None:
         """As `get`, with priority, causes and the moment at which the item became ready."""
         while True:
-            handout = self._try()
-            if handout is not None:
-                return handout
+            work = self._try()
+            if work is not None:
+                return work
             if self._state.shutting_down:
                 return None
             await self._wait()
 
-    def _try(self) -> HandOut | None:
+    def _try(self) -> WorkItem | None:
         """Take what can be had at once."""
         if self._gate is not None and not self._gate.is_open():
             return None
-        handout = self._state.pop(self._now())
-        if self._gate is not None and handout is not None:
+        work = self._state.pop(self._now())
+        if self._gate is not None and work is not None:
             self._gate.taken()
-        if self._waiting and handout is not None and self._state.is_ready():
+        if self._waiting and work is not None and self._state.is_ready():
             self._wake()
-        return handout
+        return work
 
     def done(self, item: T) -> None:
         """End the processing of `item`; if it was asked for meanwhile it is ready again."""

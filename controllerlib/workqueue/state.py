@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, NotTaken, QueueMetrics
+from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
 
 T = TypeVar("T", bound=Hashable)
@@ -77,7 +77,7 @@ class WorkQueueState(Generic[T]):
         metrics: QueueMetrics | None = None,
         strict: bool = False,
     ) -> None:
-        """`strict`: `done` of an item that is not being processed raises NotTaken (else it is ignored)."""
+        """`strict`: `done` of an item that is not being processed raises NotProcessing (else it is ignored)."""
         self.limiter: RateLimiter[T] = limiter or default_controller_rate_limiter()
         self._storage: Storage[T] = storage if storage is not None else FifoStorage()
         self._metrics, self._strict = metrics, strict
@@ -122,7 +122,7 @@ class WorkQueueState(Generic[T]):
             self._metrics.retried()
         self.add(item, now, seconds, cause=cause)
 
-    def pop(self, now: float) -> HandOut | None:
+    def pop(self, now: float) -> WorkItem | None:
         """Hand out the next ready item, or None; it counts as processed until `done`."""
         if self._heap:
             self.ripen(now)
@@ -133,7 +133,7 @@ class WorkQueueState(Generic[T]):
         since, causes = self._dirty.pop(item)
         if self._metrics is not None:
             self._metrics.got(item, 0, since, now)
-        return namedtuples.new(HandOut, (item, 0, causes, since))
+        return namedtuples.new(WorkItem, (item, 0, causes, since))
 
     def done(self, item: T, now: float) -> None:
         """End the processing of `item`; if it was added meanwhile it goes to the tail, also during shutdown."""
@@ -142,7 +142,7 @@ class WorkQueueState(Generic[T]):
         started = self._processing.pop(item, None)
         if started is None:
             if self._strict:
-                raise NotTaken(f"done() of {item!r}, which was not handed out")
+                raise NotProcessing(f"done() of {item!r}, which was not handed out")
             return
         if self._metrics is not None:
             self._metrics.done(item, started, now)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-from controllerlib.client.models import Writable
+from controllerlib.client import Writable
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.auth.authentication import ADMIN, User, authenticated
 from fakekube.apiserver.call import Service
@@ -42,7 +42,7 @@ from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
     from fakekube.harness.accessreport import AccessReport
 
 F = TypeVar("F")

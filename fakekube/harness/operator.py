@@ -10,7 +10,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from controllerlib import Cause, Controller, Manager, Observer, Request, WorkQueue
+from controllerlib import Controller, Manager, Request
+from controllerlib.observer import Observer
+from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.harness.arguments import key_of, seconds_of
 from fakekube.harness.ledger import Ledger, Reconcile
@@ -18,7 +20,7 @@ from fakekube.server.direct import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
 
 if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
 
 Build = Callable[[Manager], Any]
 """Adds controllers to a manager; what it returns is not looked at."""
@@ -246,7 +248,7 @@ def manager_for(
     """
     settings = {
         "clock": bubble.clock,
-        "chance": _Draws(bubble.seed),
+        "random": _Draws(bubble.seed),
         "gate": bubble.gate,
         "observer": observer,
         "sync_period_jitter": 0.0,
@@ -258,13 +260,13 @@ def manager_for(
 
 def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
     """A way to the server over HTTP, with a bearer token where there is one."""
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
 
     return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
 
 
 class _Draws:
-    """The seed as controllerlib's Chance."""
+    """The seed as controllerlib's Random."""
 
     def __init__(self, seed: Seed) -> None:
         self._seed = seed

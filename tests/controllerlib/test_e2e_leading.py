@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controllerlib import current_run
+from controllerlib.controller import current_run
 from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.manager.manager import GraceExpired
 from fakekube import FakeKube

@@ -17,8 +17,8 @@ NAMES = sorted({name for row in ROWS for name in re.findall(r"`([A-Za-z_.]+)`", 
 
 #: What has no counterpart in Go: hooks of the harness, and what Python needs.
 OURS = {
-    "BlockingClient", "Call", "Cause", "Chance", "FixedChance", "Gate", "InformerEvent", "Model", "Observer", "Outcome",
-    "Run", "SeededChance", "SystemChance", "SystemClock",
+    "BlockingClient", "Call", "Cause", "Random", "FixedRandom", "Gate", "InformerEvent", "Model", "Observer", "Outcome",
+    "Run", "SeededRandom", "SystemRandom", "SystemClock",
 }  # fmt: skip
 CLASSES = {name: c for name in controllerlib.__all__ if inspect.isclass(c := getattr(controllerlib, name))}
 
