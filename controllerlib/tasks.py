@@ -52,9 +52,9 @@ class Tasks:
         self._leaving = True
         parent = self._parent
         assert parent is not None
-        outside = error if isinstance(error, asyncio.CancelledError) else None
+        outside = [error] if isinstance(error, asyncio.CancelledError) else []
         if self._cancelled_parent and parent.uncancel() == 0:
-            outside = None
+            outside.clear()
         if error is not None:
             self._abort()
         while self._tasks:
@@ -62,14 +62,12 @@ class Tasks:
             try:
                 await self._idle
             except asyncio.CancelledError as again:
-                outside = again
+                outside = [again]
                 self._abort()
         self._aborting, self._parent = True, None
-        if outside is not None and self._error is None:
-            try:
-                raise outside
-            finally:
-                del outside, error, trace, parent  # no circle with the frame
+        if outside and self._error is None:
+            del error, trace, parent
+            raise outside.pop()  # popped, so that this frame and the traceback do not refer to each other
         if self._error is not None and (error is None or isinstance(error, asyncio.CancelledError)):
             raise self._error
 

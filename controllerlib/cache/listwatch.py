@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from controllerlib.client.client import Client
 from controllerlib.client.errors import is_expired
@@ -33,12 +33,19 @@ class ListerWatcher(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchListDeclaration(Protocol):
+    """A ListerWatcher that declares whether it can stream (client-go: IsWatchListSemanticsUnSupported)."""
+
+    @property
+    def watch_list_unsupported(self) -> bool:
+        """Whether the initial list cannot be requested as a watch."""
+        ...
+
+
 def supports_streaming(source: object) -> bool:
-    """Whether the initial list may come as a watch; only a source that says otherwise does not."""
-    declared = getattr(source, "watch_list_unsupported", None)
-    if declared is None:
-        return True
-    return not (declared() if callable(declared) else declared)
+    """Whether the initial list may be requested as a watch: unless `source` declares otherwise."""
+    return not (isinstance(source, WatchListDeclaration) and source.watch_list_unsupported)
 
 
 class ListWatch:

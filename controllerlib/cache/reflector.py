@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
@@ -25,7 +25,7 @@ from controllerlib.client.errors import (
     is_too_many_requests,
 )
 from controllerlib.client.listoptions import ListOptions
-from controllerlib.client.names import Object, deletion_handling_key, resource_version
+from controllerlib.client.names import Object, deletion_handling_key, is_mapping, resource_version
 from controllerlib.client.transport import WatchStream
 from controllerlib.clock import Alarm, Clock, SystemClock, sleep
 from controllerlib.observer import NOOP_OBSERVER, InformerEvent, Observer
@@ -41,26 +41,60 @@ _SHORT_WATCH = 1.0
 
 
 class ReflectorStore(Protocol):
-    """Where a reflector puts what it learns; `bookmark`, `update_resource_version` are optional."""
+    """The store that a reflector keeps up to date (client-go: cache.ReflectorStore).
+
+    It may also implement BookmarkStore, ResourceVersionUpdater and BoundedStore.
+    """
 
     def add(self, obj: Any) -> None:
-        """An object appeared."""
+        """Adds an object."""
         ...
 
     def update(self, obj: Any) -> None:
-        """An object changed."""
+        """Replaces an object."""
         ...
 
     def delete(self, obj: Any) -> None:
-        """An object went."""
+        """Removes an object."""
         ...
 
     def replace(self, objs: Any, version: str) -> None:
-        """These are all objects there are."""
+        """Replaces the whole content by a list at `version`."""
         ...
 
     def resync(self) -> Awaitable[None] | None:
-        """Tell everything once more; may take its time."""
+        """Delivers every stored object again; may be a coroutine function."""
+        ...
+
+
+@runtime_checkable
+class BookmarkStore(Protocol):
+    """A store that takes bookmarks (client-go: cache.ReflectorBookmarkStore)."""
+
+    def bookmark(self, version: str) -> None:
+        """Records that every change up to `version` was received."""
+        ...
+
+
+@runtime_checkable
+class ResourceVersionUpdater(Protocol):
+    """A store that is given the resourceVersion after each event (client-go: cache.ResourceVersionUpdater)."""
+
+    def update_resource_version(self, version: str) -> None:
+        """Records the resourceVersion of the last event."""
+        ...
+
+
+@runtime_checkable
+class BoundedStore(Protocol):
+    """A store that makes the reflector wait while its consumer lags behind."""
+
+    def is_crowded(self) -> bool:
+        """Whether the reflector must call `room` before the next event."""
+        ...
+
+    async def room(self) -> None:
+        """Waits until the consumer has made progress."""
         ...
 
 
@@ -134,9 +168,9 @@ class Reflector:
         self._random: Random = random or SystemRandom()
         self._delay, self._transform = delay, transform
         self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
-        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
-        self._update_resource_version: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
-        self._is_crowded: Callable[[], bool] | None = getattr(store, "is_crowded", None)
+        self._bookmark = store.bookmark if isinstance(store, BookmarkStore) else None
+        self._updated = store.update_resource_version if isinstance(store, ResourceVersionUpdater) else None
+        self._bounded = store if isinstance(store, BoundedStore) else None
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False
         self._lists = self._watches = 0
@@ -342,10 +376,10 @@ class Reflector:
             after = watch.version.after(kind, version)
             if after is not None:
                 self.resource_version = after
-                if self._update_resource_version is not None:
-                    self._update_resource_version(after)
-            if self._is_crowded is not None and self._is_crowded():
-                await store.room()  # type: ignore[attr-defined]
+                if self._updated is not None:
+                    self._updated(after)
+            if self._bounded is not None and self._bounded.is_crowded():
+                await self._bounded.room()
         self._check_short(watch.began, count)
 
     def _is_expected(self, kind: str, obj: Any) -> bool:
@@ -391,10 +425,7 @@ class Reflector:
 
 
 def _has_metadata(obj: Any) -> bool:
-    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
-        return False
-    meta: Any = obj.get("metadata")
-    return type(meta) is dict or isinstance(meta, Mapping)
+    return is_mapping(obj) and is_mapping(obj.get("metadata"))
 
 
 def with_message(error: ApiError, message: str) -> ApiError:

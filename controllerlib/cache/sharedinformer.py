@@ -199,7 +199,7 @@ class SharedIndexInformer:
             self._stopped = True
 
     async def _run(self, controller: InformerController) -> None:
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         async with Tasks() as tasks:
             self._tasks = tasks
             for listener in self._listeners:
@@ -207,16 +207,13 @@ class SharedIndexInformer:
             try:
                 await controller.run()
             except asyncio.CancelledError as error:
-                cancelled = error  # handlers may end the call they are in
+                cancelled.append(error)  # handlers may finish the call that is in progress
             finally:
                 self._stopped = True
                 for listener in self._listeners:
                     listener.stop()
-        if cancelled is not None:
-            try:
-                raise cancelled
-            finally:
-                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+        if cancelled:
+            raise cancelled.pop()  # popped: see tasks.Tasks
 
     def _start(self, listener: ProcessorListener) -> None:
         assert self._tasks is not None

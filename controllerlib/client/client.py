@@ -6,10 +6,10 @@ from typing import Any, Literal, Protocol
 from controllerlib.client.errors import from_status
 from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.models import Writable, as_object
-from controllerlib.client.names import Object
+from controllerlib.client.names import Object, is_mapping
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.client.transport import Transport, WatchStream
+from controllerlib.client.transport import Headers, Query, Transport, WatchStream
 from controllerlib.observer import NOOP_OBSERVER, Call, Observer, current_run, overrides
 
 PatchType = Literal[
@@ -297,8 +297,8 @@ class Client:
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = {},
         body: Any = None,
     ) -> Object:
         sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}
@@ -316,7 +316,7 @@ class Client:
         found: Object = answer if isinstance(answer, dict) else {}
         return found
 
-    async def _before(self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any) -> Call:
+    async def _before(self, verb: str, method: str, path: str, query: Query, body: Any) -> Call:
         call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
         if self._observes_before:
             await self._observer.before_call(call)
@@ -324,8 +324,7 @@ class Client:
 
 
 def _check_status_patch(patch: Any) -> None:
-    is_map = type(patch) is dict or isinstance(patch, Mapping)  # a dict nearly always, and quicker to see
-    if is_map and patch and "status" not in patch and "metadata" not in patch:
+    if is_mapping(patch) and patch and "status" not in patch and "metadata" not in patch:
         raise ValueError(
             f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
         )

@@ -2,7 +2,7 @@
 
 import itertools
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from multidict import CIMultiDict
 
 from controllerlib.client import credentials
 from controllerlib.client.credentials import Credentials
+from controllerlib.client.transport import Headers, Query, Response
 from controllerlib.clock import Clock, SystemClock, sleep
 
 #: How often a request is repeated when the server asks for it (client-go: 10).
@@ -39,7 +40,7 @@ class HttpTransport:
         url: str = "",
         *,
         credentials: Credentials | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         clock: Clock | None = None,
         retries: int = RETRIES,
     ) -> None:
@@ -86,10 +87,10 @@ class HttpTransport:
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = {},
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
+    ) -> Response:
         """Send, repeat as the server asks, and return code, headers and JSON body. Raises OSError."""
         for attempt in itertools.count(1):
             last = attempt > self._retries
@@ -107,9 +108,7 @@ class HttpTransport:
             await sleep(self._clock, wait)
         raise AssertionError("not reached")
 
-    async def open_watch(
-        self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> tuple[int, Mapping[str, str], Any]:
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = {}) -> Response:
         """Open a watch, repeat as the server asks; the stream ends when the server ends it or the connection breaks."""
         if not any(name == "watch" for name, _ in query):
             query = [*query, ("watch", "true")]
@@ -131,9 +130,7 @@ class HttpTransport:
             await self._session.close()
             self._session = None
 
-    async def _send(
-        self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
-    ) -> aiohttp.ClientResponse:
+    async def _send(self, method: str, path: str, query: Query, headers: Headers, body: Any) -> aiohttp.ClientResponse:
         sent = CIMultiDict({**self._headers, **headers})
         data = None
         if body is not None:
@@ -257,7 +254,7 @@ def _retry_after(response: aiohttp.ClientResponse) -> float | None:
     return None
 
 
-def _decode(raw: bytes, headers: Mapping[str, str]) -> Any:
+def _decode(raw: bytes, headers: Headers) -> Any:
     if not raw:
         return None
     if _JSON in headers.get("Content-Type", _JSON):

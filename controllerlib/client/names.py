@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 #: A Kubernetes object as it travels: never changed in place by this package.
 Object = dict[str, Any]
@@ -108,11 +108,16 @@ def split_key(key: str) -> tuple[str, str]:
     raise ValueError(f'unexpected key format: "{key}"')
 
 
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether `value` is a mapping. Objects are almost always dicts, and the exact type is the faster test."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def resource_version(obj: object) -> str:
-    """The object's resourceVersion, an opaque text; "" when it has none."""
-    if type(obj) is dict or isinstance(obj, Mapping):
+    """The object's resourceVersion, an opaque string; "" if it has none."""
+    if is_mapping(obj):
         meta = obj.get("metadata")
-        if type(meta) is dict or isinstance(meta, Mapping):
+        if is_mapping(meta):
             return meta.get("resourceVersion") or ""
     return ""
 

@@ -3,6 +3,11 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
 
+Query = Sequence[tuple[str, str]]
+Headers = Mapping[str, str]
+#: Status code, headers and decoded body.
+Response = tuple[int, Mapping[str, str], Any]
+
 
 class WatchStream(Protocol):
     """Watch events until the server ends them."""
@@ -25,16 +30,14 @@ class Transport(Protocol):
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = {},
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
+    ) -> Response:
         """Send `body` (JSON, or None) and return status code, headers and the decoded JSON body."""
         ...
 
-    async def open_watch(
-        self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> tuple[int, Mapping[str, str], Any]:
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = {}) -> Response:
         """Open a watch: with code 200 the third value is a stream (`async for`, `aclose()`), else a Status."""
         ...
 

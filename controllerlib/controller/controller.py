@@ -194,7 +194,7 @@ class Controller:
         self._was_started = True
         self._main = asyncio.current_task()
         self._metrics.begin(self._workers)
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         try:
             async with Tasks() as workers:
                 try:
@@ -207,18 +207,15 @@ class Controller:
                         self.started.set()
                         await asyncio.get_running_loop().create_future()  # until cancelled
                 except asyncio.CancelledError as error:
-                    cancelled = error  # the workers may end the runs they are in
+                    cancelled.append(error)  # the workers may finish the reconciles in progress
                 finally:
                     self._stopping.set()
                     if self._queue is not None:
                         self._queue.shut_down()
         finally:
             self._caller.close()
-        if cancelled is not None:
-            try:
-                raise cancelled
-            finally:
-                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+        if cancelled:
+            raise cancelled.pop()  # popped: see tasks.Tasks
 
     # --- sources
 
@@ -330,7 +327,7 @@ class Controller:
         finally:
             set_current(None)
         self._finish(run, work, result, error, timed_out)
-        del error  # no circle with the frame
+        del error  # breaks the reference cycle of the traceback and this frame
 
     def _recovered(self, failure: Exception) -> Exception:
         if not isinstance(failure, PANICS):

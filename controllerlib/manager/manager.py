@@ -228,22 +228,18 @@ class Manager:
         self._failure = loop.create_future()
         starting = loop.create_task(self._start_groups(), name="manager start")
         starting.add_done_callback(self._start_ended)
-        outcome: BaseException | None = None
+        outcome: list[BaseException] = []
         try:
             await self._failure
         except BaseException as error:  # the stop procedure runs whatever happened, then it is raised
-            outcome = error
+            outcome.append(error)
         self._stopping = True
         starting.cancel()
         await ended(starting)
-        late = await self._stop(0.0 if isinstance(outcome, LeaderElectionLost) else self.graceful_shutdown_timeout)
+        late = await self._stop(0.0 if isinstance(outcome[0], LeaderElectionLost) else self.graceful_shutdown_timeout)
         if late is not None:
-            raise late from outcome
-        assert outcome is not None
-        try:
-            raise outcome
-        finally:
-            del outcome  # no circle with the frame
+            raise late from outcome.pop()
+        raise outcome.pop()  # popped: see tasks.Tasks
 
     async def wait_started(self) -> None:
         """Wait until all controllers have synced and work (until elected, if leadership is asked for)."""

@@ -733,7 +733,7 @@ async def test_names_of_events(about: str, plain: bool) -> None:
 
 
 async def test_two_events_at_one_instant_have_two_names() -> None:
-    sink, timestamps = Sink(), UniqueTimetimestamps(clock())
+    sink, timestamps = Sink(), UniqueTimestamps(clock())
     recorder = core(sink, timestamps=timestamps).new_recorder("test")
     other = core(sink, timestamps=timestamps).new_recorder("other")
     for message in ("one", "two"):

@@ -23,11 +23,9 @@ from controllerlib import (
     TerminalError,
     run,
 )
-from controllerlib.client import as_model, as_object
-from controllerlib.client.errors import is_conflict
-from controllerlib.controller import Run, current_run
-from controllerlib.controller.predicate import Predicate, all_of, generation_changed
-from controllerlib.leaderelection.lease import LeaseRecord
+from controllerlib.client import as_model, as_object, is_conflict
+from controllerlib.controller import Predicate, Run, all_of, current_run, generation_changed
+from controllerlib.leaderelection import LeaseRecord
 from controllerlib.record import FakeRecorder
 
 API = "example.com/v1"
