@@ -1,10 +1,11 @@
 """Stores, queues of deltas, reflectors and informers (client-go: tools/cache; controller-runtime: pkg/cache)."""
 
+from typing import TYPE_CHECKING, Any
+
 from controllerlib.cache.cache import Cache, CacheNotStarted
 from controllerlib.cache.delta import Batch, Bookmark, Delta, DeltaType, QueueClosed, ReplacedAll, SyncAll
 from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.deltaqueue import DeltaQueue, PopQueue
-from controllerlib.cache.expirationstore import Mutated, MutationDetector, TTLStore, UndeltaStore
 from controllerlib.cache.factory import (
     DoneChecker,
     NotSynced,
@@ -13,8 +14,6 @@ from controllerlib.cache.factory import (
     wait_for,
     wait_for_cache_sync,
 )
-from controllerlib.cache.fifo import FIFO
-from controllerlib.cache.heap import KeyedHeap
 from controllerlib.cache.identity import InformerMetrics, InformerName
 from controllerlib.cache.informercontroller import Config, InformerController, InformerOptions, new_informer
 from controllerlib.cache.informermap import (
@@ -27,7 +26,6 @@ from controllerlib.cache.informermap import (
 )
 from controllerlib.cache.listers import Lister, list_all, list_all_by_namespace
 from controllerlib.cache.listwatch import ClientListWatch, ListerWatcher, Listing, ListWatch, list_pages
-from controllerlib.cache.mutationcache import MutationCache
 from controllerlib.cache.options import ALL_NAMESPACES, ByObject, CacheOptions, Selection
 from controllerlib.cache.process import Notification
 from controllerlib.cache.processorlistener import ResourceEventHandlerRegistration
@@ -55,6 +53,12 @@ from controllerlib.cache.store import (
     meta_namespace_index,
 )
 from controllerlib.cache.synctrack import AsyncTracker, SingleFileTracker
+
+if TYPE_CHECKING:
+    from controllerlib.cache.expirationstore import Mutated, MutationDetector, TTLStore, UndeltaStore
+    from controllerlib.cache.fifo import FIFO
+    from controllerlib.cache.heap import KeyedHeap
+    from controllerlib.cache.mutationcache import MutationCache
 
 __all__ = [
     "ALL_NAMESPACES",
@@ -135,3 +139,24 @@ __all__ = [
     "wait_for",
     "wait_for_cache_sync",
 ]
+
+#: Imported on first use: what informers do not need.
+_LAZY = {
+    "FIFO": "fifo",
+    "KeyedHeap": "heap",
+    "Mutated": "expirationstore",
+    "MutationCache": "mutationcache",
+    "MutationDetector": "expirationstore",
+    "TTLStore": "expirationstore",
+    "UndeltaStore": "expirationstore",
+}
+
+
+if not TYPE_CHECKING:  # a type checker must still report names that do not exist
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name in _LAZY:
+            return getattr(import_module(f"controllerlib.cache.{_LAZY[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,7 @@ from controllerlib.client.models import Writable, as_object
 from controllerlib.client.names import Object, is_mapping
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.client.transport import Headers, Query, Transport, WatchStream
+from controllerlib.client.transport import NO_HEADERS, Headers, Query, Transport, WatchStream
 from controllerlib.observer import NOOP_OBSERVER, Call, Observer, current_run, overrides
 
 PatchType = Literal[
@@ -298,7 +298,7 @@ class Client:
         path: str,
         *,
         query: Query = (),
-        headers: Headers = {},
+        headers: Headers = NO_HEADERS,
         body: Any = None,
     ) -> Object:
         sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}

@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from controllerlib.client import credentials
 from controllerlib.client.credentials import Credentials
-from controllerlib.client.transport import Headers, Query, Response
+from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response
 from controllerlib.clock import Clock, SystemClock, sleep
 
 #: How often a request is repeated when the server asks for it (client-go: 10).
@@ -88,7 +88,7 @@ class HttpTransport:
         path: str,
         *,
         query: Query = (),
-        headers: Headers = {},
+        headers: Headers = NO_HEADERS,
         body: Any = None,
     ) -> Response:
         """Send, repeat as the server asks, and return code, headers and JSON body. Raises OSError."""
@@ -108,7 +108,7 @@ class HttpTransport:
             await sleep(self._clock, wait)
         raise AssertionError("not reached")
 
-    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = {}) -> Response:
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
         """Open a watch, repeat as the server asks; the stream ends when the server ends it or the connection breaks."""
         if not any(name == "watch" for name, _ in query):
             query = [*query, ("watch", "true")]

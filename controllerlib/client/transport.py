@@ -1,10 +1,12 @@
 """How requests reach an API server: over HTTP, or by any other way that answers alike."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 Query = Sequence[tuple[str, str]]
 Headers = Mapping[str, str]
+NO_HEADERS: Headers = MappingProxyType({})
 #: Status code, headers and decoded body.
 Response = tuple[int, Mapping[str, str], Any]
 
@@ -31,13 +33,13 @@ class Transport(Protocol):
         path: str,
         *,
         query: Query = (),
-        headers: Headers = {},
+        headers: Headers = NO_HEADERS,
         body: Any = None,
     ) -> Response:
         """Send `body` (JSON, or None) and return status code, headers and the decoded JSON body."""
         ...
 
-    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = {}) -> Response:
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
         """Open a watch: with code 200 the third value is a stream (`async for`, `aclose()`), else a Status."""
         ...
 

@@ -31,7 +31,7 @@ __all__ = [
     "until_signal",
 ]
 
-#: Imported on first use, by module: they need aiohttp and prometheus_client.
+#: Imported on first use: they need aiohttp and prometheus_client.
 _LAZY = {
     "Endpoint": "server",
     "ExtraHandler": "metricsendpoint",

@@ -21,7 +21,7 @@ __all__ = [
     "count_requests",
 ]
 
-#: Imported on first use, by module: they need prometheus_client.
+#: Imported on first use: they need prometheus_client.
 _LAZY = {
     "RegistryCollector": "prometheus",
 }
