@@ -126,6 +126,8 @@ class Deadline:
     None never fires. `expired` tells whether it was this deadline that ended the body.
     """
 
+    expired: bool
+
     def __init__(self, clock: Clock, at: float | None) -> None:
         self._clock, self._at = clock, at
         self._alarm: Alarm | None = None

@@ -4,4 +4,14 @@
 `typing.NamedTuple` generates. Used only where one tuple is made for every watch event or work item.
 """
 
-new = tuple.__new__
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class _New(Protocol):
+    def __call__(self, cls: type[T], values: Iterable[Any], /) -> T: ...
+
+
+new: _New = tuple.__new__  # type: ignore[assignment]

@@ -36,6 +36,8 @@ class Cache:
     Source: controller-runtime, cache.Cache.
     """
 
+    informers: Informers
+
     def __init__(
         self,
         client: Any,
@@ -61,12 +63,20 @@ class Cache:
             skip_handler_failures=skip_handler_failures,
             poll=poll,
         )
-        self.get_informer = self.informers.get_informer
-        self.remove_informer = self.informers.remove_informer
 
     async def run(self) -> None:
         """Run until cancelled; RuntimeError the second time."""
         await self.informers.run()
+
+    async def get_informer(
+        self, api_version: str, kind: str, *, form: Form = "structured", block_until_synced: bool = True
+    ) -> CacheInformer:
+        """Returns the informer of a kind: see Informers.get_informer."""
+        return await self.informers.get_informer(api_version, kind, form=form, block_until_synced=block_until_synced)
+
+    def remove_informer(self, api_version: str, kind: str, form: Form = "structured") -> None:
+        """Stops and forgets the informer of a kind; a later read creates another."""
+        self.informers.remove_informer(api_version, kind, form)
 
     async def wait_synced(self) -> None:
         """Wait until the informers there are now have synced."""

@@ -25,6 +25,8 @@ class DeltaFIFO:
     Replaced instead of Sync (informers do).
     """
 
+    closed: bool
+
     def __init__(
         self,
         *,

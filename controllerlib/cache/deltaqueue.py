@@ -17,6 +17,8 @@ T = TypeVar("T")
 class DeltaQueue:
     """What a reflector fills and an informer empties."""
 
+    synced: OnceEvent
+
     def __init__(
         self,
         state: RealFIFO | DeltaFIFO,

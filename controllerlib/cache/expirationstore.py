@@ -60,7 +60,10 @@ class TTLStore:
 
 
 class UndeltaStore:
-    """Tells its whole content after every change (client-go: cache.UndeltaStore)."""
+    """Pushes its whole content after every change (client-go: cache.UndeltaStore)."""
+
+    get_by_key: Callable[[str], Any]
+    list: Callable[[], Sequence[Any]]
 
     def __init__(self, push: Callable[[Sequence[Any]], None], key_func: KeyFunc = deletion_handling_key) -> None:
         self._store, self._push = Indexer(key_func), push
@@ -88,6 +91,10 @@ class UndeltaStore:
 
 class Mutated(Exception):
     """An object that is shared was changed in place."""
+
+    key: str
+    before: Any
+    after: Any
 
     def __init__(self, key: str, before: Any, after: Any) -> None:
         super().__init__(f"cache *modified*: {key} was changed in place: {before!r} became {after!r}")

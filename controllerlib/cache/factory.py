@@ -18,13 +18,15 @@ from controllerlib.observer import NOOP_OBSERVER, Observer
 from controllerlib.random import Random
 from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Type = tuple[str, str]
 
 
 class NotSynced(TimeoutError):
     """Some caches have not synced."""
+
+    types: list[str]
 
     def __init__(self, types: Sequence[str], cause: str) -> None:
         super().__init__(f"failed to sync all caches: {', '.join(sorted(types))}: {cause}")
@@ -62,7 +64,7 @@ async def wait_for(
         pass
     unfinished = sorted(checker.name for checker in checkers if not checker.synced.is_set())
     if unfinished:
-        log.warning("waited long enough", extra={"unfinished": unfinished})
+        _log.warning("waited long enough", extra={"unfinished": unfinished})
     return unfinished
 
 
@@ -84,6 +86,8 @@ class SharedInformerFactory:
 
     Source: client-go, informers.SharedInformerFactory.
     """
+
+    registry: Registry
 
     def __init__(
         self,

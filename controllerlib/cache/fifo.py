@@ -14,6 +14,8 @@ class FIFO:
     Source: client-go, cache.FIFO.
     """
 
+    closed: bool
+
     def __init__(self, key_func: KeyFunc = deletion_handling_key) -> None:
         self._key_func = key_func
         self._items: dict[str, Any] = {}

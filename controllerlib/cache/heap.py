@@ -12,6 +12,8 @@ T = TypeVar("T")
 class KeyedHeap(Generic[T]):
     """Smallest `rank` first; of equal ranks the one that got it first (client-go: cache.Heap)."""
 
+    closed: bool
+
     def __init__(self, key: Callable[[T], str], rank: Callable[[T], float]) -> None:
         self._key, self._rank = key, rank
         self._items: dict[str, tuple[int, T]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from controllerlib.client.resource import Resource, split_api_version
 from controllerlib.metrics.registry import Registry
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds (component-base: metrics/prometheus/clientgo/fifo).
 LATENCY_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -51,7 +51,7 @@ class InformerName:
         if identity.is_reserved:
             self._kinds[api_version, kind] = identity
         if again:
-            log.error("duplicate informer, its metrics are not published", extra={"informer": self.name, "kind": kind})
+            _log.error("duplicate informer, its metrics are not published", extra={"informer": self.name, "kind": kind})
         return identity
 
     def release(self) -> None:

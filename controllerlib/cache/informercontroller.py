@@ -21,7 +21,7 @@ from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
 from controllerlib.random import Random
 from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def processor(
     def process(batch: Batch) -> Awaitable[None] | None:
         told, error = process_deltas(indexer, batch)
         if error is not None:
-            log.error("deltas not processed", extra={"informer": name, "error": str(error)})
+            _log.error("deltas not processed", extra={"informer": name, "error": str(error)})
         return tell(told)
 
     if not overrides(observer, "before_delta"):

@@ -115,6 +115,9 @@ NewInformer = Callable[..., SharedIndexInformer]
 class Informers:
     """Makes informers on demand, and runs them while it runs itself."""
 
+    options: CacheOptions
+    started: OnceEvent
+
     def __init__(
         self,
         client: Client,

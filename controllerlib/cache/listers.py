@@ -9,7 +9,7 @@ from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object
 from controllerlib.client.selector import EVERYTHING, Selector, parse_selector
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Found = Callable[[Object], None]
 
@@ -33,7 +33,7 @@ def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, fo
     try:
         objs: Sequence[Any] = store.by_index(NAMESPACE_INDEX, namespace)
     except UnknownIndex as error:
-        log.warning("no namespace index, looking at every object", extra={"error": str(error)})
+        _log.warning("no namespace index, looking at every object", extra={"error": str(error)})
         objs = [obj for obj in store.list() if obj["metadata"].get("namespace") == namespace]
     for obj in objs:
         if selector.is_everything or selector.matches(obj["metadata"].get("labels")):

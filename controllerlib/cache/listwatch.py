@@ -79,6 +79,8 @@ class ClientListWatch:
     Source: client-go, cache.NewListWatchFromClient.
     """
 
+    watch_list_unsupported: bool
+
     def __init__(
         self,
         client: Client,

@@ -12,7 +12,7 @@ from controllerlib.cache.synctrack import SingleFileTracker
 from controllerlib.clock import Clock, pause, sleep
 from controllerlib.tasks import OnceEvent
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds a runner rests after a handler failed and failures are skipped.
 PAUSE_AFTER_FAILURE = 1.0
@@ -22,6 +22,14 @@ _BURST = 1000
 
 class ProcessorListener:
     """Calls one handler, in order, never two calls at a time; its backlog has no bound, so it holds nobody up."""
+
+    handler: InformerHandler
+    name: str
+    requested: float
+    tracker: SingleFileTracker
+    ended: OnceEvent
+    period: float
+    next_resync: float
 
     def __init__(
         self,
@@ -134,7 +142,7 @@ class ProcessorListener:
 
     async def _skip(self, told: Notification) -> None:
         """The handler failed and that is to be survived: log it and rest."""
-        log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": told.kind})
+        _log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": told.kind})
         await sleep(self._clock, PAUSE_AFTER_FAILURE)
 
 
@@ -143,6 +151,9 @@ class ResourceEventHandlerRegistration:
 
     Source: client-go, cache.ResourceEventHandlerRegistration.
     """
+
+    listener: ProcessorListener
+    owner: Any
 
     def __init__(self, listener: ProcessorListener, owner: Any) -> None:
         self.listener, self.owner = listener, owner

@@ -58,6 +58,9 @@ class RealFIFO:
     Source: client-go, cache.RealFIFO.
     """
 
+    options: RealFIFOOptions
+    closed: bool
+
     def __init__(
         self,
         options: RealFIFOOptions | None = None,

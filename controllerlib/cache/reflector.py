@@ -32,7 +32,7 @@ from controllerlib.observer import NOOP_OBSERVER, InformerEvent, Observer
 from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Marks the bookmark that ends a streamed list.
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -122,9 +122,9 @@ class ReflectorOptions:
 def default_watch_error_handler(error: BaseException) -> None:
     """Log it: expired versions and ends of streams are nothing to worry about."""
     if is_expired(error):
-        log.debug("watch closed: too old resource version", extra={"error": str(error)})
+        _log.debug("watch closed: too old resource version", extra={"error": str(error)})
     elif not isinstance(error, EOFError):
-        log.error("failed to watch", extra={"error": str(error)})
+        _log.error("failed to watch", extra={"error": str(error)})
 
 
 @dataclass(slots=True)
@@ -141,6 +141,8 @@ class Reflector:
     A delay (0.8 s doubling to 30 s, each stretched by up to itself, starting over every 2 minutes) follows every
     attempt, also one that ended without an error.
     """
+
+    resource_version: str
 
     def __init__(
         self,
@@ -193,7 +195,7 @@ class Reflector:
             try:
                 watch = await self._stream_list()
             except (*REQUEST_ERRORS, VeryShortWatch) as error:
-                log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
+                _log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
         if watch is None:
             await self._list()
         try:
@@ -203,7 +205,7 @@ class Reflector:
                 await self._watch(watch)
                 tasks.cancel()
         except ResyncFailed as error:
-            log.error("resync failed", extra={"reflector": self._name, "error": str(error.__cause__)})
+            _log.error("resync failed", extra={"reflector": self._name, "error": str(error.__cause__)})
 
     async def _back_off(self) -> None:
         now = self._clock.monotonic()
@@ -283,7 +285,7 @@ class Reflector:
         last = watch.began
 
         def warn() -> None:
-            log.warning("no closing bookmark of a streamed list yet", extra={"reflector": self._name, "since": last})
+            _log.warning("no closing bookmark of a streamed list yet", extra={"reflector": self._name, "since": last})
             alarm.set(self._clock.monotonic() + _BOOKMARK_WARNING)
 
         alarm = Alarm(self._clock, warn)
@@ -330,7 +332,7 @@ class Reflector:
             try:
                 await self._read(watch)
             except VeryShortWatch as error:
-                log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
+                _log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
                 return
             except REQUEST_ERRORS as error:
                 now = self._clock.monotonic()
@@ -338,7 +340,7 @@ class Reflector:
                 if is_too_many_requests(error):
                     await self._back_off()
                 elif not (is_internal(error) and retry.should_retry(now)):
-                    log.info("watch ended", extra={"reflector": self._name, "error": str(error)})
+                    _log.info("watch ended", extra={"reflector": self._name, "error": str(error)})
                     return
             finally:
                 await watch.stream.aclose()
@@ -367,12 +369,12 @@ class Reflector:
                 try:
                     change(obj)
                 except Exception:  # the store's refusal of one object must not end the watch
-                    log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
+                    _log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
             elif kind == "BOOKMARK":
                 if self._bookmark is not None:
                     self._bookmark(version)
             else:
-                log.error("unknown watch event", extra={"reflector": self._name, "event": kind})
+                _log.error("unknown watch event", extra={"reflector": self._name, "event": kind})
             after = watch.version.after(kind, version)
             if after is not None:
                 self.resource_version = after
@@ -387,14 +389,14 @@ class Reflector:
         if kind == "ERROR":
             raise from_status(obj)
         if not _has_metadata(obj):
-            log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
+            _log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
             return False
         if self._expected is not None:
             api_version, own = obj.get("apiVersion"), obj.get("kind")
             if (own is not None and own != self._expected[1]) or (api_version or self._expected[0]) != self._expected[
                 0
             ]:
-                log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
+                _log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
                 return False
         return bool(obj.get("kind") != "Table")
 

@@ -20,7 +20,7 @@ from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
 from controllerlib.random import Random
 from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class SharedIndexInformer:
@@ -31,6 +31,9 @@ class SharedIndexInformer:
 
     Source: client-go, cache.SharedIndexInformer.
     """
+
+    name: str
+    indexer: Indexer
 
     def __init__(
         self,
@@ -171,7 +174,7 @@ class SharedIndexInformer:
     async def run(self) -> None:
         """List, watch and tell until cancelled; a second call returns at once. Raises what a handler raises."""
         if self._started:
-            log.warning("the shared informer has started, run more than once is not allowed")
+            _log.warning("the shared informer has started, run more than once is not allowed")
             return
         self._started = True
         reflector = replace(self._options.reflector, resync_period=self._check_period)

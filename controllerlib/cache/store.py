@@ -67,6 +67,10 @@ class StoreOp(NamedTuple):
 class TransactionError(Exception):
     """Some steps of a transaction had no key; the others were applied."""
 
+    successful: Sequence[int]
+    total: int
+    errors: Sequence[Exception]
+
     def __init__(self, successful: Sequence[int], total: int, errors: Sequence[Exception]) -> None:
         failed = total - len(successful)
         super().__init__(f"failed to execute ({failed}/{total}) transactions: {'; '.join(map(str, errors))}")
@@ -78,6 +82,8 @@ class ThreadSafeStore:
 
     Source: client-go, cache.ThreadSafeStore.
     """
+
+    resource_version: str
 
     def __init__(self, indexers: Mapping[str, IndexFunc] | None = None) -> None:
         self._items: dict[str, Any] = {}
@@ -188,6 +194,20 @@ class Indexer:
     A key that cannot be computed raises KeyFailure. `transform` applies to what is added, updated and replaced, after
     its key was computed.
     """
+
+    get_by_key: Callable[[str], Any]
+    list: Callable[[], Sequence[Any]]
+    list_keys: Callable[[], Sequence[str]]
+    index: Callable[[str, Any], Sequence[Any]]
+    by_index: Callable[[str, str], Sequence[Any]]
+    index_keys: Callable[[str, str], Sequence[str]]
+    list_index_values: Callable[[str], Sequence[str]]
+    indexers: Callable[[], Mapping[str, IndexFunc]]
+    add_indexers: Callable[[Mapping[str, IndexFunc]], None]
+    bookmark: Callable[[str], None]
+
+    key_func: KeyFunc
+    store: ThreadSafeStore
 
     def __init__(
         self,

@@ -60,6 +60,9 @@ class Client:
     Source: controller-runtime, client.Client.
     """
 
+    user_agent: str
+    mapper: RESTMapper
+
     def __init__(
         self,
         transport: Transport,

@@ -18,7 +18,7 @@ from typing import Any
 from controllerlib.client.proxies import proxy_for
 from controllerlib.clock import Clock, SystemClock
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds after which a token that can be refreshed is asked for again (client-go: 1 minute for token files).
 _REFRESH = 60.0
@@ -40,6 +40,8 @@ class ConfigSource:
 
 class Credentials:
     """Address, TLS, proxy and the headers that say who we are, for one server (client-go: rest.Config)."""
+
+    generation: int
 
     def __init__(self, configuration: Any, *, source: ConfigSource | None = None, clock: Clock | None = None) -> None:
         """`configuration`: a `kubernetes.client.Configuration`. ValueError for a proxy that cannot be used."""
@@ -95,7 +97,7 @@ class Credentials:
         except Exception as error:  # a file that is gone, a program that failed: whatever kubernetes.config raises
             if not self._headers or self._rejected:
                 raise PermissionError(f"getting credentials: {error}") from error
-            log.error("unable to refresh credentials, going on with what there is: %s", error)
+            _log.error("unable to refresh credentials, going on with what there is: %s", error)
             return
         self._headers, self._rejected = headers, False
         files = _state_of_files(self._configuration)

@@ -29,6 +29,10 @@ class ApiError(Exception):
     Source: apimachinery, errors.StatusError.
     """
 
+    code: int
+    reason: str
+    message: str
+
     def __init__(self, code: int, reason: str, message: str, status: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code, self.reason, self.message = code, reason, message

@@ -35,6 +35,8 @@ class HttpTransport:
     ConnectionResetError, and so on.
     """
 
+    url: str
+
     def __init__(
         self,
         url: str = "",

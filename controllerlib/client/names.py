@@ -22,7 +22,7 @@ class KeyFailure(Exception):
     def __init__(self, obj: object, cause: Exception) -> None:
         super().__init__(f"couldn't create key for object {obj!r}: {cause}")
         self.obj = obj
-        self.__cause__ = cause
+        self.__cause__: BaseException | None = cause
 
 
 class ExplicitKey(str):

@@ -29,7 +29,7 @@ from controllerlib.workqueue.ratelimiters import (
     default_controller_rate_limiter,
 )
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,10 @@ class Controller:
 
     Source: controller-runtime, controller.Controller.
     """
+
+    options: ControllerOptions
+    registry: Registry
+    started: OnceEvent
 
     def __init__(
         self,
@@ -344,7 +348,7 @@ class Controller:
         )
         finished = self._clock.monotonic()
         if error is not None:
-            log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(work.item)})
+            _log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(work.item)})
         self._metrics.finished(
             decision.label,
             finished - run.started,

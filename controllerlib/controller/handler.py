@@ -16,7 +16,7 @@ from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import LOW_PRIORITY
 from controllerlib.workqueue.queue import WorkQueue
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: An object's requests; may be a coroutine function.
 MapFunc = Callable[[Mapping[str, Any]], Sequence[Hashable] | Awaitable[Sequence[Hashable]]]
@@ -27,6 +27,11 @@ class RequestQueue:
 
     Source: controller-runtime, priorityqueue as handlers see it.
     """
+
+    cause: Cause | None
+    controller: str
+    priority: int | None
+    queue: WorkQueue[Any]
 
     __slots__ = ("_observe", "cause", "controller", "priority", "queue")
 
@@ -106,7 +111,7 @@ class EnqueueRequestForObject:
         """See EventHandler."""
         obj = (event.new or event.old) if isinstance(event, UpdateEvent) else event.obj
         if obj is None:
-            log.error("event without an object", extra={"event": type(event).__name__})
+            _log.error("event without an object", extra={"event": type(event).__name__})
             return
         low_priority(event, queue).add(Request.of(obj))
 

@@ -41,7 +41,7 @@ class RecoveredPanic(Exception):
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"panic: {cause!r} [recovered]")
-        self.__cause__ = cause
+        self.__cause__: BaseException | None = cause
 
 
 class UnexpectedCancellation(Exception):
@@ -75,7 +75,7 @@ class Caller:
             )
         self._func, self._client, self._threads = func, client, threads
         self._takes = _how_called(func)
-        self.is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
+        self.is_async: bool = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
             getattr(func, "__call__", None)  # noqa: B004  an object with an async __call__
         )
         self._pool: ThreadPoolExecutor | None = None

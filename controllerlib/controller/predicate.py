@@ -62,13 +62,13 @@ def _meta(obj: Mapping[str, Any], name: str) -> Any:
 
 
 #: Updates that changed anything: no resyncs, no repetitions after a new list.
-resource_version_changed = _changed(lambda obj: _meta(obj, "resourceVersion"))
+resource_version_changed: Predicate = _changed(lambda obj: _meta(obj, "resourceVersion"))
 #: Updates that changed the spec: no resyncs, no writes of status or metadata.
-generation_changed = _changed(lambda obj: _meta(obj, "generation"))
+generation_changed: Predicate = _changed(lambda obj: _meta(obj, "generation"))
 #: Updates that changed annotations; none and no entries are the same.
-annotations_changed = _changed(lambda obj: _meta(obj, "annotations") or {})
+annotations_changed: Predicate = _changed(lambda obj: _meta(obj, "annotations") or {})
 #: Updates that changed labels; none and no entries are the same.
-labels_changed = _changed(lambda obj: _meta(obj, "labels") or {})
+labels_changed: Predicate = _changed(lambda obj: _meta(obj, "labels") or {})
 
 
 def label_selector(selector: str | Selector) -> Predicate:

@@ -92,11 +92,13 @@ class TerminalError(Exception):
     def __init__(self, cause: BaseException | str | None = None) -> None:
         super().__init__(f"terminal error: {cause}" if cause is not None else "nil terminal error")
         if isinstance(cause, BaseException):
-            self.__cause__ = cause
+            self.__cause__: BaseException | None = cause
 
 
 class ReconcileError(Exception):
     """A failure with a say in the priority of its retry: `raise ReconcileError(priority=10) from error`."""
+
+    priority: int | None
 
     def __init__(self, message: str = "", *, priority: int | None = None) -> None:
         super().__init__(message)

@@ -19,7 +19,7 @@ from controllerlib.controller.predicate import Predicate, passes
 from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.workqueue.cause import Cause, CauseKind
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds between two attempts to get an informer (a kind may not be served yet).
 RETRY = 10.0
@@ -60,7 +60,7 @@ def event_of(notification: Notification) -> Event | None:
         return UpdateEvent(old, obj)
     if isinstance(obj, DeletedFinalStateUnknown):
         if not isinstance(obj.obj, Mapping):
-            log.error("deletion without an object", extra={"key": obj.key})
+            _log.error("deletion without an object", extra={"key": obj.key})
             return None
         return DeleteEvent(obj.obj, True)
     return DeleteEvent(obj, False)
@@ -95,6 +95,9 @@ class KindSource:
     `after_sync`: add the handler only once the informer has synced, as controller-runtime does; its first resync then
     comes after two periods. Otherwise the handler is added first, and the first resync comes after one.
     """
+
+    api_version: str
+    kind: str
 
     def __init__(
         self,
@@ -133,7 +136,7 @@ class KindSource:
                 informer = await self._find()
                 break
             except REQUEST_ERRORS as error:
-                log.error(
+                _log.error(
                     "if kind is a CRD, it should be installed: %s %s, watched by controller %s: %s",
                     self.api_version,
                     self.kind,

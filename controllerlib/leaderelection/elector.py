@@ -16,7 +16,7 @@ from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks, ended
 from controllerlib.wait import TimedOut, poll
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds between tries to release against conflicts; the first one comes at once.
 _RELEASE_PAUSE = 0.01
@@ -65,6 +65,9 @@ class LeaderElector:
     Differs from client-go where that could let two lead: with `release_on_cancel` what leads is cancelled and has ended
     before the lease is released, and a lease that somebody else took in between is left alone.
     """
+
+    name: str
+    state: LeaseState
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class LeaderElector:
                 await answer
 
     async def _acquire(self, tasks: Tasks) -> None:
-        log.info("attempting to acquire leader lease", extra={"lock": str(self._lock)})
+        _log.info("attempting to acquire leader lease", extra={"lock": str(self._lock)})
         while True:
             led = await self._try()
             self._report(tasks)
@@ -167,7 +170,7 @@ class LeaderElector:
             await sleep(self._clock, jitter(self._retry, JITTER, fraction))
         self._lock.record_event(f"{self.state.identity} became leader")
         self._metrics.leading(True)
-        log.info("successfully acquired lease", extra={"lock": str(self._lock)})
+        _log.info("successfully acquired lease", extra={"lock": str(self._lock)})
 
     async def _renew(self, tasks: Tasks) -> None:
         """Renew for ever; returns when it did not work for the renew deadline."""
@@ -176,7 +179,7 @@ class LeaderElector:
                 await poll(self._try, self._retry, self._renew_deadline, clock=self._clock)
             except TimedOut:
                 self._report(tasks)
-                log.info("failed to renew the lease", extra={"lock": str(self._lock)})
+                _log.info("failed to renew the lease", extra={"lock": str(self._lock)})
                 return
             self._report(tasks)
             await sleep(self._clock, self._retry)
@@ -191,7 +194,7 @@ class LeaderElector:
         try:
             return await (self._follow() if self._coordinated else self._take())
         except REQUEST_ERRORS as error:
-            log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
+            _log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
             return False
 
     async def _take(self) -> bool:
@@ -200,7 +203,7 @@ class LeaderElector:
             try:
                 return await self._write(state.claim(wall))
             except REQUEST_ERRORS as error:
-                log.info("renewing without looking failed, looking", extra={"error": str(error)})
+                _log.info("renewing without looking failed, looking", extra={"error": str(error)})
         try:
             record = await self._lock.get()
         except Exception as error:
@@ -241,7 +244,7 @@ class LeaderElector:
                     await sleep(self._clock, pause)
                     pause = _RELEASE_PAUSE
         except (*REQUEST_ERRORS, TimeoutError) as error:
-            log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
+            _log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
 
     async def _give_up_once(self) -> bool:
         state = self.state

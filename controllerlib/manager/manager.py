@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from controllerlib.manager.server import Endpoint, HttpServer
     from controllerlib.record import corev1, eventsv1
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class GraceExpired(Exception):
@@ -55,6 +55,18 @@ class LeaderElectionLost(Exception):
 
 class Manager:
     """Runs controllers and whatever else is added, in order, until cancelled (controller-runtime: manager.Manager)."""
+
+    gate: Gate | None
+    observer: Observer
+    registry: Registry
+    api_reader: Client
+    cache: Cache
+    client: Client
+    user_agent: str
+    handlers_after_sync: bool
+    controller_defaults: ControllerOptions
+    group_kind_concurrency: dict[str, int]
+    elected: OnceEvent
 
     def __init__(
         self,
@@ -274,7 +286,7 @@ class Manager:
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None or self._failure.done() or self._stopping:
-            log.error("error received after stop sequence was engaged", exc_info=error)
+            _log.error("error received after stop sequence was engaged", exc_info=error)
         else:
             self._failure.set_exception(error)
 

@@ -9,7 +9,7 @@ from typing import Any
 from controllerlib.clock import pause
 from controllerlib.tasks import OnceEvent, ended
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 StartFunc = Callable[[], Awaitable[Any]]
 
@@ -36,6 +36,8 @@ class RunnableGroup:
 
     Source: controller-runtime, runnableGroup.
     """
+
+    name: str
 
     def __init__(self, name: str, on_error: Callable[[BaseException], None]) -> None:
         self.name, self._on_error = name, on_error
@@ -95,7 +97,7 @@ class RunnableGroup:
             if not self._tasks:
                 return
             await pause()
-        log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
+        _log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
 
     def _start(self, member: _Member) -> None:
         loop = asyncio.get_running_loop()

@@ -12,7 +12,7 @@ from aiohttp import web
 from controllerlib.manager.healthz import NOT_FOUND, Checker, Reply, aggregated, single
 from controllerlib.tasks import OnceEvent
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Endpoint(Protocol):
@@ -55,7 +55,7 @@ async def _failure(name: str, check: Checker) -> str | None:
         if inspect.isawaitable(answer):
             await answer
     except Exception as error:  # however a check fails, it has failed
-        log.info("health check failed", extra={"check": name, "error": str(error)})
+        _log.info("health check failed", extra={"check": name, "error": str(error)})
         return str(error)
     return None
 
@@ -74,6 +74,9 @@ def parse_address(text: str) -> tuple[str | None, int]:
 
 class HttpServer:
     """Serves endpoints until cancelled; whether we lead or not. To be added to a manager."""
+
+    name: str
+    url: str
 
     runnable_group = "http"
     need_leader_election = False
@@ -97,7 +100,7 @@ class HttpServer:
             await web.TCPSite(runner, self._host, self._port, ssl_context=self._tls).start()
             port = runner.addresses[0][1]
             self.url = f"{'https' if self._tls else 'http'}://{self._host or '127.0.0.1'}:{port}"
-            log.info("serving", extra={"server": self.name, "url": self.url})
+            _log.info("serving", extra={"server": self.name, "url": self.url})
             self._listening.set()
             await asyncio.get_running_loop().create_future()
         finally:

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from controllerlib.metrics.registry import Histogram, Registry
+from controllerlib.metrics.registry import Family, Histogram, Registry
 
 #: controller-runtime's buckets of reconcile times (seconds).
 RECONCILE_BUCKETS = (
@@ -15,6 +15,15 @@ RESULTS = ("error", "requeue", "requeue_after", "success")
 
 class ControllerMetrics:
     """The metrics of one controller (controller-runtime: pkg/internal/controller/metrics)."""
+
+    total: Family
+    errors: Family
+    terminal: Family
+    panics: Family
+    timeouts: Family
+    time: Family
+    workers: Family
+    active: Family
 
     def __init__(self, registry: Registry, controller: str) -> None:
         self._name, one = controller, ("controller",)

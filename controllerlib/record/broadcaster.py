@@ -15,7 +15,7 @@ from controllerlib.random import Random
 from controllerlib.record.eventobject import EVENT_TYPES, event_name, reference, unix_nanos
 from controllerlib.tasks import OnceEvent, ended
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: How many events wait for a listener; more are dropped.
 QUEUED = 1000
@@ -41,6 +41,9 @@ class Broadcaster:
     `send` may be called from any thread. Listening begins on a running loop; `shutdown` must be called in the end.
     """
 
+    clock: Clock
+    closing: OnceEvent
+
     def __init__(self, clock: Clock, *, capacity: int = QUEUED) -> None:
         self.clock, self._capacity = clock, capacity
         #: set when no more events are taken: nobody should wait for better times from then on
@@ -61,12 +64,12 @@ class Broadcaster:
             try:
                 loop.call_soon_threadsafe(self._distribute, event)
             except RuntimeError as error:  # the loop is closed: a thread outlived it
-                log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
+                _log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
 
     def listen(self, handler: EventFunc, name: str) -> Callable[[], None]:
         """Call `handler` with each event from now on; returns what ends that."""
         if self.closing.is_set():
-            log.error("unable to start event watcher (will not retry!)")
+            _log.error("unable to start event watcher (will not retry!)")
             return lambda: None
         self._loop = asyncio.get_running_loop()
         self._next += 1
@@ -103,11 +106,11 @@ class Broadcaster:
 
     def _distribute(self, event: Object) -> None:
         if self.closing.is_set():
-            log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
+            _log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
             return
         for watcher in self._watchers.values():
             if not watcher.offer(event):
-                log.error("too many queued events, dropped event", extra={"event": event})
+                _log.error("too many queued events, dropped event", extra={"event": event})
 
 
 class _Watcher:
@@ -147,7 +150,7 @@ class _Watcher:
             if inspect.isawaitable(answer):
                 await answer
         except Exception:  # one listener's bug must not silence it, let alone the operator
-            log.exception("event handler failed", extra={"event": event})
+            _log.exception("event handler failed", extra={"event": event})
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():
@@ -166,10 +169,10 @@ class EventFactory:
         try:
             about = reference(obj)
         except (ValueError, TypeError) as error:
-            log.error("could not construct reference, will not report event: %s", error, extra=facts)
+            _log.error("could not construct reference, will not report event: %s", error, extra=facts)
             return None
         if event_type not in EVENT_TYPES:
-            log.error("unsupported event type", extra=facts)
+            _log.error("unsupported event type", extra=facts)
             return None
         return about
 

@@ -16,7 +16,7 @@ from controllerlib.record.eventobject import core_event
 from controllerlib.record.fake import Lines, annotations_text, kind_text
 from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class CoreEventRecorder(Protocol):
@@ -84,7 +84,7 @@ class CoreEventBroadcaster:
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        """Call `logf` with a format and its arguments for each event (`_log.info`)."""
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' %s",
@@ -110,7 +110,7 @@ class CoreEventBroadcaster:
                 stored = await record(sink, found.event, found.patch)
             except RetriableError:
                 if attempt == TRIES:
-                    log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+                    _log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
                     return
             else:
                 if stored is not None:
@@ -118,7 +118,7 @@ class CoreEventBroadcaster:
                 return
             part = self._random.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
             if not await self._broadcaster.pause(self._pause * part):
-                log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
+                _log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
                 return
 
 
@@ -163,6 +163,8 @@ class _Recorder:
 
 class CoreFakeRecorder:
     """An EventRecorder for tests: `events` gets "<type> <reason> <message>" lines (client-go: record.FakeRecorder)."""
+
+    events: Lines
 
     def __init__(self, size: int = 100, *, include_object: bool = False) -> None:
         """`size`: how many lines may wait, see Lines. `include_object`: say the object's kind and apiVersion, too."""

@@ -27,7 +27,7 @@ from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, r
 from controllerlib.tasks import ended
 from controllerlib.wait import until
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: How many events are written at a time.
 WORKERS = 8
@@ -123,7 +123,7 @@ class EventBroadcaster:
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        """Call `logf` with a format and its arguments for each event (`_log.info`)."""
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' action: '%s' %s",
@@ -157,7 +157,7 @@ class EventBroadcaster:
         if found is None:
             return
         if len(self._queue) >= self._capacity:
-            log.error("unable to record event: too many queued events, dropped event", extra={"event": found})
+            _log.error("unable to record event: too many queued events, dropped event", extra={"event": found})
             return
         self._queue.append(found)
         if len(self._busy) < WORKERS:
@@ -180,7 +180,7 @@ class EventBroadcaster:
                     return
             else:
                 return
-        log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+        _log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
 
     async def _record(self, event: Object) -> Object | None:
         series = bool(event.get("series"))
@@ -269,7 +269,7 @@ def _related(obj: Any) -> Object | None:
     try:
         return reference(obj)
     except (ValueError, TypeError) as error:
-        log.debug("could not construct reference: %s", error, extra={"object": obj})
+        _log.debug("could not construct reference: %s", error, extra={"object": obj})
         return None
 
 
@@ -302,6 +302,8 @@ class EventRecorderAdapter:
 
 class FakeRecorder:
     """An EventRecorder for tests: `events` gets "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
+
+    events: Lines
 
     def __init__(self, size: int = 100, *, verbose: bool = False) -> None:
         """`size`: how many lines may wait, see Lines. `verbose`: with action, kinds and annotations."""

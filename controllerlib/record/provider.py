@@ -14,7 +14,7 @@ from controllerlib.record import corev1, eventsv1
 from controllerlib.record.broadcaster import QUEUED, UniqueTimestamps, formatted
 from controllerlib.record.sink import ClientSink
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Provider:
                 await made.series.shutdown()
                 await made.core.shutdown()
         except TimeoutError:
-            log.error("events were not written in time")
+            _log.error("events were not written in time")
 
     def do(self, work: Callable[[_Broadcasters], None]) -> None:
         """Do something with the broadcasters: now, on their loop, or when there is one."""
@@ -75,7 +75,7 @@ class Provider:
             try:
                 self._loop.call_soon_threadsafe(self._in_loop, work)
             except RuntimeError as error:  # the loop is closed: a thread outlived it
-                log.error("unable to record event: %s", error)
+                _log.error("unable to record event: %s", error)
 
     def _in_loop(self, work: Callable[[_Broadcasters], None]) -> None:
         if not self._stopped:
@@ -86,10 +86,10 @@ class Provider:
             sink, timestamps = ClientSink(self._client), UniqueTimestamps(self._clock)
             core = corev1.CoreEventBroadcaster(clock=self._clock, random=self._random, timestamps=timestamps)
             core.start_recording_to_sink(sink)
-            core.start_logging(log.debug)
+            core.start_logging(_log.debug)
             series = eventsv1.EventBroadcaster(sink, clock=self._clock, random=self._random, timestamps=timestamps)
             series.start_recording_to_sink()
-            series.start_logging(log.debug)
+            series.start_logging(_log.debug)
             self._broadcasters = _Broadcasters(core, series)
         return self._broadcasters
 

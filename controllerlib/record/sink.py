@@ -7,7 +7,7 @@ from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError, has_status_cause, is_already_exists
 from controllerlib.client.names import Object
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: How often one event is tried (maxTriesPerEvent).
 TRIES = 12
@@ -83,14 +83,14 @@ async def record(sink: EventSink, event: Object, patch: Object | None, *, series
         meta = {name: value for name, value in event["metadata"].items() if name != "resourceVersion"}
         return await sink.create({**event, "metadata": meta})
     except RequestConstructionError as error:
-        log.error("unable to construct event (will not retry!)", extra={"event": event, "error": str(error)})
+        _log.error("unable to construct event (will not retry!)", extra={"event": event, "error": str(error)})
     except ApiError as error:
         if series and is_already_exists(error):
             raise RetriableError from error
         expected = is_already_exists(error) or has_status_cause(error, "NamespaceTerminating")
         level = logging.DEBUG if expected else logging.ERROR
-        log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
+        _log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
     except Exception as error:  # whatever a sink raises but a refusal may be over the next time
-        log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
+        _log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
         raise RetriableError from error
     return None

@@ -35,6 +35,8 @@ class _QueuedKey(Generic[T]):
 class PriorityQueueState(Generic[T]):
     """Ready and waiting entries by key. Times are monotonic seconds."""
 
+    shutting_down: bool
+
     drops_on_shutdown = True
 
     def __init__(self, limiter: RateLimiter[T] | None = None, *, metrics: QueueMetrics | None = None) -> None:

@@ -41,6 +41,8 @@ class WorkQueue(Generic[T]):
     Source: client-go, workqueue.TypedRateLimitingInterface.
     """
 
+    name: str
+
     def __init__(
         self,
         state: WorkQueueState[T] | PriorityQueueState[T],

@@ -6,7 +6,7 @@ whenever the state is told the time; the moment that counts is the one at which 
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -41,6 +41,9 @@ class FifoStorage(Generic[T]):
 
     __slots__ = ("_items", "pop", "push")
 
+    pop: Callable[[], T]
+    push: Callable[[T], None]
+
     def __init__(self) -> None:
         self._items: deque[T] = deque()
         self.push = self._items.append
@@ -66,6 +69,8 @@ class _Waiting(NamedTuple):
 
 class WorkQueueState(Generic[T]):
     """Plain, delaying and rate limiting queue. Times are monotonic seconds."""
+
+    shutting_down: bool
 
     drops_on_shutdown = False
 
