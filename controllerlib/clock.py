@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol, TypeVar
 
+__all__ = ["Alarm", "Clock", "Deadline", "SystemClock", "Timer", "sleep", "wait_for"]
+
+
 T = TypeVar("T")
 
 _running_loop = asyncio._get_running_loop

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from controllerlib.controller.reconcile import Outcome, Run
     from controllerlib.workqueue.cause import Cause
 
+__all__ = ["NOOP_OBSERVER", "Call", "InformerEvent", "Observer", "current_run"]
+
 
 class Call(NamedTuple):
     """One request of a client (a tuple, not a dataclass: one is made for every request).

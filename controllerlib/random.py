@@ -3,6 +3,8 @@
 import random
 from typing import Protocol
 
+__all__ = ["FixedRandom", "Random", "SeededRandom", "SystemRandom"]
+
 
 class Random(Protocol):
     """A source of draws that do not depend on the order of drawing."""

@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 from controllerlib.backoff import Backoff, jitter
 from controllerlib.clock import Clock, Deadline, SystemClock, sleep
 from controllerlib.random import Random, SystemRandom
-from controllerlib.tasks import OnceEvent
+from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.ticker import Ticker
+
+__all__ = ["Backoff", "Condition", "Tasks", "TimedOut", "exponential_backoff", "parallelize", "poll", "until"]
+
 
 T = TypeVar("T")
 Condition = Callable[[], Awaitable[bool] | bool]
