@@ -1,4 +1,4 @@
-"""Doing something again and again, or until it works (apimachinery: util/wait; client-go: util/retry)."""
+"""Periodic work, polling, retries with backoff, and bounded parallelism (apimachinery: util/wait)."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ Condition = Callable[[], Awaitable[bool] | bool]
 
 
 class TimedOut(TimeoutError):
-    """The tries are used up, or the time is (apimachinery: wait.ErrWaitTimeout)."""
+    """The steps or the time are used up (apimachinery: wait.ErrWaitTimeout)."""
 
     def __init__(self) -> None:
         super().__init__("timed out waiting for the condition")
@@ -39,10 +39,10 @@ async def until(
     jitter_factor: float = 0.0,
     sliding: bool = True,
 ) -> None:
-    """Do `work` every `period` seconds until cancelled; the first time at once.
+    """Call `work` now and then every `period` seconds, until cancelled (wait.UntilWithContext).
 
-    `sliding`: the period begins when the work ended, else when it began. With `jitter_factor` each period is
-    stretched by up to that part of itself.
+    With `sliding` the period starts when `work` returns, otherwise when it is called. `jitter_factor` extends each
+    period by up to that fraction of it.
     """
     clock, random, attempt = clock or SystemClock(), random or SystemRandom(), 0
     while True:
@@ -60,9 +60,9 @@ async def until(
 async def poll(
     condition: Condition, interval: float, timeout: float, *, immediate: bool = True, clock: Clock | None = None
 ) -> None:
-    """Ask `condition` every `interval` seconds, not counting how long the asking takes; TimedOut after `timeout`.
+    """Call `condition` every `interval` seconds until it returns true; raise TimedOut after `timeout` seconds.
 
-    A beat at the very end of the time is not asked any more.
+    The interval does not include the duration of `condition`. A tick that coincides with the timeout is not used.
     """
     clock = clock or SystemClock()
     began = clock.monotonic()
@@ -84,7 +84,7 @@ async def poll(
 async def exponential_backoff(
     backoff: Backoff, condition: Condition, *, clock: Clock | None = None, random: Random | None = None
 ) -> None:
-    """Ask `condition` at most `backoff.steps` times, with growing delays between; TimedOut when it never was true."""
+    """Call `condition` at most `backoff.steps` times with growing delays; raise TimedOut if it never returns true."""
     clock, random, backoff, attempt = clock or SystemClock(), random or SystemRandom(), backoff.copy(), 0
     while backoff.steps > 0:
         if await _is_true(condition):
@@ -97,9 +97,10 @@ async def exponential_backoff(
 
 
 async def parallelize(workers: int, pieces: int, work: Callable[[int], Any], *, chunk: int = 1) -> int:
-    """Call `work` (plain or coroutine function) with 0..pieces-1, in chunks, by at most `workers` tasks at a time.
+    """Call `work` with 0..pieces-1, in chunks, in at most `workers` tasks (client-go: workqueue.ParallelizeUntil).
 
-    Returns the number of chunks. Cancelled from within or without, pieces not begun are left out (ParallelizeUntil).
+    `work` may be a coroutine function. Returns the number of chunks. After a cancellation or an error no further piece
+    is started.
     """
     chunks = [range(start, min(start + chunk, pieces)) for start in range(0, pieces, chunk)]
     waiting = iter(chunks)

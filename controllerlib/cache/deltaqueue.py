@@ -1,4 +1,4 @@
-"""A queue of deltas that waits: a shell around RealFIFO or DeltaFIFO with one consumer."""
+"""Queues whose consumer waits: the asyncio part around the FIFOs and the heap."""
 
 import asyncio
 import inspect
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class DeltaQueue:
-    """What a reflector fills and an informer empties."""
+    """The queue between a reflector and an informer, a RealFIFO or DeltaFIFO with one consumer."""
 
     synced: OnceEvent
 
@@ -27,13 +27,13 @@ class DeltaQueue:
         on_length: Callable[[int], None] | None = None,
         on_step: Callable[[float], None] | None = None,
     ) -> None:
-        """`on_length` is told the length after each change, `on_step` the seconds that each step took."""
+        """`on_length` is called with the length after each change, `on_step` with the seconds that each step took."""
         self.state = state
         self._clock: Clock = clock or SystemClock()
         self._on_length, self._on_step = on_length, on_step
         self._step_began = 0.0
         self._futures = Futures()
-        #: set when the first list was processed
+        #: Set when the first list was processed.
         self.synced = OnceEvent()
         self._consumers: list[asyncio.Future[None]] = []
         self._producers: list[asyncio.Future[None]] = []
@@ -42,42 +42,42 @@ class DeltaQueue:
         return len(self.state)
 
     def add(self, obj: Any) -> None:
-        """An object appeared."""
+        """Queue the addition of an object."""
         self.state.add(obj)
         self._changed()
 
     def update(self, obj: Any) -> None:
-        """An object changed."""
+        """Queue the update of an object."""
         self.state.update(obj)
         self._changed()
 
     def delete(self, obj: Any) -> None:
-        """An object went."""
+        """Queue the deletion of an object."""
         self.state.delete(obj)
         self._changed()
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """These are all objects."""
+        """Queue a complete list."""
         self.state.replace(objs, version)
         self._changed()
 
     def resync(self) -> None:
-        """Tell everything once more."""
+        """Queue a resync."""
         self.state.resync()
         self._changed()
 
     def bookmark(self, version: str) -> None:
-        """Everything up to `version` was seen."""
+        """Queue a bookmark; ignored by DeltaFIFO."""
         if isinstance(self.state, RealFIFO):
             self.state.bookmark(version)
             self._changed()
 
     def is_crowded(self) -> bool:
-        """Whether a producer should wait for `room`."""
+        """Return whether a producer should wait for `room`."""
         return self.state.is_crowded() or self.state.is_blocked()
 
     async def room(self) -> None:
-        """Wait until the consumer got on; at once when the queue is not crowded."""
+        """Wait until the consumer has made progress."""
         await pause()
         while self.state.is_blocked():
             future = self._futures.new()
@@ -85,7 +85,7 @@ class DeltaQueue:
             await future
 
     async def take(self, limit: int | None = None) -> Batch:
-        """Wait for the next batch; raises QueueClosed when closed and empty. `finish` it before the next."""
+        """Wait for the next batch, which must be ended by `finish`; raises QueueClosed when closed and empty."""
         while True:
             batch = self.state.take(limit)
             if batch is not None:
@@ -104,7 +104,7 @@ class DeltaQueue:
                     self._consumers.remove(future)
 
     def finish(self, batch: Batch) -> None:
-        """The batch was processed or failed."""
+        """End a batch, whether it was processed or failed."""
         self.state.finish(batch)
         if self._on_step is not None:
             self._on_step(self._clock.monotonic() - self._step_began)
@@ -117,7 +117,7 @@ class DeltaQueue:
                     future.set_result(None)
 
     async def pop(self, process: Callable[[Batch], Awaitable[None] | None], limit: int | None = 1) -> None:
-        """Wait for a batch and process it; raises what `process` raises: the batch does not come back."""
+        """Wait for a batch and process it. An exception of `process` is raised; the batch is not queued again."""
         batch = await self.take(limit)
         try:
             answer = process(batch)
@@ -127,11 +127,11 @@ class DeltaQueue:
             self.finish(batch)
 
     def has_synced(self) -> bool:
-        """Whether the first list was processed, or something came before any list."""
+        """Return whether the first list was processed, or another change was queued before any list."""
         return self.state.has_synced()
 
     def close(self) -> None:
-        """No more is expected: `take` gives what is left, then raises QueueClosed."""
+        """Close the queue: `take` returns the queued batches and then raises QueueClosed."""
         self.state.close()
         consumers, self._consumers = self._consumers, []
         for future in consumers:
@@ -150,7 +150,7 @@ class DeltaQueue:
 
 
 class PopQueue:
-    """A shell around a state with `take` (FIFO) or `pop` (heap): `pop` waits, everything else is the state's."""
+    """A FIFO (method `take`) or heap (method `pop`) whose `pop` waits; other operations are those of `state`."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -158,7 +158,9 @@ class PopQueue:
         self._waiting: list[asyncio.Future[None]] = []
 
     async def pop(self, process: Callable[[Any], T]) -> T:
-        """Wait for the next object and process it; it is gone either way. Raises QueueClosed when closed and empty."""
+        """Wait for the next object and process it; it is removed in any case. Raises QueueClosed when closed and
+        empty.
+        """
         while True:
             obj = self._take()
             if obj is not None:
@@ -170,12 +172,12 @@ class PopQueue:
             await future
 
     def add(self, obj: Any) -> None:
-        """Add to the state, and let who waits look."""
+        """Add an object and wake a consumer."""
         self.state.add(obj)
         self._wake(1)
 
     def close(self) -> None:
-        """Close the state; who waits gets QueueClosed."""
+        """Close the queue; waiting consumers raise QueueClosed."""
         self.state.close()
         self._wake(len(self._waiting))
 

@@ -1,4 +1,4 @@
-"""One shared informer for each type, and waiting for them (client-go: informers/factory.go, tools/cache)."""
+"""Shared informers by type, and waiting until they have synced (client-go: informers/factory.go, tools/cache)."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ Type = tuple[str, str]
 
 
 class NotSynced(TimeoutError):
-    """Some caches have not synced."""
+    """Some informers have not synced in time."""
 
     types: list[str]
 
@@ -34,11 +34,11 @@ class NotSynced(TimeoutError):
 
 
 class DoneChecker(Protocol):
-    """Something that will be done once: its name, and the event."""
+    """Reports when something is done (client-go: cache.DoneChecker)."""
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """The name for messages."""
         ...
 
     @property
@@ -50,9 +50,9 @@ class DoneChecker(Protocol):
 async def wait_for(
     checkers: Sequence[DoneChecker], *, timeout: float | None = None, clock: Clock | None = None
 ) -> Sequence[str]:
-    """Wait until all are done, at most `timeout` seconds; returns (and logs) the names of the others, sorted.
+    """Wait until all checkers are done, at most `timeout` seconds; return and log the names of the others, sorted.
 
-    Event-driven; what is done counts even when the waiting was cancelled at the same moment (client-go: WaitFor).
+    Nothing is polled. A checker that finishes while the wait is cancelled counts as done (client-go: cache.WaitFor).
     """
     clock = clock or SystemClock()
     deadline = None if timeout is None else clock.monotonic() + timeout
@@ -71,7 +71,7 @@ async def wait_for(
 async def wait_for_cache_sync(
     *synced: Callable[[], bool], timeout: float | None = None, clock: Clock | None = None
 ) -> bool:
-    """Look at once and then every 100 ms whether all have synced; False when `timeout` seconds passed before."""
+    """Check now and then every 100 ms whether all have synced; return False after `timeout` seconds."""
     clock = clock or SystemClock()
     began = clock.monotonic()
     while not all(has_synced() for has_synced in synced):
@@ -82,7 +82,7 @@ async def wait_for_cache_sync(
 
 
 class SharedInformerFactory:
-    """Makes informers on demand and runs them; every informer has the namespace index.
+    """Creates shared informers on demand and runs them. Each has the namespace index.
 
     Source: client-go, informers.SharedInformerFactory.
     """
@@ -106,9 +106,9 @@ class SharedInformerFactory:
         informer_name: InformerName | None = None,
         registry: Registry | None = None,
     ) -> None:
-        """Periods in seconds; namespace and selectors go with every list and watch.
+        """Periods are seconds; namespace and selectors apply to every list and watch.
 
-        With an `informer_name` queues and stores are measured, in `registry`.
+        With an `informer_name`, metrics of queues and stores are recorded in `registry`.
         """
         self._client, self._default, self._custom = client, default_resync, dict(custom_resync or {})
         self._namespace, self._labels, self._fields = namespace, label_selector, field_selector
@@ -120,7 +120,7 @@ class SharedInformerFactory:
         self._shut_down = False
 
     def informer_for(self, api_version: str, kind: str) -> SharedIndexInformer:
-        """The informer of a type; the same one each time."""
+        """Return the informer of a type; always the same one."""
         key = (api_version, kind)
         informer = self._informers.get(key)
         if informer is None:
@@ -155,11 +155,11 @@ class SharedInformerFactory:
         return InformerMetrics(self.registry, self._name.of(*key), lambda: mapper.known(*key))
 
     def lister(self, api_version: str, kind: str, resource: str) -> Lister:
-        """What the informer of a type knows; `resource` as messages name it."""
+        """Return a lister on the informer of a type; `resource` is its name in messages."""
         return Lister(self.informer_for(api_version, kind).indexer, resource)
 
     def start(self, tasks: Tasks) -> None:
-        """Run each informer that does not run yet in `tasks`; nothing after `shut_down`. May be called again."""
+        """Run, in `tasks`, the informers that do not run yet. May be called repeatedly; no effect after `shut_down`."""
         if self._shut_down:
             return
         for key, informer in self._informers.items():
@@ -167,7 +167,7 @@ class SharedInformerFactory:
                 self._running[key] = tasks.start(informer.run(), f"informer {key[1]}")
 
     async def shut_down(self) -> None:
-        """Start no more, and wait until the informers ended: whoever started them cancels them."""
+        """Start no further informers, and wait until the running ones have been cancelled by their owner."""
         self._shut_down = True
         for task in list(self._running.values()):
             done = OnceEvent()
@@ -175,20 +175,20 @@ class SharedInformerFactory:
             await done.wait()
 
     async def wait_for_cache_sync(self, *, timeout: float | None = None) -> Mapping[Type, bool]:
-        """Which of the started informers have synced, once all have or `timeout` seconds passed."""
+        """Wait until the started informers have synced, at most `timeout` seconds; return which ones have."""
         started = {key: self._informers[key] for key in self._running}
         await wait_for([*started.values()], timeout=timeout, clock=self._clock)
         return {key: informer.has_synced() for key, informer in started.items()}
 
     async def require_cache_sync(self, *, timeout: float | None = None) -> None:
-        """As `wait_for_cache_sync`; raises NotSynced."""
+        """As `wait_for_cache_sync`, but raise NotSynced."""
         found = await self.wait_for_cache_sync(timeout=timeout)
         if missing := [key[1] for key, synced in found.items() if not synced]:
             raise NotSynced(missing, "context deadline exceeded")
 
 
 def named_checker(name: str, event: OnceEvent) -> Any:
-    """A Checker of any event."""
+    """Return a DoneChecker for an event."""
     return _Named(name, event)
 
 

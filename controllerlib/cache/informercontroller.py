@@ -1,4 +1,4 @@
-"""The informer: a reflector, a queue, and the loop that fills a store (client-go: tools/cache/controller.go)."""
+"""The controller of an informer: a reflector, a queue and the loop that fills the store (tools/cache/controller.go)."""
 
 import inspect
 import logging
@@ -26,10 +26,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InformerOptions:
-    """How an informer gets and processes its objects.
+    """Options of an informer.
 
-    `fifo`: "real" is every informer's queue since 1.33; "delta" is the DeltaFIFO before it. `batches` False: one
-    delta a step (before 1.35).
+    `fifo` "real" is the queue of informers since client-go 0.33, "delta" the DeltaFIFO before. `batches` False
+    processes one delta per step (before 0.35).
     """
 
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
@@ -40,9 +40,9 @@ class InformerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What an InformerController needs (client-go: cache.Config).
+    """The configuration of an InformerController (client-go: cache.Config).
 
-    `process` is given each batch and may be a coroutine function; what it raises is logged and the batch is gone.
+    `process` is called with each batch and may be a coroutine function. If it raises, `run` ends.
     """
 
     queue: DeltaQueue
@@ -60,7 +60,7 @@ class Config:
 
 
 class InformerController:
-    """Runs a reflector into a queue and processes what comes out (client-go: cache.Controller)."""
+    """Runs a reflector and processes its queue (client-go: cache.Controller)."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -84,16 +84,16 @@ class InformerController:
         return self._config.queue.synced
 
     def has_synced(self) -> bool:
-        """Whether the first list was processed."""
+        """Return whether the first list was processed."""
         return self._config.queue.has_synced()
 
     @property
     def resource_version(self) -> str:
-        """The version the reflector has come to; "" before anything."""
+        """The last resourceVersion of the reflector; "" initially."""
         return self._reflector.resource_version
 
     async def run(self) -> None:
-        """Run until cancelled; what is queued then is not processed any more."""
+        """Run until cancelled; queued deltas are dropped then."""
         try:
             async with Tasks() as tasks:
                 tasks.start(self._reflector.run(), f"reflector {self._config.name}")
@@ -126,7 +126,9 @@ def delta_queue(
     metrics: InformerMetrics | None = None,
     clock: Clock | None = None,
 ) -> DeltaQueue:
-    """The queue that `options` ask for, in front of `indexer`; `metrics` are told of it and of the store."""
+    """Return the queue that `options` select, in front of `indexer`; `metrics` record its length and the store's
+    version.
+    """
     state: DeltaFIFO | RealFIFO
     if options.fifo == "delta":
         state = DeltaFIFO(known=indexer, transform=transform, emit_replaced=True)
@@ -146,7 +148,9 @@ def delta_queue(
 def processor(
     indexer: Indexer, tell: Callable[[Sequence[Notification]], Awaitable[None] | None], name: str, observer: Observer
 ) -> Callable[[Batch], Awaitable[None] | None]:
-    """What brings a batch into `indexer` and then tells; a refusal of the store is logged."""
+    """Return the function that applies a batch to `indexer` and then delivers the notifications; store errors are
+    logged.
+    """
 
     def process(batch: Batch) -> Awaitable[None] | None:
         told, error = process_deltas(indexer, batch)
@@ -181,9 +185,9 @@ def new_informer(
     random: Random | None = None,
     observer: Observer = NOOP_OBSERVER,
 ) -> tuple[Indexer, InformerController]:
-    """A store and the controller that fills it, telling one handler as part of the same loop.
+    """Create a store and the controller that fills it and calls one handler in the same loop.
 
-    A slow handler delays the store, and what a handler raises ends `run` (client-go: NewInformerWithOptions).
+    A slow handler delays the store, and an exception of the handler ends `run` (client-go: NewInformerWithOptions).
     """
     options = options or InformerOptions()
     if resync_period:

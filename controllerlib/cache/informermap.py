@@ -1,4 +1,6 @@
-"""The informers of a cache: one for each kind, form and namespace, made when first asked for (pkg/cache/internal)."""
+"""The informers of a cache by kind, form and namespace, created on first use (controller-runtime:
+pkg/cache/internal).
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +22,12 @@ from controllerlib.observer import NOOP_OBSERVER, Observer
 from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import OnceEvent, Tasks
 
-#: Objects as they are, objects nobody has a type for, and metadata only: each has informers of its own.
+#: Typed objects, unstructured objects, and metadata only; each form has its own informers.
 Form = Literal["structured", "unstructured", "metadata"]
 
 
 class UnknownNamespace(LookupError):
-    """The cache does not hold that namespace; without a name it was a list that asked for it."""
+    """The cache does not include that namespace; `name` is empty if a list asked for it."""
 
     def __init__(self, namespace: str, name: str = "") -> None:
         asked = f"get: {namespace}/{name}" if name else f"list: {namespace}"
@@ -33,7 +35,7 @@ class UnknownNamespace(LookupError):
 
 
 class NotCached(LookupError):
-    """Nobody watches the kind, and the cache was told not to begin."""
+    """The kind has no informer, and the cache is configured not to start one."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f"{api_version}, Kind={kind} is not cached")
@@ -41,35 +43,35 @@ class NotCached(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class HandlerRegistrations:
-    """The registrations of one handler, one for each namespace's informer."""
+    """The registrations of one handler, by namespace."""
 
     registrations: Mapping[str, ResourceEventHandlerRegistration]
 
     def has_synced(self) -> bool:
-        """Whether the handler was called for all that was there."""
+        """Return whether the handler has processed the initial lists."""
         return all(registration.has_synced() for registration in self.registrations.values())
 
     async def wait_synced(self) -> None:
-        """Wait for that."""
+        """Wait until the handler has processed the initial lists."""
         for registration in self.registrations.values():
             await registration.synced.wait()
 
 
 @dataclass(frozen=True, slots=True)
 class CacheInformer:
-    """The informers of a kind, by namespace; "" holds all namespaces (or cluster-scoped objects)."""
+    """The informers of a kind by namespace; "" is the one for all namespaces or for cluster-scoped objects."""
 
     resource: Resource
     form: Form
     informers: Mapping[str, SharedIndexInformer]
     selections: Mapping[str, Selection]
-    #: the tasks that run them, while they run
+    #: The tasks of the running informers.
     tasks: list["asyncio.Task[None]"] = field(default_factory=list, compare=False)
 
     def add_handler(
         self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
     ) -> HandlerRegistrations:
-        """Tell `handler` the changes of every namespace."""
+        """Register `handler` with the informer of every namespace."""
         return HandlerRegistrations(
             {
                 namespace: informer.add_handler(handler, resync_period=resync_period, name=name)
@@ -78,26 +80,28 @@ class CacheInformer:
         )
 
     def remove_handler(self, handlers: HandlerRegistrations) -> None:
-        """Tell it no more."""
+        """Remove the registrations of a handler."""
         for namespace, registration in handlers.registrations.items():
             self.informers[namespace].remove_handler(registration)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indices to every namespace's store."""
+        """Add indices to the store of every namespace."""
         for informer in self.informers.values():
             informer.add_indexers(indexers)
 
     def has_synced(self) -> bool:
-        """Whether every namespace's first list is in the store."""
+        """Return whether all informers have synced."""
         return all(informer.has_synced() for informer in self.informers.values())
 
     async def wait_synced(self) -> None:
-        """Wait for that."""
+        """Wait until all informers have synced."""
         for informer in self.informers.values():
             await informer.synced.wait()
 
     def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedIndexInformer]:
-        """The informers that know `namespace` ("": all of them), and `name` there; raises UnknownNamespace."""
+        """Return the informers that include `namespace` ("": all of them); raises UnknownNamespace, which mentions
+        `name`.
+        """
         if not namespace or not self.resource.namespaced:
             return self.informers
         if namespace in self.informers:
@@ -108,12 +112,12 @@ class CacheInformer:
 
 
 Key = tuple[str, str, Form]
-#: Makes an informer: ListerWatcher, name, (apiVersion, kind), resync period, indexers.
+#: Creates an informer; called with the arguments of SharedIndexInformer.
 NewInformer = Callable[..., SharedIndexInformer]
 
 
 class Informers:
-    """Makes informers on demand, and runs them while it runs itself."""
+    """Creates informers on demand and runs them."""
 
     options: CacheOptions
     started: OnceEvent
@@ -131,7 +135,9 @@ class Informers:
         skip_handler_failures: bool = False,
         poll: bool = False,
     ) -> None:
-        """`poll`: look for the end of syncing every 100 ms, as client-go does, instead of being told."""
+        """`poll`: check every 100 ms whether informers have synced, as client-go does, instead of waiting for an
+        event.
+        """
         self._client, self.options = client, options or CacheOptions()
         self.clock: Clock = clock or SystemClock()
         self.random: Random = random or SystemRandom()
@@ -141,30 +147,30 @@ class Informers:
         self._indexers: dict[tuple[str, str], dict[str, IndexFunc]] = {}
         self._tasks: Tasks | None = None
         self._was_started = False
-        #: set when it runs
+        #: Set when it runs.
         self.started = OnceEvent()
         self._made = 0
 
     @property
     def mapper(self) -> RESTMapper:
-        """The client's."""
+        """The REST mapper of the client."""
         return self._client.mapper
 
     @property
     def is_started(self) -> bool:
-        """Whether it runs."""
+        """Whether it is running."""
         return self._tasks is not None
 
     def all(self) -> Sequence[CacheInformer]:
-        """The informers there are, in the order of their making."""
+        """Return the informers in the order of their creation."""
         return list(self._known.values())
 
     def has(self, api_version: str, kind: str, form: Form = "structured") -> bool:
-        """Whether somebody watches the kind."""
+        """Return whether the kind has an informer."""
         return (api_version, kind, form) in self._known
 
     async def run(self) -> None:
-        """Run all informers, also later ones, until cancelled; RuntimeError the second time."""
+        """Run all informers, including later ones, until cancelled; RuntimeError the second time."""
         if self._was_started:
             raise RuntimeError("Informer already started")
         self._was_started = True
@@ -181,15 +187,15 @@ class Informers:
     async def get_informer(
         self, api_version: str, kind: str, *, form: Form = "structured", block_until_synced: bool = True
     ) -> CacheInformer:
-        """The informer of a kind, made when there is none.
+        """Return the informer of a kind; it is created if there is none.
 
-        Waits until it has synced (unless the cache does not run yet); raises ApiError when the kind is not served.
+        Waits until it has synced, unless the cache is not running. Raises ApiError if the kind is not served.
         """
         key = (api_version, kind, form)
         informer = self._known.get(key)
         if informer is None:
             resource = await self.mapper.resource(api_version, kind)
-            informer = self._known.get(key)  # somebody else may have been quicker
+            informer = self._known.get(key)  # may have been created while this task waited
             if informer is None:
                 informer = self._known[key] = self._make(resource, form)
                 if self._tasks is not None:
@@ -207,14 +213,14 @@ class Informers:
             await self.clock.sleep_until(self.clock.monotonic() + 0.1)
 
     def remove_informer(self, api_version: str, kind: str, form: Form = "structured") -> None:
-        """Stop and forget the informer of a kind; a later read makes another."""
+        """Stop and forget the informer of a kind; a later read creates another."""
         informer = self._known.pop((api_version, kind, form), None)
         if informer is not None:
             for task in informer.tasks:
                 task.cancel()
 
     def add_indexer(self, api_version: str, kind: str, name: str, index: IndexFunc) -> None:
-        """Index a kind, in the informers there are and those to come; ValueError when the name is taken."""
+        """Add an index to the existing and future informers of a kind; ValueError if the name is in use."""
         indexers = self._indexers.setdefault((api_version, kind), {})
         if name in indexers:
             raise ValueError(f"indexer conflict: {name}")

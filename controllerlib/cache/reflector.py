@@ -1,4 +1,4 @@
-"""The reflector: keeps a store equal to the server, by listing once and watching on (client-go: reflector.go)."""
+"""The reflector: keeps a store up to date by a list and a watch (client-go: reflector.go)."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -34,7 +34,7 @@ from controllerlib.tasks import Tasks
 
 _log = logging.getLogger(__name__)
 
-#: Marks the bookmark that ends a streamed list.
+#: The annotation of the bookmark that ends a streamed list.
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _BOOKMARK_WARNING = 10.0
 _SHORT_WATCH = 1.0
@@ -47,23 +47,23 @@ class ReflectorStore(Protocol):
     """
 
     def add(self, obj: Any) -> None:
-        """Adds an object."""
+        """Add an object."""
         ...
 
     def update(self, obj: Any) -> None:
-        """Replaces an object."""
+        """Replace an object."""
         ...
 
     def delete(self, obj: Any) -> None:
-        """Removes an object."""
+        """Remove an object."""
         ...
 
     def replace(self, objs: Any, version: str) -> None:
-        """Replaces the whole content by a list at `version`."""
+        """Replace the whole content by a list at `version`."""
         ...
 
     def resync(self) -> Awaitable[None] | None:
-        """Delivers every stored object again; may be a coroutine function."""
+        """Deliver every stored object again; may be a coroutine function."""
         ...
 
 
@@ -72,7 +72,7 @@ class BookmarkStore(Protocol):
     """A store that takes bookmarks (client-go: cache.ReflectorBookmarkStore)."""
 
     def bookmark(self, version: str) -> None:
-        """Records that every change up to `version` was received."""
+        """Record that every change up to `version` was received."""
         ...
 
 
@@ -81,7 +81,7 @@ class ResourceVersionUpdater(Protocol):
     """A store that is given the resourceVersion after each event (client-go: cache.ResourceVersionUpdater)."""
 
     def update_resource_version(self, version: str) -> None:
-        """Records the resourceVersion of the last event."""
+        """Record the resourceVersion of the last event."""
         ...
 
 
@@ -90,25 +90,26 @@ class BoundedStore(Protocol):
     """A store that makes the reflector wait while its consumer lags behind."""
 
     def is_crowded(self) -> bool:
-        """Whether the reflector must call `room` before the next event."""
+        """Return whether the reflector must call `room` before the next event."""
         ...
 
     async def room(self) -> None:
-        """Waits until the consumer has made progress."""
+        """Wait until the consumer has made progress."""
         ...
 
 
 class ResyncFailed(Exception):
-    """The store refused a resync: the watch ends, and a new list follows."""
+    """The store failed to resync: the watch ends, and another list follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorOptions:
-    """How a reflector works; times in seconds.
+    """Options of a reflector; times are seconds.
 
-    `resync_period` 0: none. `page_size` 0: 500 for the first list, none later. `min_watch_timeout`: the server is asked
-    to end a watch after this to twice this; below 300 it is 300. `internal_error_retry`: how long watches that end
-    with an InternalError are simply begun again (0: never). `streaming` False: LIST and WATCH, as before 1.35.
+    `resync_period` 0: no resync. `page_size` 0: 500 for the first list, later lists in one page. `min_watch_timeout`:
+    watches are requested with a timeout between this and twice this, at least 300. `internal_error_retry`: how long
+    watches that end with an InternalError are restarted without a list (0: never). `streaming` False: LIST and WATCH,
+    as before client-go 0.35.
     """
 
     resync_period: float = 0.0
@@ -120,7 +121,7 @@ class ReflectorOptions:
 
 
 def default_watch_error_handler(error: BaseException) -> None:
-    """Log it: expired versions and ends of streams are nothing to worry about."""
+    """Log an error of a list or watch; expired versions and ended streams only at debug level, or not at all."""
     if is_expired(error):
         _log.debug("watch closed: too old resource version", extra={"error": str(error)})
     elif not isinstance(error, EOFError):
@@ -136,10 +137,9 @@ class _Watch:
 
 
 class Reflector:
-    """Lists, watches and starts over, forever; `run` returns only by cancellation (client-go: cache.Reflector).
+    """Lists and watches until it is cancelled (client-go: cache.Reflector).
 
-    A delay (0.8 s doubling to 30 s, each stretched by up to itself, starting over every 2 minutes) follows every
-    attempt, also one that ended without an error.
+    A delay (0.8 s doubling to 30 s with jitter, reset every 2 minutes) follows every attempt, even a successful one.
     """
 
     resource_version: str
@@ -160,9 +160,9 @@ class Reflector:
         on_error: Callable[[BaseException], None] = default_watch_error_handler,
         observer: Observer = NOOP_OBSERVER,
     ) -> None:
-        """`expected`: (apiVersion, kind) that events must have when they tell; `transform` is the store's own.
+        """`expected`: the (apiVersion, kind) of events; others are ignored. `transform` is the store's own.
 
-        `on_error` is called with errors of lists and of starting watches, not with errors inside a stream.
+        `on_error` is called with errors of lists and of starting watches, not with errors of an open stream.
         """
         self._source, self._store, self._name, self._expected = source, store, name, expected
         self._options = options or ReflectorOptions()
@@ -189,7 +189,7 @@ class Reflector:
             await self._back_off()
 
     async def list_and_watch(self) -> None:
-        """One attempt; returns when a new list is needed. Raises what listing or starting a watch answered."""
+        """Make one attempt; return when another list is needed. Raises the errors of lists and of starting watches."""
         watch: _Watch | None = None
         if self._options.streaming and supports_streaming(self._source):
             try:
@@ -244,7 +244,7 @@ class Reflector:
         return await list_pages(self._source.list, ListOptions(resource_version=version), page_size=size)
 
     async def _stream_list(self) -> _Watch:
-        """The initial list as a watch; returns that watch, which goes on."""
+        """Request the initial list as a watch; return that watch, which continues."""
         while True:
             known: dict[str, Object] = {}
             options = ListOptions(
@@ -280,7 +280,9 @@ class Reflector:
             return watch
 
     async def _read_initial(self, watch: _Watch, known: dict[str, Object]) -> str | None:
-        """Gather into `known` until the closing bookmark; its version, or None when the stream ended before."""
+        """Collect objects in `known` until the closing bookmark; return its version, or None if the stream ended
+        before.
+        """
         count = 0
         last = watch.began
 
@@ -355,7 +357,7 @@ class Reflector:
         return _Watch(stream, stream.__aiter__(), WatchVersion(options.resource_version), began)
 
     async def _read(self, watch: _Watch) -> None:
-        """Bring events into the store until the stream ends; raises VeryShortWatch, or the error it told."""
+        """Apply events to the store until the stream ends; raises VeryShortWatch or the error of an ERROR event."""
         store, count = self._store, 0
         changes = {"ADDED": store.add, "MODIFIED": store.update, "DELETED": store.delete}
         async for event in watch.events:
@@ -368,7 +370,7 @@ class Reflector:
             if change is not None:
                 try:
                     change(obj)
-                except Exception:  # the store's refusal of one object must not end the watch
+                except Exception:  # an object that the store rejects must not end the watch
                     _log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
             elif kind == "BOOKMARK":
                 if self._bookmark is not None:
@@ -385,7 +387,7 @@ class Reflector:
         self._check_short(watch.began, count)
 
     def _is_expected(self, kind: str, obj: Any) -> bool:
-        """Whether the event counts; raises what an ERROR event stands for."""
+        """Return whether an event is to be applied; raises the error of an ERROR event."""
         if kind == "ERROR":
             raise from_status(obj)
         if not _has_metadata(obj):
@@ -431,5 +433,5 @@ def _has_metadata(obj: Any) -> bool:
 
 
 def with_message(error: ApiError, message: str) -> ApiError:
-    """The same refusal with a message that says where it happened."""
+    """Return the same error with another message."""
     return ApiError(error.code, error.reason, message, error.status)

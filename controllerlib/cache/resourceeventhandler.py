@@ -1,4 +1,4 @@
-"""What an informer tells: handlers of its changes (client-go: tools/cache/controller.go, ResourceEventHandler)."""
+"""Handlers of informers (client-go: tools/cache/controller.go, ResourceEventHandler)."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -6,34 +6,36 @@ from typing import Any, Protocol
 from controllerlib.cache.process import Notification
 from controllerlib.client.names import DeletedFinalStateUnknown
 
-#: What a handler may return: nothing, or something to wait for before it is told the next.
+#: The result of a handler; an awaitable is awaited before the next notification.
 HandlerResult = Awaitable[None] | None
 
 
 class ResourceEventHandler(Protocol):
-    """Told each change in order; must not change the objects. Plain methods must not block, coroutine ones may wait.
+    """Handles the changes of an informer, in order. It must not modify the objects.
+
+    Plain methods must not block; coroutine functions may wait.
 
     Source: client-go, cache.ResourceEventHandler.
     """
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
-        """An object appeared, or was there when the handler came."""
+        """Handle a new object, or one that existed when the handler was added."""
         ...
 
     def on_update(self, old: Any, new: Any) -> HandlerResult:
-        """An object changed, or (with equal resourceVersions) is told once more."""
+        """Handle a change, or a resync, in which both resourceVersions are equal."""
         ...
 
     def on_delete(self, obj: Any) -> HandlerResult:
-        """An object went: its last state, or a DeletedFinalStateUnknown."""
+        """Handle a deletion: the last state of the object, or a DeletedFinalStateUnknown."""
         ...
 
 
 class NotificationHandler(Protocol):
-    """A handler that wants to know how the informer came to know, too."""
+    """A handler that receives the notification itself, including its origin."""
 
     def notify(self, notification: Notification) -> HandlerResult:
-        """Something changed."""
+        """Handle a notification."""
         ...
 
 
@@ -41,7 +43,7 @@ InformerHandler = ResourceEventHandler | NotificationHandler
 
 
 class ResourceEventHandlerFuncs:
-    """A handler of up to three functions; the ones left out do nothing.
+    """A handler of up to three functions; omitted ones do nothing.
 
     Source: client-go, cache.ResourceEventHandlerDetailedFuncs.
     """
@@ -65,7 +67,7 @@ class ResourceEventHandlerFuncs:
 
 
 class FilteringResourceEventHandler:
-    """Passes on what `wanted` lets through: an object that comes into it is added, one that leaves it deleted.
+    """Filters the events of a handler: an object that starts to match is added, one that ceases to match is deleted.
 
     Source: client-go, cache.FilteringResourceEventHandler.
     """
@@ -89,7 +91,7 @@ class FilteringResourceEventHandler:
 
 
 def notifier(handler: InformerHandler) -> Callable[[Notification], HandlerResult]:
-    """The function that tells `handler` a notification."""
+    """Return the function that calls `handler` with a notification."""
     notify: Callable[[Notification], HandlerResult] | None = getattr(handler, "notify", None)
     if notify is not None:
         return notify
@@ -107,5 +109,5 @@ def notifier(handler: InformerHandler) -> Callable[[Notification], HandlerResult
 
 
 def last_state(obj: Any) -> Any:
-    """The object of a deletion, out of its tombstone if it came in one; may be None."""
+    """Return the object of a deletion, taken from its tombstone if it is one; may be None."""
     return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj

@@ -1,4 +1,4 @@
-"""One list and watch for many handlers (client-go: tools/cache/shared_informer.go)."""
+"""The shared informer: one list and watch for several handlers (client-go: tools/cache/shared_informer.go)."""
 
 import asyncio
 import itertools
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class SharedIndexInformer:
-    """A store that follows the server, and handlers that are told of every change of it.
+    """A store that is kept up to date, and handlers that are called for every change.
 
-    Handlers are independent: each has its own backlog and may have its own resync period. Unchanged objects (same
-    resourceVersion, from a resync or a new list) are told only to handlers whose resync is due.
+    Handlers are independent: each has its own queue and may have its own resync period. Unchanged objects (same
+    resourceVersion, from a resync or a relist) are delivered only to handlers whose resync is due.
 
     Source: client-go, cache.SharedIndexInformer.
     """
@@ -50,9 +50,9 @@ class SharedIndexInformer:
         skip_handler_failures: bool = False,
         metrics: InformerMetrics | None = None,
     ) -> None:
-        """`resync_period` (seconds, 0: never, for nobody) is how often handlers' periods are looked at, and the default
-        of handlers. With `skip_handler_failures` a handler that raises loses that notification and rests a second;
-        without it `run` fails.
+        """`resync_period` (seconds, 0: no resync at all) is how often handlers' periods are checked, and their default.
+
+        `skip_handler_failures`: a failed notification is skipped after a delay of one second; otherwise `run` fails.
         """
         self._source, self.name, self._expected = source, name, expected
         self.indexer = Indexer(indexers=indexers)
@@ -78,45 +78,45 @@ class SharedIndexInformer:
 
     @property
     def synced(self) -> OnceEvent:
-        """Set when the first list is in the store (handlers may lag)."""
+        """Set when the first list is in the store; handlers may lag behind."""
         return self._synced
 
     @property
     def is_started(self) -> bool:
-        """Whether it was ever run."""
+        """Whether it was started."""
         return self._started
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it has run and ended; it cannot run again."""
+        """Whether it has ended; it cannot be started again."""
         return self._stopped
 
     @property
     def resource_version(self) -> str:
-        """The version the reflector has come to; "" before anything."""
+        """The last resourceVersion of the reflector; "" initially."""
         return self._controller.resource_version if self._controller else ""
 
     @property
     def check_period(self) -> float:
-        """How often it looks whose resync is due (seconds)."""
+        """How often resync periods are checked (seconds)."""
         return self._check_period
 
     def has_synced(self) -> bool:
-        """Whether the first list is in the store."""
+        """Return whether the first list is in the store."""
         return self._synced.is_set()
 
     def set_transform(self, transform: TransformFunc) -> None:
-        """Store what `transform` gives instead of the objects; RuntimeError once started."""
+        """Store the result of `transform` instead of each object; RuntimeError once started."""
         self._refuse_started()
         self._transform = transform
 
     def set_watch_error_handler(self, handler: Callable[[BaseException], None]) -> None:
-        """Tell `handler` of failed lists and watches; RuntimeError once started."""
+        """Call `handler` with errors of lists and watches; RuntimeError once started."""
         self._refuse_started()
         self._on_error = handler
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indices, at any time until stopped (RuntimeError); ValueError when a name is taken."""
+        """Add indices; RuntimeError when stopped, ValueError if a name is in use."""
         if self._stopped:
             raise RuntimeError("indexer was not added because it has stopped already")
         self.indexer.add_indexers(indexers)
@@ -124,9 +124,9 @@ class SharedIndexInformer:
     def add_handler(
         self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
     ) -> ResourceEventHandlerRegistration:
-        """Tell `handler` every change from now on, after an add for each object that is there already.
+        """Call `handler` for every change, after an add for each object that exists already.
 
-        `resync_period` (seconds, default the informer's) is rounded up to what the informer looks at; 0: no resync.
+        `resync_period` (seconds, default that of the informer) is rounded up to the check period; 0: no resync.
         RuntimeError when the informer has stopped.
         """
         if self._stopped:
@@ -158,7 +158,9 @@ class SharedIndexInformer:
         return ResourceEventHandlerRegistration(listener, self)
 
     def remove_handler(self, registration: ResourceEventHandlerRegistration) -> None:
-        """Tell it nothing more: a call under way ends, its backlog is dropped. Unknown ones are ignored."""
+        """Remove a handler: a call in progress is finished, queued notifications are dropped. Unknown ones are
+        ignored.
+        """
         if not isinstance(registration, ResourceEventHandlerRegistration):
             raise TypeError(f"not a registration: {registration!r}")
         if registration.owner is self and registration.listener in self._listeners:
@@ -166,13 +168,13 @@ class SharedIndexInformer:
             registration.listener.stop()
 
     async def shut_down_handler(self, registration: ResourceEventHandlerRegistration) -> None:
-        """Remove it and wait until its last call ended; never from that handler itself."""
+        """Remove a handler and wait until its last call has ended; must not be called by the handler itself."""
         self.remove_handler(registration)
         if registration.owner is self and self._started:
             await registration.listener.ended.wait()
 
     async def run(self) -> None:
-        """List, watch and tell until cancelled; a second call returns at once. Raises what a handler raises."""
+        """Run until cancelled; a second call returns immediately. Raises the exceptions of handlers."""
         if self._started:
             _log.warning("the shared informer has started, run more than once is not allowed")
             return
@@ -210,7 +212,7 @@ class SharedIndexInformer:
             try:
                 await controller.run()
             except asyncio.CancelledError as error:
-                cancelled.append(error)  # handlers may finish the call that is in progress
+                cancelled.append(error)  # handlers finish the call in progress
             finally:
                 self._stopped = True
                 for listener in self._listeners:

@@ -32,10 +32,10 @@ _PATCHES: Mapping[str, str] = {
 
 
 class Reader(Protocol):
-    """Something to read objects from: the server, or a cache. Raises ApiError (controller-runtime: client.Reader)."""
+    """Reads objects, from the server or a cache; raises ApiError (controller-runtime: client.Reader)."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """The object; NotFound when it does not exist."""
+        """Return the object; raises ApiError with reason NotFound if it does not exist."""
         ...
 
     async def list(
@@ -48,14 +48,15 @@ class Reader(Protocol):
         field_selector: str = "",
         limit: int = 0,
     ) -> Sequence[Object]:
-        """The objects of a namespace, or of all."""
+        """Return the objects of a namespace, or of all namespaces."""
         ...
 
 
 class Client:
-    """Talks to the server directly. Objects are dicts; everything raises ApiError, or OSError without a connection.
+    """Reads and writes objects at the API server. Objects are dicts.
 
-    What is written may also be a model of the official client; what comes back is always a dict.
+    Objects to write may also be models of the official client; returned objects are always dicts. Every method raises
+    ApiError, or OSError if there is no connection.
 
     Source: controller-runtime, client.Client.
     """
@@ -72,7 +73,7 @@ class Client:
         mapper: RESTMapper | None = None,
         reader: Reader | None = None,
     ) -> None:
-        """`reader`: where `get` and `list` read, usually a manager's cache; None: at the server."""
+        """`reader`: where `get` and `list` read, usually the manager's cache; None means the server."""
         self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
         self._observes_before = overrides(observer, "before_call")
         self._observed = self._observes_before or overrides(observer, "after_call")
@@ -83,13 +84,13 @@ class Client:
 
     @property
     def transport(self) -> Transport:
-        """What carries the requests."""
+        """The transport that sends the requests."""
         return self._transport
 
     def with_options(
         self, *, user_agent: str | None = None, observer: Observer | None = None, reader: Reader | None = None
     ) -> "Client":
-        """The same client with another name, observer or reader."""
+        """Return a client on the same transport with another user agent, observer or reader."""
         return Client(
             self._transport,
             user_agent=self.user_agent if user_agent is None else user_agent,
@@ -101,7 +102,7 @@ class Client:
     # --- reading
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """The object; NotFound when it does not exist."""
+        """Return the object; raises ApiError with reason NotFound if it does not exist."""
         if self._reader is not None:
             return await self._reader.get(api_version, kind, name, namespace)
         resource = await self.mapper.resource(api_version, kind)
@@ -117,7 +118,7 @@ class Client:
         field_selector: str = "",
         limit: int = 0,
     ) -> Sequence[Object]:
-        """The objects of a namespace (or of all), at most `limit` of them (0: no limit)."""
+        """Return the objects of a namespace (or of all namespaces), at most `limit` of them (0: no limit)."""
         if self._reader is not None:
             return await self._reader.list(
                 api_version,
@@ -141,7 +142,7 @@ class Client:
         *,
         accept: str = "",
     ) -> Object:
-        """The List object as it came, each item with its apiVersion and kind."""
+        """Return the List object of the server; apiVersion and kind are set in each item."""
         resource = await self.mapper.resource(api_version, kind)
         headers = {"Accept": accept} if accept else {}
         query = (options or ListOptions()).query()
@@ -161,7 +162,7 @@ class Client:
         *,
         accept: str = "",
     ) -> WatchStream:
-        """Events from the options' resourceVersion on; close the stream when done with it."""
+        """Open a watch from the resourceVersion of the options. The caller must close the stream."""
         resource = await self.mapper.resource(api_version, kind)
         query = (("watch", "true"), *(options or ListOptions()).query())
         headers = {"User-Agent": self.user_agent, "Accept": accept or "application/json"}
@@ -176,24 +177,24 @@ class Client:
         return stream
 
     async def raw_get(self, path: str) -> Object:
-        """The JSON document at a path (discovery, /version, ...)."""
+        """Return the JSON document at a path (discovery, /version, ...)."""
         return await self._send("get", "GET", path)
 
     # --- writing
 
     async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Create `obj` and return it as stored; AlreadyExists when the name is taken."""
+        """Create `obj` and return it as stored; raises AlreadyExists if the name is taken."""
         body = as_object(obj)
         resource, namespace, _ = await self._locate(body)
         query = _write_query(field_manager, dry_run)
         return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
 
     async def update(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Replace the stored object; Conflict when its resourceVersion is not the current one."""
+        """Replace the stored object; raises Conflict if its resourceVersion is not the current one."""
         return await self._update(obj, "", field_manager, dry_run)
 
     async def update_status(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Replace the status only."""
+        """Replace the status of the stored object."""
         return await self._update(obj, "status", field_manager, dry_run)
 
     async def patch(
@@ -207,9 +208,9 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count).
+        """Patch the object that `target` identifies by apiVersion, kind, metadata.name and metadata.namespace.
 
-        `type` may be a media type, too; ValueError for an unknown one.
+        `type` may also be a media type; ValueError if it is unknown.
         """
         media_type = _media_type(type)
         resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
@@ -224,14 +225,14 @@ class Client:
         )
 
     async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
-        """Change the status only; `patch` is `{"status": ...}`, ValueError for one that is nothing of the kind."""
+        """Patch the status. `patch` is `{"status": ...}`; ValueError if it contains neither status nor metadata."""
         _check_status_patch(patch)
         return await self.patch(target, patch, type=type, subresource="status")
 
     async def apply(
         self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Object:
-        """Server-side apply; Conflict when another manager owns a field, unless `force`."""
+        """Apply `obj` (server-side apply); raises Conflict if another manager owns a field, unless `force` is set."""
         body = as_object(obj)
         return await self.patch(
             body, body, type="apply", field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
@@ -250,9 +251,10 @@ class Client:
         grace_period: int | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Delete an object, or what (apiVersion, kind, name, namespace) name; returns it, or the server's Status.
+        """Delete an object, given itself or as (apiVersion, kind, name, namespace); return it or the Status of the
+        server.
 
-        `uid` and `resource_version` are preconditions (Conflict); `propagation` is Background, Foreground or Orphan.
+        `uid` and `resource_version` are preconditions (Conflict). `propagation` is Background, Foreground or Orphan.
         """
         if isinstance(target, str) and kind is not None:
             resource, found = await self.mapper.resource(target, kind), name or ""
@@ -271,14 +273,14 @@ class Client:
         field_selector: str = "",
         propagation: str = "",
     ) -> Object:
-        """Delete all that is selected."""
+        """Delete all selected objects."""
         resource = await self.mapper.resource(api_version, kind)
         query = ListOptions(label_selector=label_selector, field_selector=field_selector).query()
         body = _delete_options("", "", propagation, None, False)
         return await self._send("deletecollection", "DELETE", resource.path(namespace), query=query, body=body)
 
     async def aclose(self) -> None:
-        """Give up the connections of the transport."""
+        """Close the connections of the transport."""
         await self._transport.aclose()
 
     # --- sending

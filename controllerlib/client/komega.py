@@ -1,7 +1,8 @@
-"""Assertions on what the server has, made to be tried until they hold (controller-runtime: pkg/envtest/komega).
+"""Assertions on the objects of a server, to be retried until they hold (controller-runtime: pkg/envtest/komega).
 
-`Komega`'s methods take an object (or a list's kind) and give functions without arguments: each call reads anew into the
-same object. `eventually` and `consistently` call them; they wait on a clock, so under virtual time they take none.
+The methods of `Komega` take an object (or the kind of a list) and return functions without arguments; each call reads
+the current state into the same object. `eventually` and `consistently` call them repeatedly. They wait on a clock, so
+under virtual time they take no real time.
 """
 
 import inspect
@@ -31,11 +32,11 @@ __all__ = [
 T = TypeVar("T")
 
 Change = Callable[[Object], Object | None]
-"""Changes the object it is given, or returns another one."""
+"""Modifies an object in place, or returns another one."""
 
 
 class ObjectClient(Protocol):
-    """What is needed of a client: see controllerlib.client.Client."""
+    """The methods of Client that are needed here."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object: ...
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Any: ...
@@ -44,13 +45,13 @@ class ObjectClient(Protocol):
 
 
 class Komega:
-    """Asks one client. What the functions raise is ApiError; name and namespace are those of the object at first."""
+    """Assertions with one client. Name and namespace are read once; the returned functions raise ApiError."""
 
     def __init__(self, client: ObjectClient) -> None:
         self._client = client
 
     def get(self, obj: Object) -> Callable[[], Awaitable[None]]:
-        """Reads into `obj`."""
+        """Return a function that reads into `obj`."""
         read = self.object_(obj)
 
         async def get() -> None:
@@ -59,7 +60,7 @@ class Komega:
         return get
 
     def object_(self, obj: Object) -> Callable[[], Awaitable[Object]]:
-        """Reads into `obj` and returns it."""
+        """Return a function that reads into `obj` and returns it."""
         api_version, kind, where = obj["apiVersion"], obj["kind"], object_name(obj)
 
         async def read() -> Object:
@@ -71,7 +72,7 @@ class Komega:
         return read
 
     def list_(self, objs: list[Object], api_version: str, kind: str, **options: Any) -> Callable[[], Awaitable[None]]:
-        """Reads into `objs`; `options` are those of Client.list."""
+        """Return a function that reads into `objs`. `options` are those of Client.list."""
         read = self.object_list(objs, api_version, kind, **options)
 
         async def list_() -> None:
@@ -82,7 +83,7 @@ class Komega:
     def object_list(
         self, objs: list[Object], api_version: str, kind: str, **options: Any
     ) -> Callable[[], Awaitable[list[Object]]]:
-        """Reads into `objs` and returns them."""
+        """Return a function that reads into `objs` and returns them."""
 
         async def read() -> list[Object]:
             objs[:] = await self._client.list(api_version, kind, **options)
@@ -91,11 +92,11 @@ class Komega:
         return read
 
     def update(self, obj: Object, change: Change) -> Callable[[], Awaitable[None]]:
-        """Reads into `obj`, changes it and writes it. A Conflict is raised: the next call reads anew."""
+        """Return a function that reads `obj`, changes and writes it. It raises Conflict; the next call reads again."""
         return self._writing(obj, change, self._client.update)
 
     def update_status(self, obj: Object, change: Change) -> Callable[[], Awaitable[None]]:
-        """The same for its status."""
+        """As `update`, for the status."""
         return self._writing(obj, change, self._client.update_status)
 
     def _writing(
@@ -116,7 +117,7 @@ _default: Komega | None = None
 
 
 def set_client(client: ObjectClient | None) -> None:
-    """Let the functions of this module ask `client`; None: nobody."""
+    """Set the default client of the functions of this module; None unsets it."""
     global _default
     _default = None if client is None else Komega(client)
 
@@ -128,34 +129,34 @@ def _komega() -> Komega:
 
 
 def get(obj: Object) -> Callable[[], Awaitable[None]]:
-    """Komega.get of the default client; RuntimeError when there is none."""
+    """Komega.get with the default client; RuntimeError if there is none."""
     return _komega().get(obj)
 
 
 def object_(obj: Object) -> Callable[[], Awaitable[Object]]:
-    """Komega.object_ of the default client; RuntimeError when there is none."""
+    """Komega.object_ with the default client; RuntimeError if there is none."""
     return _komega().object_(obj)
 
 
 def list_(objs: list[Object], api_version: str, kind: str, **options: Any) -> Callable[[], Awaitable[None]]:
-    """Komega.list_ of the default client; RuntimeError when there is none."""
+    """Komega.list_ with the default client; RuntimeError if there is none."""
     return _komega().list_(objs, api_version, kind, **options)
 
 
 def object_list(
     objs: list[Object], api_version: str, kind: str, **options: Any
 ) -> Callable[[], Awaitable[list[Object]]]:
-    """Komega.object_list of the default client; RuntimeError when there is none."""
+    """Komega.object_list with the default client; RuntimeError if there is none."""
     return _komega().object_list(objs, api_version, kind, **options)
 
 
 def update(obj: Object, change: Change) -> Callable[[], Awaitable[None]]:
-    """Komega.update of the default client; RuntimeError when there is none."""
+    """Komega.update with the default client; RuntimeError if there is none."""
     return _komega().update(obj, change)
 
 
 def update_status(obj: Object, change: Change) -> Callable[[], Awaitable[None]]:
-    """Komega.update_status of the default client; RuntimeError when there is none."""
+    """Komega.update_status with the default client; RuntimeError if there is none."""
     return _komega().update_status(obj, change)
 
 
@@ -174,10 +175,10 @@ async def eventually(
     every: float = 0.01,
     clock: Clock | None = None,
 ) -> T:
-    """Call `check` until it raises nothing and `is_so` of its value is true; returns that value.
+    """Call `check` until it does not raise and `is_so` of its result is true; return that result.
 
-    Without `is_so` any value but False will do. Seconds are `clock`'s. AssertionError, with the last failure as its
-    cause, when it does not hold within that time.
+    Without `is_so` any result but False is accepted. Times are seconds of `clock`. Raises AssertionError, with the last
+    exception as its cause, if that does not happen within `within` seconds.
     """
     clock = clock or SystemClock()
     deadline = clock.monotonic() + within
@@ -200,7 +201,7 @@ async def consistently(
     every: float = 0.01,
     clock: Clock | None = None,
 ) -> None:
-    """Call `check` for so long; AssertionError as soon as it raises something or `is_so` of its value is not true."""
+    """Call `check` for `lasting` seconds; AssertionError as soon as it raises or `is_so` of its result is false."""
     clock = clock or SystemClock()
     began = clock.monotonic()
     while True:
@@ -221,7 +222,7 @@ async def _try(
         answer = check()
         value = await answer if inspect.isawaitable(answer) else answer
         return bool(is_so(value)), value, None
-    except Exception as error:  # whatever it is, it does not hold yet; the last failure is shown
+    except Exception as error:  # any exception means that the condition does not hold yet; the last one is reported
         return False, value, error
 
 
@@ -229,11 +230,11 @@ async def _try(
 
 
 class EqualObject:
-    """Equal to what has the fields of `expected`: `assert EqualObject(expected, ...) == found`.
+    """Equals every object with the fields of `expected`: `assert EqualObject(expected, ...) == found`.
 
-    Only below paths of `match` (default: everywhere), and not below those of `ignore`: "metadata.labels[a/b]",
-    "spec.containers[0].image"; fields as JSON or as Python's models spell them. What is not set equals null and empty.
-    ValueError when one of the two is None; two None are equal.
+    Compares only below the paths of `match` (default: everywhere) and not below those of `ignore`, such as
+    "metadata.labels[a/b]" or "spec.containers[0].image"; fields are spelled as in JSON or as in Python models. Unset,
+    null and empty are equal. ValueError if exactly one of the two objects is None.
     """
 
     def __init__(
@@ -254,7 +255,7 @@ class EqualObject:
         return self.matches(actual)
 
     def matches(self, actual: Any) -> bool:
-        """Whether `actual` is equal."""
+        """Return whether `actual` is equal."""
         if actual is None and self._expected is None:
             return True
         if actual is None or self._expected is None:
@@ -263,6 +264,6 @@ class EqualObject:
         return not self._differing
 
     def differing(self, actual: Any) -> list[Path]:
-        """Where `actual` differs."""
+        """Return the paths at which `actual` differs."""
         found: Mapping[str, Any] = as_object(actual)
         return [path for path in differences(as_object(self._expected), found) if self._filter.counts(path)]

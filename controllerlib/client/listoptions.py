@@ -1,4 +1,4 @@
-"""Options of lists and watches (apimachinery: metav1.ListOptions)."""
+"""Options of lists and watches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or watch asks for; unset values are not sent (apimachinery: metav1.ListOptions)."""
+    """Options of a list or watch; unset values are not sent (apimachinery: metav1.ListOptions)."""
 
     resource_version: str = ""
     resource_version_match: str = ""
@@ -19,7 +19,7 @@ class ListOptions:
     send_initial_events: bool | None = None
 
     def query(self) -> Sequence[tuple[str, str]]:
-        """The URL's query."""
+        """Return the query parameters."""
         pairs = [
             ("resourceVersion", self.resource_version),
             ("resourceVersionMatch", self.resource_version_match),

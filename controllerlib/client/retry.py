@@ -1,4 +1,4 @@
-"""Retrying requests, above all on conflicts (client-go: util/retry)."""
+"""Retries of requests, mainly after conflicts (client-go: util/retry)."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -11,9 +11,9 @@ from controllerlib.wait import TimedOut, exponential_backoff
 
 T = TypeVar("T")
 
-#: Five tries 10 ms apart (retry.DefaultRetry): for conflicts that are soon over.
+#: Five attempts 10 ms apart (retry.DefaultRetry): for conflicts with occasional writers.
 DEFAULT_RETRY = Backoff(duration=0.01, factor=1.0, jitter=0.1, steps=5)
-#: Four tries after 10, 50 and 250 ms (retry.DefaultBackoff): for conflicts with busy writers.
+#: Four attempts after 10, 50 and 250 ms (retry.DefaultBackoff): for conflicts with frequent writers.
 DEFAULT_BACKOFF = Backoff(duration=0.01, factor=5.0, jitter=0.1, steps=4)
 
 
@@ -25,7 +25,7 @@ async def retry_on_error(
     clock: Clock | None = None,
     random: Random | None = None,
 ) -> T:
-    """What `func` returns; errors that are `retriable` are tried again, and the last of them is raised in the end."""
+    """Return the result of `func`; `retriable` errors are retried, and the last of them is raised at the end."""
     last: Exception | None = None
     answer: list[T] = []
 
@@ -33,7 +33,7 @@ async def retry_on_error(
         nonlocal last
         try:
             answer.append(await func())
-        except Exception as error:  # whoever calls says which errors count; the others pass
+        except Exception as error:  # `retriable` decides; other errors propagate
             if not retriable(error):
                 raise
             last = error
@@ -56,5 +56,5 @@ async def retry_on_conflict(
     clock: Clock | None = None,
     random: Random | None = None,
 ) -> T:
-    """`retry_on_error` for conflicts: read, change and write inside `func`."""
+    """`retry_on_error` for conflicts; `func` must read, change and write the object."""
     return await retry_on_error(func, is_conflict, backoff, clock=clock, random=random)

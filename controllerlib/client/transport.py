@@ -1,4 +1,4 @@
-"""How requests reach an API server: over HTTP, or by any other way that answers alike."""
+"""The interface between clients and the way to the API server: HTTP, or an in-process server."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
@@ -12,17 +12,17 @@ Response = tuple[int, Mapping[str, str], Any]
 
 
 class WatchStream(Protocol):
-    """Watch events until the server ends them."""
+    """A stream of watch events that ends when the server ends it."""
 
     def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
 
     async def aclose(self) -> None:
-        """End the watch."""
+        """Close the watch."""
         ...
 
 
 class Transport(Protocol):
-    """Carries requests and answers; told nothing of kinds. Without a connection it raises an OSError.
+    """Sends requests; raises OSError if there is no connection.
 
     Source: Go, http.RoundTripper.
     """
@@ -36,13 +36,13 @@ class Transport(Protocol):
         headers: Headers = NO_HEADERS,
         body: Any = None,
     ) -> Response:
-        """Send `body` (JSON, or None) and return status code, headers and the decoded JSON body."""
+        """Send `body` (JSON, or None) and return status code, headers and decoded body."""
         ...
 
     async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
-        """Open a watch: with code 200 the third value is a stream (`async for`, `aclose()`), else a Status."""
+        """Open a watch. With status code 200 the third value is a WatchStream, otherwise a Status."""
         ...
 
     async def aclose(self) -> None:
-        """Give up connections; the transport cannot be used again."""
+        """Close the connections; the transport cannot be used afterwards."""
         ...

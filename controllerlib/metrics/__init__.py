@@ -1,4 +1,4 @@
-"""Metrics under the names that client-go and controller-runtime give them."""
+"""Metrics with the names of client-go and controller-runtime."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,13 @@ __all__ = [
     "count_requests",
 ]
 
-#: Imported on first use: they need prometheus_client.
+#: Imported on first use, because they need prometheus_client.
 _LAZY = {
     "RegistryCollector": "prometheus",
 }
 
 
-if not TYPE_CHECKING:  # a type checker must still report names that do not exist
+if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module

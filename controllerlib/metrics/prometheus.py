@@ -1,4 +1,4 @@
-"""Metrics as Prometheus scrapes them, through `prometheus_client` (controller-runtime: pkg/metrics)."""
+"""Export of a Registry through `prometheus_client` (controller-runtime: pkg/metrics)."""
 
 import math
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from controllerlib.metrics.registry import Family, Histogram, Registry, number_t
 
 
 class RegistryCollector(Collector):
-    """A Registry for `prometheus_client`: `REGISTRY.register(RegistryCollector(manager.registry))`."""
+    """A `prometheus_client` collector of a Registry: `REGISTRY.register(RegistryCollector(manager.registry))`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def collect(self) -> Iterator[Metric]:
-        """Every family, brought up to date."""
+        """Yield every metric family with current values."""
         self._registry.collect()
         for family in self._registry.families.values():
             yield _metric(family)

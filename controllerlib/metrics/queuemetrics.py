@@ -6,17 +6,17 @@ from typing import Any
 
 from controllerlib.metrics.registry import Histogram, Registry, Series
 
-#: How many priorities of one queue are told apart, and what the others are called (controller-runtime's numbers).
+#: The number of priorities with a label value of their own, and the label of all others (controller-runtime).
 PRIORITIES, EXCEEDED = 25, "exceeded_cardinality_limit"
-#: client-go's buckets of work queues (seconds): 10 ns to 1000 s, each ten times the one before.
+#: client-go's buckets of work queues in seconds: 10 ns to 1000 s, by powers of ten.
 QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 
 
 class WorkQueueMetrics:
-    """The metrics of one named queue (client-go: util/workqueue/metrics.go)."""
+    """The metrics of one named queue."""
 
     def __init__(self, registry: Registry, name: str, controller: str = "", *, priorities: bool = False) -> None:
-        """`priorities`: the depth has a label for the priority (priority queues)."""
+        """`priorities`: label the depth with the priority (priority queues)."""
         self._labels = (name, controller or name)
         self._priorities = priorities
         pair = ("name", "controller")
@@ -66,30 +66,30 @@ class WorkQueueMetrics:
         return self._work.histogram(*self._labels)
 
     def added(self, item: Any, priority: int, now: float) -> None:
-        """An item became ready."""
+        """Count an item that became ready."""
         self._added.value += 1.0
         self._depth_of(priority).value += 1.0
 
     def raised(self, item: Any, before: int, after: int) -> None:
-        """A ready item moved to another priority."""
+        """Move a ready item from one priority to another."""
         self._depth_of(before).value -= 1.0
         self._depth_of(after).value += 1.0
 
     def got(self, item: Any, priority: int, since: float, now: float) -> None:
-        """An item was handed out."""
+        """Count an item that was handed to a worker."""
         self._depth_of(priority).value -= 1.0
         self._latencies.observe(now - since)
 
     def done(self, item: Any, since: float, now: float) -> None:
-        """An item is done."""
+        """Count an item that was processed."""
         self._durations.observe(now - since)
 
     def retried(self) -> None:
-        """An item was added with a delay."""
+        """Count an item that was added with a delay."""
         self._retried.value += 1.0
 
     def refresh(self, processing: Mapping[Any, float], now: float) -> None:
-        """Bring the gauges of unfinished work up to date."""
+        """Update the gauges of unfinished work."""
         running = [now - since for since in processing.values()]
         self._unfinished.set(sum(running), *self._labels)
         self._longest.set(max(running, default=0.0), *self._labels)

@@ -4,7 +4,7 @@ from functools import cached_property
 
 from controllerlib.metrics.registry import Family, Histogram, Registry
 
-#: controller-runtime's buckets of reconcile times (seconds).
+#: controller-runtime's buckets of reconcile times in seconds.
 RECONCILE_BUCKETS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0),
@@ -14,7 +14,7 @@ RESULTS = ("error", "requeue", "requeue_after", "success")
 
 
 class ControllerMetrics:
-    """The metrics of one controller (controller-runtime: pkg/internal/controller/metrics)."""
+    """The metrics of one controller."""
 
     total: Family
     errors: Family
@@ -79,7 +79,7 @@ class ControllerMetrics:
         return self.time.histogram(self._name)
 
     def begin(self, workers: int) -> None:
-        """Make every series exist."""
+        """Create every series, so that it is exported with the value 0."""
         for family in (self.errors, self.terminal, self.panics, self.timeouts):
             family.of(self._name)
         self._active = self.active.of(self._name)
@@ -87,11 +87,11 @@ class ControllerMetrics:
         self.workers.set(workers, self._name)
 
     def started(self) -> None:
-        """A worker took a request."""
+        """Count a reconcile that starts."""
         self._active.value += 1.0
 
     def finished(self, label: str, seconds: float, *, terminal: bool, panicked: bool, timed_out: bool) -> None:
-        """A run ended."""
+        """Count a reconcile that ended."""
         self._active.value -= 1.0
         self._times.observe(seconds)
         self._results[label].value += 1.0

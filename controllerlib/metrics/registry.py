@@ -1,6 +1,7 @@
-"""Counters, gauges and histograms under the names that client-go and controller-runtime give them.
+"""Counters, gauges and histograms that can be read back, and their text format.
 
-Small on purpose: values can be read back by tests, and written as the text that Prometheus scrapes.
+`prometheus_client` is not used here for speed: its counters take a lock and a label look-up at each increment, and it
+is not imported before metrics are served. `metrics.prometheus` exports a Registry through it.
 """
 
 import math
@@ -14,7 +15,7 @@ Labels = tuple[str, ...]
 
 @dataclass(slots=True)
 class Histogram:
-    """Observations in buckets."""
+    """The observations of one label set, counted in buckets."""
 
     buckets: Sequence[float]
     counts: list[int] = field(init=False)
@@ -25,7 +26,7 @@ class Histogram:
         self.counts = [0] * (len(self.buckets) + 1)
 
     def observe(self, value: float) -> None:
-        """Count an observation."""
+        """Add an observation."""
         self.counts[bisect_left(self.buckets, value)] += 1
         self.sum += value
         self.count += 1
@@ -33,14 +34,14 @@ class Histogram:
 
 @dataclass(slots=True)
 class Series:
-    """A counter or gauge with its labels: what counts often keeps it at hand."""
+    """A counter or gauge of one label set. Hot paths keep a reference to it."""
 
     value: float = 0.0
 
 
 @dataclass(slots=True)
 class Family:
-    """One metric with all its label values."""
+    """One metric with all its label sets."""
 
     name: str
     help: str
@@ -51,14 +52,14 @@ class Family:
     histograms: dict[Labels, Histogram] = field(default_factory=dict)
 
     def of(self, *labels: str) -> Series:
-        """The series of these labels; made when there is none."""
+        """Return the series of these label values; it is created on first use."""
         found = self.series.get(labels)
         if found is None:
             found = self.series[labels] = Series()
         return found
 
     def add(self, *labels: str) -> None:
-        """Count."""
+        """Increment a counter by 1."""
         self.of(*labels).value += 1.0
 
     def set(self, value: float, *labels: str) -> None:
@@ -66,23 +67,23 @@ class Family:
         self.of(*labels).value = value
 
     def observe(self, value: float, *labels: str) -> None:
-        """Count an observation of a histogram."""
+        """Add an observation to a histogram."""
         self.histogram(*labels).observe(value)
 
     def histogram(self, *labels: str) -> Histogram:
-        """The histogram of these labels; made when there is none."""
+        """Return the histogram of these label values; it is created on first use."""
         found = self.histograms.get(labels)
         if found is None:
             found = self.histograms[labels] = Histogram(self.buckets)
         return found
 
     def value(self, *labels: str) -> float:
-        """The value of these labels; 0 when there is none."""
+        """Return the value of these label values; 0 if there is no such series."""
         found = self.series.get(labels)
         return found.value if found is not None else 0.0
 
     def lines(self) -> Iterator[str]:
-        """The text format's lines."""
+        """Yield the lines of the text format."""
         yield f"# HELP {self.name} {self.help}"
         yield f"# TYPE {self.name} {self.kind}"
         for labels, series in self.series.items():
@@ -97,7 +98,7 @@ class Family:
 
 
 def number_text(value: float) -> str:
-    """A number as Go's Prometheus client writes it."""
+    """Format a number as Go's Prometheus client does."""
     if math.isinf(value):
         return "+Inf"
     return str(int(value)) if value == int(value) else repr(value)
@@ -116,7 +117,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.families: dict[str, Family] = {}
-        #: called before the text is made, to bring gauges up to date (client-go has a timer every 500 ms instead)
+        #: Called before an export, to update gauges (client-go uses a timer of 500 ms instead).
         self.collectors: list[Callable[[], None]] = []
 
     def family(
@@ -127,27 +128,27 @@ class Registry:
         labels: Labels = (),
         buckets: Sequence[float] = (),
     ) -> Family:
-        """The family of that name; made when there is none."""
+        """Return the family of that name; it is created on first use."""
         found = self.families.get(name)
         if found is None:
             found = self.families[name] = Family(name, help, kind, labels, buckets)
         return found
 
     def value(self, name: str, *labels: str) -> float:
-        """A counter's or gauge's value; 0 when there is none."""
+        """Return the value of a counter or gauge; 0 if there is no such series."""
         found = self.families.get(name)
         return found.value(*labels) if found else 0.0
 
     def histogram(self, name: str, *labels: str) -> Histogram:
-        """A histogram; KeyError when there is no such family."""
+        """Return a histogram; KeyError if there is no such family."""
         return self.families[name].histogram(*labels)
 
     def collect(self) -> None:
-        """Bring gauges up to date."""
+        """Update gauges by calling the collectors."""
         for collector in self.collectors:
             collector()
 
     def text(self) -> str:
-        """Everything in the text format that Prometheus scrapes."""
+        """Return all metrics in the text format of Prometheus."""
         self.collect()
         return "".join(f"{line}\n" for family in self.families.values() for line in family.lines())

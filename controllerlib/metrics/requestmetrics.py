@@ -6,7 +6,7 @@ from controllerlib.metrics.registry import Registry
 
 
 def count_requests(registry: Registry, transport: Any) -> None:
-    """Count the attempts of a transport that tells of them (`on_answer`) (client-go: metrics)."""
+    """Count the requests of a transport that has the callback `on_answer`, unless it is set already."""
     if getattr(transport, "on_answer", count_requests) is not None:
         return
     requests = registry.family(
