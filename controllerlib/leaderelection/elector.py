@@ -1,4 +1,4 @@
-"""Leader election: of several candidates one runs, the others wait (client-go: tools/leaderelection)."""
+"""Leader election: one of several candidates leads (client-go: tools/leaderelection)."""
 
 import inspect
 import logging
@@ -18,16 +18,17 @@ from controllerlib.wait import TimedOut, poll
 
 _log = logging.getLogger(__name__)
 
-#: Seconds between tries to release against conflicts; the first one comes at once.
+#: Seconds between attempts to release the lease after conflicts; the second attempt is made immediately.
 _RELEASE_PAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderCallbacks:
-    """What to do (client-go: LeaderCallbacks).
+    """The callbacks of an elector (client-go: LeaderCallbacks).
 
-    `started` runs while we lead and is cancelled when that ends. `stopped` is called at every end, also when we never
-    led. `new_leader` is told whom the lease names whenever that changes, ourselves too. All may be coroutine functions.
+    `started` runs while this candidate leads and is cancelled when it ceases to. `stopped` is called when `run` ends,
+    even if this candidate never led. `new_leader` is called with the identity of each new leader, including this
+    candidate. All may be coroutine functions.
     """
 
     started: Callable[[], Awaitable[None]] | None
@@ -36,34 +37,34 @@ class LeaderCallbacks:
 
 
 class LeaderHealthz:
-    """A health check that fails when we lead but can no longer renew (client-go: HealthzAdaptor).
+    """A health check that fails when this candidate leads but cannot renew its lease (client-go: HealthzAdaptor).
 
-    It can be added to a manager before there is an elector: `manager.add_healthz_check(check.name, check)`.
+    It can be added to a manager before the elector exists: `manager.add_healthz_check(check.name, check)`.
     """
 
     name = "leaderElection"
 
     def __init__(self, tolerance: float = 20.0) -> None:
-        """`tolerance`: seconds beyond the lease's duration within which all is still well."""
+        """`tolerance`: seconds beyond the lease duration before the check fails."""
         self._tolerance = tolerance
         self._elector: LeaderElector | None = None
 
     def set_leader_election(self, elector: "LeaderElector") -> None:
-        """Look at this elector from now on."""
+        """Set the elector to check."""
         self._elector = elector
 
     def __call__(self) -> None:
-        """Raise RuntimeError when the lease has run out."""
+        """Raise RuntimeError when the lease has expired."""
         if self._elector is not None:
             self._elector.check(self._tolerance)
 
 
 class LeaderElector:
-    """One candidate (client-go: LeaderElector). Durations in seconds.
+    """One candidate of an election (client-go: LeaderElector). Durations are seconds.
 
-    Raises ValueError for durations that cannot work (lease > renew > 1.2 * retry), or when something is missing.
-    Differs from client-go where that could let two lead: with `release_on_cancel` what leads is cancelled and has ended
-    before the lease is released, and a lease that somebody else took in between is left alone.
+    ValueError if the durations are invalid (lease > renew > 1.2 * retry) or an argument is missing. Differs from
+    client-go where that could allow two leaders: with `release_on_cancel` the lease is released only after `started`
+    was cancelled and has ended, and a lease that another candidate has acquired meanwhile is not changed.
     """
 
     name: str
@@ -87,12 +88,12 @@ class LeaderElector:
         random_key: str = "",
         registry: Registry | None = None,
     ) -> None:
-        """`lease_duration`: for how long others leave a lease alone that does not change, stored in whole seconds.
-        `renew_deadline`: for how long renewing is tried before leadership counts as lost. `retry_period`: between
-        renewals; candidates ask every 1 to 2.2 times of it.
+        """`lease_duration`: how long other candidates respect a lease that is not renewed; stored in whole seconds.
+        `renew_deadline`: how long a failing renewal is retried before leadership is lost. `retry_period`: the time
+        between renewals; candidates retry after 1 to 2.2 times of it.
 
-        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease. `random_key`: what
-        its draws go by; "": the identity.
+        `coordinated`: another component assigns the lease; this candidate only renews it. `random_key` identifies its
+        random numbers; "" means the identity.
         """
         check_durations(lease_duration, renew_deadline, retry_period)
         if callbacks.started is None:
@@ -119,23 +120,25 @@ class LeaderElector:
         return f"<LeaderElector {self.state.identity} leader={self.leader or '-'}>"
 
     def is_leader(self) -> bool:
-        """Whether the last record seen names us."""
+        """Return whether the last observed record names this candidate."""
         return self.state.is_leader()
 
     @property
     def leader(self) -> str:
-        """Who leads, as last seen; "" when nobody was seen to."""
+        """The identity of the last observed leader; "" if there was none."""
         return self.state.record.holder
 
     def check(self, tolerance: float) -> None:
-        """Raise RuntimeError when we lead but have not renewed for the lease's duration and `tolerance` seconds."""
+        """Raise RuntimeError if this candidate leads but has not renewed for the lease duration plus `tolerance`
+        seconds.
+        """
         if not self.state.health(self._clock.monotonic(), self._lease_duration, tolerance):
             raise RuntimeError(f"failed election to renew leadership on lease {self.name}")
 
     async def run(self) -> None:
-        """Wait to be elected, lead, and return when leadership is lost; cancelled, release it if so configured.
+        """Wait for leadership, lead, and return when it is lost. When cancelled, release the lease if configured.
 
-        What a callback raises ends it all and is raised.
+        An exception of a callback ends the election and is raised.
         """
         callbacks = self._callbacks
         assert callbacks.started is not None
@@ -173,7 +176,7 @@ class LeaderElector:
         _log.info("successfully acquired lease", extra={"lock": str(self._lock)})
 
     async def _renew(self, tasks: Tasks) -> None:
-        """Renew for ever; returns when it did not work for the renew deadline."""
+        """Renew until that fails for the renew deadline."""
         while True:
             try:
                 await poll(self._try, self._retry, self._renew_deadline, clock=self._clock)
@@ -190,7 +193,7 @@ class LeaderElector:
             tasks.start(_update_resource_version(told, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
-        """One round: take or renew the lease; what goes wrong fails the round."""
+        """Make one attempt to acquire or renew the lease; request errors fail the attempt."""
         try:
             return await (self._follow() if self._coordinated else self._take())
         except REQUEST_ERRORS as error:
@@ -221,7 +224,7 @@ class LeaderElector:
         return await self._write(state.claim(wall))
 
     async def _follow(self) -> bool:
-        """Coordinated: only renew what was given to us, and step back when another one is preferred."""
+        """Make one attempt of a coordinated election: renew an assigned lease unless another holder is preferred."""
         state, now, wall = self.state, self._clock.monotonic(), _wall(self._clock.now())
         state.read(await self._lock.get(), self._clock.monotonic())
         record = state.coordinated(now, wall)
@@ -236,7 +239,7 @@ class LeaderElector:
         return True
 
     async def _give_up(self) -> None:
-        """Leave the lease to the next one; conflicts are tried again within the renew deadline."""
+        """Release the lease; conflicts are retried within the renew deadline."""
         pause = 0.0
         try:
             async with Deadline(self._clock, self._clock.monotonic() + self._renew_deadline):
@@ -260,7 +263,9 @@ class LeaderElector:
 
 
 class _Metrics:
-    """Whether we lead, and how often renewing needed a second look (upstream never registers that second one)."""
+    """Whether this candidate leads, and the number of renewals that needed a read (upstream does not register the
+    latter).
+    """
 
     def __init__(self, registry: Registry, name: str) -> None:
         self._name = name
@@ -298,5 +303,5 @@ async def _update_resource_version(callback: Callable[[str], Awaitable[None] | N
 
 
 def _wall(moment: datetime) -> str:
-    """A MicroTime."""
+    """Format a MicroTime."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

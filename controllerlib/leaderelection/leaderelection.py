@@ -17,13 +17,13 @@ _NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionOptions:
-    """What a manager needs to elect a leader (controller-runtime: manager.Options.LeaderElection*). In seconds.
+    """Options of a manager's leader election, in seconds (controller-runtime: manager.Options.LeaderElection*).
 
-    `name`: of the Lease (LeaderElectionID). `namespace` "": that of the pod, from its service account (ValueError
-    outside a cluster). `identity` "": host name and a random part. `lock`: another place than a Lease. The durations
-    and `release_on_cancel` are LeaderElector's; requests time out after half the renew deadline, at least a second.
-    `resource_lock`: "leases" is the only kind left. `watch_dog`: a health check to tell of the elector.
-    `new_leader` is told whom the lease names.
+    `name`: the name of the Lease (LeaderElectionID). `namespace` "": the pod's namespace, from its service account
+    (ValueError outside a cluster). `identity` "": the host name and a random part. `lock`: replaces the Lease. The
+    durations and `release_on_cancel` are those of LeaderElector; requests time out after half the renew deadline, at
+    least a second. `resource_lock`: only "leases" is supported. `watch_dog`: a health check of the elector.
+    `new_leader` is called with the identity of each new leader.
     """
 
     name: str
@@ -41,27 +41,29 @@ class LeaderElectionOptions:
 
 
 class Election(Protocol):
-    """Waits for leadership, keeps it, and returns when it is lost."""
+    """Waits for leadership and keeps it until it is lost."""
 
     def prepare(self, manager: Any) -> None:
-        """Called once, before the manager starts anything; raises ValueError when it cannot work."""
+        """Called once, before the manager starts anything; raises ValueError if the configuration is invalid."""
         ...
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Call `lead` once elected; return when leadership is lost. Cancelled, give it up if so configured."""
+        """Run `lead` when elected, and return when leadership is lost. When cancelled, release the lease if
+        configured.
+        """
         ...
 
 
 class LeaderElection:
-    """A manager's election, by a Lease (controller-runtime: pkg/leaderelection)."""
+    """A manager's leader election on a Lease (controller-runtime: pkg/leaderelection)."""
 
     def __init__(self, options: LeaderElectionOptions) -> None:
-        """ValueError without a name, or for another kind of lock than leases."""
+        """ValueError if the name is missing or `resource_lock` is not supported."""
         if not options.name:
             raise ValueError("LeaderElectionID must be configured")
         self._options = options
         self._lead: Callable[[], Awaitable[None]] | None = None
-        #: there once the manager started
+        #: Set by `prepare`.
         self.elector: LeaderElector | None = None
 
     def prepare(self, manager: Any) -> None:
@@ -110,12 +112,12 @@ class LeaderElection:
         )
 
 
-#: How many candidates each loop has seen: of two in one process, with one seed, each is somebody else.
+#: The number of candidates per event loop, to distinguish those of one process under the same seed.
 _candidates: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 
 
 def _random_part(random: Random, name: str) -> str:
-    """What tells this candidate from all others; under a seed the same in each run, on each machine."""
+    """Return the random part of an identity; reproducible under a seed."""
     loop = asyncio.get_running_loop()
     ordinal = _candidates[loop] = _candidates.get(loop, 0) + 1
     return f"{int(random.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"

@@ -1,4 +1,4 @@
-"""Where the record of an election is kept: in a Lease (client-go: tools/leaderelection/resourcelock)."""
+"""The lock object of an election: a Lease (client-go: tools/leaderelection/resourcelock)."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from controllerlib.leaderelection.lease import LeaseRecord
 
 
 class EventRecorder(Protocol):
-    """Records events about the lock object (client-go: resourcelock.EventRecorder)."""
+    """Records core/v1 Events about the lock object (client-go: resourcelock.EventRecorder)."""
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
         """Record `message` about `obj`."""
@@ -18,27 +18,27 @@ class EventRecorder(Protocol):
 
 
 class Lock(Protocol):
-    """Where the record is kept (client-go: resourcelock.Interface). Raises ApiError or OSError."""
+    """Stores the record of an election; raises ApiError or OSError (client-go: resourcelock.Interface)."""
 
     async def get(self) -> LeaseRecord:
-        """The record; NotFound when there is none."""
+        """Return the record; raises ApiError with reason NotFound."""
         ...
 
     async def create(self, record: LeaseRecord) -> None:
-        """Make it; AlreadyExists."""
+        """Create the record; raises ApiError with reason AlreadyExists."""
         ...
 
     async def update(self, record: LeaseRecord) -> None:
-        """Write over what was read or written last; Conflict."""
+        """Replace the record that was read or written last; raises ApiError with reason Conflict."""
         ...
 
     def record_event(self, text: str) -> None:
-        """Tell whoever looks at the lock what happened ("<identity> became leader")."""
+        """Record an event about the lock, such as "<identity> became leader"."""
         ...
 
 
 class LeaseLock:
-    """A record in a Lease object (client-go: resourcelock.LeaseLock)."""
+    """A lock in a Lease object (client-go: resourcelock.LeaseLock)."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class LeaseLock:
         timeout: float | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`labels` are added to those the Lease has. `recorder`: writes events about the Lease; None: nobody does.
+        """`labels` are added to those of the Lease. `recorder` records events about the Lease, if given.
 
-        `timeout`: seconds a request may take before it counts as failed (TimeoutError), so that one that hangs does not
-        cost the leadership.
+        `timeout`: seconds after which a request fails with TimeoutError, so that a hanging request does not end
+        leadership.
         """
         self._client, self._name, self._namespace, self._labels = client, name, namespace, dict(labels or {})
         self._recorder, self._timeout = recorder, timeout
@@ -82,7 +82,7 @@ class LeaseLock:
         self._lease = await self._in_time(self._client.create(lease))
 
     async def update(self, record: LeaseRecord) -> None:
-        """Update the Lease read or written last; RuntimeError when there was none."""
+        """Update the Lease that was read or written last; RuntimeError if there was none."""
         if self._lease is None:
             raise RuntimeError("lease not initialized, call get or create first")
         meta = self._lease["metadata"]
@@ -91,7 +91,7 @@ class LeaseLock:
         self._lease = await self._in_time(self._client.update({**self._lease, "metadata": meta, "spec": record.spec()}))
 
     def record_event(self, text: str) -> None:
-        """An event of type Normal and reason LeaderElection on the Lease."""
+        """Record an event of type Normal and reason LeaderElection about the Lease."""
         if self._recorder is not None and self._lease is not None:
             self._recorder.event(self._lease, "Normal", "LeaderElection", text)
 
@@ -102,7 +102,7 @@ class LeaseLock:
 
 
 def new_lock(kind: str, client: Client, name: str, namespace: str, **options: Any) -> LeaseLock:
-    """A lock of one of the kinds that client-go had; only "leases" is left (ValueError). `options`: LeaseLock's."""
+    """Return a lock of a kind of client-go; ValueError unless it is "leases". `options` are those of LeaseLock."""
     if kind == "leases":
         return LeaseLock(client, name, namespace, **options)
     if kind in ("endpoints", "configmaps", "endpointsleases", "configmapsleases"):

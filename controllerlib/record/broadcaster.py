@@ -1,4 +1,4 @@
-"""Hands what is recorded to everybody who listens, without ever waiting for them (apimachinery: watch.Broadcaster)."""
+"""The event broadcaster: delivers events to watchers without waiting for them (apimachinery: watch.Broadcaster)."""
 
 import asyncio
 import inspect
@@ -17,28 +17,28 @@ from controllerlib.tasks import OnceEvent, ended
 
 _log = logging.getLogger(__name__)
 
-#: How many events wait for a listener; more are dropped.
+#: Number of queued events per watcher; further ones are dropped.
 QUEUED = 1000
 
 EventFunc = Callable[[Object], Awaitable[None] | None]
 
 
 class UniqueTimestamps:
-    """Moments in nanoseconds since 1970, no two alike: names are made of them, and a clock under test stands still."""
+    """Strictly increasing wall times in nanoseconds. Event names contain them, and a test's clock may stand still."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._last = clock, 0
 
     def next(self) -> int:
-        """Now, or the nanosecond after the last one."""
+        """Return the current time, at least one nanosecond after the previous one."""
         self._last = max(unix_nanos(self._clock.now()), self._last + 1)
         return self._last
 
 
 class Broadcaster:
-    """Each listener has a queue of its own and hears of one event at a time; a full queue misses events.
+    """Delivers each event to all watchers, each of which has its own queue; when that is full, events are dropped.
 
-    `send` may be called from any thread. Listening begins on a running loop; `shutdown` must be called in the end.
+    `send` may be called in any thread. `listen` needs a running event loop; `shutdown` must be called at the end.
     """
 
     clock: Clock
@@ -46,7 +46,7 @@ class Broadcaster:
 
     def __init__(self, clock: Clock, *, capacity: int = QUEUED) -> None:
         self.clock, self._capacity = clock, capacity
-        #: set when no more events are taken: nobody should wait for better times from then on
+        #: Set at the shutdown: no more events are accepted, and retries end.
         self.closing = OnceEvent()
         self._watchers: dict[int, _Watcher] = {}
         self._next = 0
@@ -56,18 +56,18 @@ class Broadcaster:
         return f"<Broadcaster watchers={len(self._watchers)}{' closed' if self.closing.is_set() else ''}>"
 
     def send(self, event: Object) -> None:
-        """Tell everybody, now or as soon as the loop turns; never waits."""
+        """Queue an event for all watchers; never waits."""
         loop = self._loop
         if loop is None or asyncio._get_running_loop() is loop:
             self._distribute(event)
         else:
             try:
                 loop.call_soon_threadsafe(self._distribute, event)
-            except RuntimeError as error:  # the loop is closed: a thread outlived it
+            except RuntimeError as error:  # a thread has outlived the event loop
                 _log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
 
     def listen(self, handler: EventFunc, name: str) -> Callable[[], None]:
-        """Call `handler` with each event from now on; returns what ends that."""
+        """Call `handler` with each further event. Returns a function that stops it."""
         if self.closing.is_set():
             _log.error("unable to start event watcher (will not retry!)")
             return lambda: None
@@ -84,7 +84,7 @@ class Broadcaster:
         return stop
 
     async def pause(self, seconds: float) -> bool:
-        """Wait; False when it was cut short by the shutdown."""
+        """Wait for `seconds`; return False if the shutdown interrupted the wait."""
         try:
             async with Deadline(self.clock, self.clock.monotonic() + seconds):
                 await self.closing.wait()
@@ -93,7 +93,7 @@ class Broadcaster:
         return False
 
     async def shutdown(self) -> None:
-        """Take no more events, and wait until everybody has heard those there are; cancelled, forget these."""
+        """Accept no more events and wait until the queued ones are handled. When cancelled, drop them."""
         self.closing.set()
         watchers, self._watchers = list(self._watchers.values()), {}
         try:
@@ -114,7 +114,7 @@ class Broadcaster:
 
 
 class _Watcher:
-    """A queue, and the task that empties it."""
+    """The queue of a watcher, and the task that processes it."""
 
     def __init__(self, handler: EventFunc, capacity: int, name: str) -> None:
         self._handler, self._capacity = handler, capacity
@@ -149,7 +149,7 @@ class _Watcher:
             answer = self._handler(event)
             if inspect.isawaitable(answer):
                 await answer
-        except Exception:  # one listener's bug must not silence it, let alone the operator
+        except Exception:  # the failure of one event must not end the watcher
             _log.exception("event handler failed", extra={"event": event})
 
     def _wake(self) -> None:
@@ -158,13 +158,13 @@ class _Watcher:
 
 
 class EventFactory:
-    """What recorders of both APIs have in common: references, names, and saying no without raising."""
+    """The common part of both APIs' recorders: references, names and timestamps. Errors are logged, not raised."""
 
     def __init__(self, broadcaster: Broadcaster, timestamps: UniqueTimestamps, random: Random) -> None:
         self._broadcaster, self._timestamps, self._random = broadcaster, timestamps, random
 
     def refer(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
-        """The reference to an object; None, and a line in the log, when no event can be about it."""
+        """Return the reference to an object; log an error and return None if no event can refer to it."""
         facts = {"object": obj, "event_type": event_type, "reason": reason, "event_message": message}
         try:
             about = reference(obj)
@@ -177,13 +177,13 @@ class EventFactory:
         return about
 
     def stamp(self, about: Object) -> tuple[str, int]:
-        """A new event's name and moment."""
+        """Return the name and the timestamp of a new event."""
         nanos = self._timestamps.next()
         name = about.get("name") or ""
         return event_name(name, nanos, lambda: self._uuid(name, nanos)), nanos
 
     def send(self, event: Object) -> None:
-        """Tell the broadcaster."""
+        """Send an event to the broadcaster."""
         self._broadcaster.send(event)
 
     def _uuid(self, name: str, nanos: int) -> str:
@@ -193,10 +193,12 @@ class EventFactory:
 
 
 def host_name() -> str:
-    """This machine's name."""
+    """Return the host name."""
     return socket.gethostname()
 
 
 def formatted(message: str, args: tuple[Any, ...]) -> str:
-    """`message % args`, as logging does it: without args nothing is replaced. TypeError when they do not fit."""
+    """Return `message % args`; without args the message is not formatted, as in logging. TypeError if they do not
+    match.
+    """
     return message % args if args else message

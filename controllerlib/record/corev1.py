@@ -1,6 +1,6 @@
-"""Recording core/v1 Events: counted, combined and thinned out before they are written (client-go: tools/record).
+"""Recording of core/v1 Events: counted, aggregated and rate limited before they are written (client-go: tools/record).
 
-Newer code records events.k8s.io/v1 Events (controllerlib.events); leader election still writes these.
+New code should record events.k8s.io/v1 Events; leader election still uses these.
 """
 
 import logging
@@ -20,34 +20,35 @@ _log = logging.getLogger(__name__)
 
 
 class CoreEventRecorder(Protocol):
-    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+    """Records core/v1 Events. Never waits; an event that cannot be recorded is logged, not raised.
 
     `obj`: an object with apiVersion and kind, a model of the official client, or an ObjectReference. `event_type`:
-    "Normal" or "Warning". `reason`: UpperCamelCase, for programs; `message`: for people. May be called in any thread.
+    "Normal" or "Warning". `reason` is UpperCamelCase and for programs, `message` is for people. May be called in any
+    thread.
 
     Source: client-go, record.EventRecorder.
     """
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
-        """Record `message` as it is."""
+        """Record `message` without formatting."""
         ...
 
     def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
-        """Record `message % args`; TypeError when these do not fit."""
+        """Record `message % args`; TypeError if they do not match."""
         ...
 
     def annotated_eventf(
         self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
     ) -> None:
-        """The same, with annotations on the Event."""
+        """As `eventf`, with annotations of the Event."""
         ...
 
 
 class CoreEventBroadcaster:
-    """Takes events from recorders to sinks, listeners and logs (client-go: record.EventBroadcaster).
+    """Sends events from recorders to sinks, watchers and logs (client-go: record.EventBroadcaster).
 
-    `pause`: seconds between the (at most 12) tries of an event that could not be written, the first cut short at
-    random. Each sink has a correlator of its own. What is queued at the shutdown is tried once.
+    `pause`: seconds between the attempts (at most 12) to write an event; the first pause is shortened randomly. Each
+    sink has its own correlator. At the shutdown queued events are tried once.
     """
 
     def __init__(
@@ -71,20 +72,22 @@ class CoreEventBroadcaster:
         return f"<EventBroadcaster core/v1 {self._broadcaster!r}>"
 
     def new_recorder(self, component: str, host: str = "") -> CoreEventRecorder:
-        """A recorder whose events come from `component` (on `host`)."""
+        """Return a recorder whose events name `component` (on `host`) as their source."""
         return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), component, host)
 
     def start_recording_to_sink(self, sink: EventSink) -> Callable[[], None]:
-        """Write events to `sink`, one at a time; returns what ends that."""
+        """Write events to `sink` sequentially. Returns a function that stops it."""
         correlator = Correlator(self._options)
         return self.start_event_watcher(lambda event: self._write(sink, correlator, event), name="event sink")
 
     def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
-        """Call `handler` with each event; returns what ends that."""
+        """Call `handler` with each event. Returns a function that stops it."""
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`_log.info`)."""
+        """Call `logf`, such as `log.info`, with a format and its arguments for each event. Returns a function that
+        stops it.
+        """
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' %s",
@@ -97,7 +100,7 @@ class CoreEventBroadcaster:
         )
 
     async def shutdown(self) -> None:
-        """Take no more events; wait until those there are were tried once."""
+        """Accept no more events and wait until the queued ones were tried once."""
         await self._broadcaster.shutdown()
 
     async def _write(self, sink: EventSink, correlator: Correlator, event: Object) -> None:
@@ -123,7 +126,7 @@ class CoreEventBroadcaster:
 
 
 class _Recorder:
-    """An EventRecorder."""
+    """The recorder of a CoreEventBroadcaster."""
 
     def __init__(self, factory: EventFactory, component: str, host: str) -> None:
         self._factory, self._component, self._host = factory, component, host
@@ -162,27 +165,29 @@ class _Recorder:
 
 
 class CoreFakeRecorder:
-    """An EventRecorder for tests: `events` gets "<type> <reason> <message>" lines (client-go: record.FakeRecorder)."""
+    """A CoreEventRecorder for tests; `events` contains "<type> <reason> <message>" lines (client-go:
+    record.FakeRecorder).
+    """
 
     events: Lines
 
     def __init__(self, size: int = 100, *, include_object: bool = False) -> None:
-        """`size`: how many lines may wait, see Lines. `include_object`: say the object's kind and apiVersion, too."""
+        """`size`: the capacity of `events`. `include_object`: add the object's kind and apiVersion."""
         self.events = Lines(size)
         self._include_object = include_object
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, {}, event_type, reason, message)
 
     def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, {}, event_type, reason, formatted(message, args))
 
     def annotated_eventf(
         self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
     ) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, annotations, event_type, reason, formatted(message, args))
 
     def _note(self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Recording events.k8s.io/v1 Events: what repeats becomes a series (client-go: tools/events)."""
+"""Recording of events.k8s.io/v1 Events: repeated events become a series (client-go: tools/events)."""
 
 import asyncio
 import logging
@@ -29,18 +29,18 @@ from controllerlib.wait import until
 
 _log = logging.getLogger(__name__)
 
-#: How many events are written at a time.
+#: Maximum number of concurrent writes.
 WORKERS = 8
 _JITTER = 0.25
 
 
 class EventRecorder(Protocol):
-    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+    """Records events.k8s.io/v1 Events. Never waits; an event that cannot be recorded is logged, not raised.
 
     `regarding`, `related`: objects with apiVersion and kind, models of the official client, or ObjectReferences;
     `related` may be None. `event_type`: "Normal" or "Warning". `reason` (why) and `action` (what was done) are
-    UpperCamelCase, for programs; `note` is for people, and `note % args` is recorded (TypeError when these do not fit).
-    May be called in any thread.
+    UpperCamelCase and for programs; `note` is for people and is recorded as `note % args` (TypeError if they do not
+    match). May be called in any thread.
 
     Source: client-go, events.EventRecorder.
     """
@@ -48,7 +48,7 @@ class EventRecorder(Protocol):
     def eventf(
         self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
     ) -> None:
-        """Record what happened."""
+        """Record an event."""
         ...
 
     def annotated_eventf(
@@ -62,16 +62,17 @@ class EventRecorder(Protocol):
         note: str,
         *args: Any,
     ) -> None:
-        """The same, with annotations on the Event."""
+        """As `eventf`, with annotations of the Event."""
         ...
 
 
 class EventBroadcaster:
-    """Takes events from recorders to a sink, listeners and logs (client-go: events.EventBroadcaster).
+    """Sends events from recorders to a sink, watchers and logs (client-go: events.EventBroadcaster).
 
-    Of equal events (all but the note) the first is created, the second makes it a series; more are only counted here
-    and written every 30 minutes, and when none came for 6 minutes. Eight are written at a time, each tried at most 12
-    times, `pause` seconds (and up to a quarter) apart. What is queued at the shutdown is tried once.
+    Of equal events (everything but the note) the first is created and the second turns it into a series. Further ones
+    are counted here and written every 30 minutes, and once more after 6 minutes without one. Up to eight events are
+    written concurrently, each at most 12 times, `pause` seconds (plus up to a quarter) apart. At the shutdown queued
+    events are tried once.
     """
 
     def __init__(
@@ -85,9 +86,9 @@ class EventBroadcaster:
         host: str | None = None,
         capacity: int = QUEUED,
     ) -> None:
-        """`timestamps`: shared by broadcasters that write to one server. `host`: None: this machine's name.
+        """`timestamps` is shared by broadcasters that write to one server. `host` None: the host name.
 
-        `capacity`: how many events wait for a listener, and how many to be written.
+        `capacity`: queued events per watcher, and events waiting to be written.
         """
         self._clock: Clock = clock or SystemClock()
         self._random: Random = random or SystemRandom()
@@ -103,7 +104,7 @@ class EventBroadcaster:
         return f"<EventBroadcaster events.k8s.io/v1 cached={len(self._cache)} {self._broadcaster!r}>"
 
     def new_recorder(self, controller: str) -> EventRecorder:
-        """A recorder that reports as `controller`, and as `controller-<host>` for the instance."""
+        """Return a recorder with `controller` as reporting controller and `controller-<host>` as reporting instance."""
         instance = f"{controller}-{host_name() if self._host is None else self._host}"
         return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), controller, instance)
 
@@ -119,11 +120,13 @@ class EventBroadcaster:
             )
 
     def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
-        """Call `handler` with each event; returns what ends that."""
+        """Call `handler` with each event. Returns a function that stops it."""
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`_log.info`)."""
+        """Call `logf`, such as `log.info`, with a format and its arguments for each event. Returns a function that
+        stops it.
+        """
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' action: '%s' %s",
@@ -137,7 +140,7 @@ class EventBroadcaster:
         )
 
     async def shutdown(self) -> None:
-        """Take no more events; wait until those there are were tried once. Cancelled, forget these."""
+        """Accept no more events and wait until the queued ones were tried once. When cancelled, drop them."""
         for task in self._loops:
             task.cancel()
         try:
@@ -197,7 +200,7 @@ class EventBroadcaster:
                 self._cache.recorded(cached, stored)
 
     async def _finish(self) -> None:
-        """Write what has ended a last time, and forget it."""
+        """Write series that have ended a last time, and remove ended events from the cache."""
         for cached in self._cache.finished(self._clock.monotonic()):
             if cached.is_series:
                 try:
@@ -208,7 +211,7 @@ class EventBroadcaster:
 
 
 class _Recorder:
-    """An EventRecorder."""
+    """The recorder of an EventBroadcaster."""
 
     def __init__(self, factory: EventFactory, controller: str, instance: str) -> None:
         self._factory, self._controller, self._instance = factory, controller, instance
@@ -263,7 +266,7 @@ class _Recorder:
 
 
 def _related(obj: Any) -> Object | None:
-    """The reference; an object of which none can be made is left out."""
+    """Return the reference to `related`; None if it cannot be constructed."""
     if obj is None:
         return None
     try:
@@ -274,7 +277,7 @@ def _related(obj: Any) -> Object | None:
 
 
 class EventRecorderAdapter:
-    """An EventRecorder that writes core/v1 Events: `related` and `action` are lost (record.EventRecorderAdapter)."""
+    """An EventRecorder that writes core/v1 Events, without `related` and `action` (record.EventRecorderAdapter)."""
 
     def __init__(self, recorder: corev1.CoreEventRecorder) -> None:
         self._recorder = recorder
@@ -301,12 +304,12 @@ class EventRecorderAdapter:
 
 
 class FakeRecorder:
-    """An EventRecorder for tests: `events` gets "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
+    """An EventRecorder for tests; `events` contains "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
 
     events: Lines
 
     def __init__(self, size: int = 100, *, verbose: bool = False) -> None:
-        """`size`: how many lines may wait, see Lines. `verbose`: with action, kinds and annotations."""
+        """`size`: the capacity of `events`. `verbose`: add action, kinds and annotations."""
         self.events = Lines(size)
         self._verbose = verbose
 

@@ -1,4 +1,4 @@
-"""A manager's event recorders: one broadcaster for each API, made when first needed (controller-runtime: recorder)."""
+"""The event recorders of a manager: one broadcaster per API, created on first use (controller-runtime: recorder)."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ class _Broadcasters:
 
 
 class Provider:
-    """Gives recorders. Before `begin` at most 1000 calls wait; after `stop` events are dropped without a word.
+    """Provides recorders. Before `begin` at most 1000 events are queued; after `stop` events are dropped silently.
 
     Recorders may be used in any thread.
     """
@@ -37,21 +37,21 @@ class Provider:
         self._stopped = False
 
     def begin(self) -> None:
-        """Take events from now on, those that waited first; on the manager's loop."""
+        """Send events from now on, starting with the queued ones; must be called on the manager's event loop."""
         self._loop = asyncio.get_running_loop()
         while self._waiting:
             self._waiting.popleft()()
 
     def recorder(self, name: str) -> eventsv1.EventRecorder:
-        """Of events.k8s.io/v1 Events, reported by `name`."""
+        """Return a recorder of events.k8s.io/v1 Events reported by `name`."""
         return _Recorder(self, name)
 
     def core_recorder(self, name: str) -> corev1.CoreEventRecorder:
-        """Of core/v1 Events from the component `name`."""
+        """Return a recorder of core/v1 Events from the component `name`."""
         return _CoreRecorder(self, name)
 
     async def stop(self, seconds: float) -> None:
-        """Wait until the events there are have been tried once, at most so long (negative: for ever)."""
+        """Wait until queued events were tried once, at most `seconds` (negative: no limit)."""
         self._stopped = True
         made = self._broadcasters
         if made is None:
@@ -64,7 +64,7 @@ class Provider:
             _log.error("events were not written in time")
 
     def do(self, work: Callable[[_Broadcasters], None]) -> None:
-        """Do something with the broadcasters: now, on their loop, or when there is one."""
+        """Call `work` with the broadcasters on their event loop: now, soon, or after `begin`."""
         if self._stopped:
             return
         if self._loop is None:
@@ -74,7 +74,7 @@ class Provider:
         else:
             try:
                 self._loop.call_soon_threadsafe(self._in_loop, work)
-            except RuntimeError as error:  # the loop is closed: a thread outlived it
+            except RuntimeError as error:  # a thread has outlived the event loop
                 _log.error("unable to record event: %s", error)
 
     def _in_loop(self, work: Callable[[_Broadcasters], None]) -> None:
