@@ -5,19 +5,19 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from controllerlib.cache.resourceeventhandler import HandlerResult
 from controllerlib.client.resource import split_api_version
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, is_unchanged
 from controllerlib.controller.owners import OwnerKind
 from controllerlib.controller.reconcile import Request
-from controllerlib.observer import SILENT, Observer, overrides
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import LOW_PRIORITY
 from controllerlib.workqueue.queue import WorkQueue
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-Answer = Awaitable[None] | None
 #: An object's requests; may be a coroutine function.
 MapFunc = Callable[[Mapping[str, Any]], Sequence[Hashable] | Awaitable[Sequence[Hashable]]]
 
@@ -28,13 +28,18 @@ class RequestQueue:
     Source: controller-runtime, priorityqueue as handlers see it.
     """
 
+    cause: Cause | None
+    controller: str
+    priority: int | None
+    queue: WorkQueue[Any]
+
     __slots__ = ("_observe", "cause", "controller", "priority", "queue")
 
     def __init__(
         self,
         queue: WorkQueue[Any],
         controller: str = "",
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         *,
         cause: Cause | None = None,
         priority: int | None = None,
@@ -61,7 +66,7 @@ class RequestQueue:
         """Ask for `request` when the limiter says."""
         self.add(request, rate_limited=True)
 
-    def having(self, *, cause: Cause | None = None, priority: int | None = None) -> "RequestQueue":
+    def with_options(self, *, cause: Cause | None = None, priority: int | None = None) -> "RequestQueue":
         """The same queue, for requests with this cause or priority."""
         other = RequestQueue.__new__(RequestQueue)
         other.queue, other.controller, other._observe = self.queue, self.controller, self._observe
@@ -76,7 +81,7 @@ class EventHandler(Protocol):
     Source: controller-runtime, handler.EventHandler.
     """
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """Add the requests of an event to `queue`."""
         ...
 
@@ -87,7 +92,7 @@ class LowPriorityWhenUnchanged:
     def __init__(self, handler: EventHandler) -> None:
         self._handler = handler
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         return self._handler.handle(event, low_priority(event, queue))
 
@@ -95,7 +100,7 @@ class LowPriorityWhenUnchanged:
 def low_priority(event: Event, queue: RequestQueue) -> RequestQueue:
     """`queue` with priority -100 for an event that tells nothing new."""
     if queue.priority is None and is_unchanged(event):
-        return queue.having(priority=LOW_PRIORITY)
+        return queue.with_options(priority=LOW_PRIORITY)
     return queue
 
 
@@ -106,7 +111,7 @@ class EnqueueRequestForObject:
         """See EventHandler."""
         obj = (event.new or event.old) if isinstance(event, UpdateEvent) else event.obj
         if obj is None:
-            log.error("event without an object", extra={"event": type(event).__name__})
+            _log.error("event without an object", extra={"event": type(event).__name__})
             return
         low_priority(event, queue).add(Request.of(obj))
 
@@ -165,7 +170,7 @@ class EnqueueRequestsFromMapFunc:
         """The same, for requests of this type unless it was made for another."""
         return EnqueueRequestsFromMapFunc(self._func, self._type or request_type)
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         objs = (event.old, event.new) if isinstance(event, UpdateEvent) else (event.obj,)
         queue = low_priority(event, queue)
@@ -204,14 +209,14 @@ class HandlerFuncs:
 
     def __init__(
         self,
-        create: Callable[[CreateEvent, RequestQueue], Answer] | None = None,
-        update: Callable[[UpdateEvent, RequestQueue], Answer] | None = None,
-        delete: Callable[[DeleteEvent, RequestQueue], Answer] | None = None,
-        generic: Callable[[GenericEvent, RequestQueue], Answer] | None = None,
+        create: Callable[[CreateEvent, RequestQueue], HandlerResult] | None = None,
+        update: Callable[[UpdateEvent, RequestQueue], HandlerResult] | None = None,
+        delete: Callable[[DeleteEvent, RequestQueue], HandlerResult] | None = None,
+        generic: Callable[[GenericEvent, RequestQueue], HandlerResult] | None = None,
     ) -> None:
         self._create, self._update, self._delete, self._generic = create, update, delete, generic
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         queue = low_priority(event, queue)
         if isinstance(event, CreateEvent):

@@ -11,14 +11,13 @@ from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.client import Client
 from controllerlib.controller.reconcile import Result
 
-Answer = Result | None
 #: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks. A second
 #: parameter with a default gets the client only if it is called `client`.
 ReconcileFunc = (
-    Callable[[Any], Awaitable[Answer]]
-    | Callable[[Any, Client], Awaitable[Answer]]
-    | Callable[[Any], Answer]
-    | Callable[[Any, BlockingClient], Answer]
+    Callable[[Any], Awaitable[Result | None]]
+    | Callable[[Any, Client], Awaitable[Result | None]]
+    | Callable[[Any], Result | None]
+    | Callable[[Any, BlockingClient], Result | None]
 )
 
 
@@ -42,10 +41,10 @@ class RecoveredPanic(Exception):
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"panic: {cause!r} [recovered]")
-        self.__cause__ = cause
+        self.__cause__: BaseException | None = cause
 
 
-class Strayed(Exception):
+class UnexpectedCancellation(Exception):
     """A CancelledError of something that a reconciler waited for: a failure like others, with it as the `__cause__`."""
 
 
@@ -76,7 +75,7 @@ class Caller:
             )
         self._func, self._client, self._threads = func, client, threads
         self._takes = _how_called(func)
-        self.is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
+        self.is_async: bool = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
             getattr(func, "__call__", None)  # noqa: B004  an object with an async __call__
         )
         self._pool: ThreadPoolExecutor | None = None

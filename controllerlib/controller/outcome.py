@@ -2,13 +2,14 @@
 
 from typing import Literal, NamedTuple
 
-Label = Literal["success", "error", "requeue", "requeue_after"]
+#: The label of a reconcile in controller_runtime_reconcile_total.
+ResultLabel = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class Decision(NamedTuple):
     """The label it counts under, whether failures are forgotten, and the requeue."""
 
-    label: Label
+    label: ResultLabel
     forget: bool
     #: ask the limiter for the delay
     rate_limited: bool = False

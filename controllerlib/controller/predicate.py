@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllerlib.client.selector import Selector, parse
+from controllerlib.client.selector import Selector, parse_selector
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 
 #: A predicate is a function of an event.
@@ -12,7 +12,7 @@ Predicate = Callable[[Event], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Funcs:
+class PredicateFuncs:
     """One function for each kind of event; the ones left out let everything pass.
 
     Source: controller-runtime, predicate.Funcs.
@@ -62,18 +62,18 @@ def _meta(obj: Mapping[str, Any], name: str) -> Any:
 
 
 #: Updates that changed anything: no resyncs, no repetitions after a new list.
-resource_version_changed = _changed(lambda obj: _meta(obj, "resourceVersion"))
+resource_version_changed: Predicate = _changed(lambda obj: _meta(obj, "resourceVersion"))
 #: Updates that changed the spec: no resyncs, no writes of status or metadata.
-generation_changed = _changed(lambda obj: _meta(obj, "generation"))
+generation_changed: Predicate = _changed(lambda obj: _meta(obj, "generation"))
 #: Updates that changed annotations; none and no entries are the same.
-annotations_changed = _changed(lambda obj: _meta(obj, "annotations") or {})
+annotations_changed: Predicate = _changed(lambda obj: _meta(obj, "annotations") or {})
 #: Updates that changed labels; none and no entries are the same.
-labels_changed = _changed(lambda obj: _meta(obj, "labels") or {})
+labels_changed: Predicate = _changed(lambda obj: _meta(obj, "labels") or {})
 
 
 def label_selector(selector: str | Selector) -> Predicate:
     """Objects with these labels. Of updates the new labels count: an object that leaves the selection is not told."""
-    wanted = parse(selector) if isinstance(selector, str) else selector
+    wanted = parse_selector(selector) if isinstance(selector, str) else selector
     return of_object(lambda obj: wanted.matches(_meta(obj, "labels")))
 
 

@@ -1,14 +1,15 @@
 """What a reconciler is asked and answers (controller-runtime: pkg/reconcile)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from controllerlib.client.errors import is_not_found
 from controllerlib.client.names import split_key
-from controllerlib.tasks import Event
+from controllerlib.controller.outcome import ResultLabel
+from controllerlib.observer import current_run
+from controllerlib.tasks import OnceEvent
 from controllerlib.workqueue.cause import Cause
 
 
@@ -91,11 +92,13 @@ class TerminalError(Exception):
     def __init__(self, cause: BaseException | str | None = None) -> None:
         super().__init__(f"terminal error: {cause}" if cause is not None else "nil terminal error")
         if isinstance(cause, BaseException):
-            self.__cause__ = cause
+            self.__cause__: BaseException | None = cause
 
 
-class Failed(Exception):
-    """A failure with a say in the priority of its retry: `raise Failed(priority=10) from error`."""
+class ReconcileError(Exception):
+    """A failure with a say in the priority of its retry: `raise ReconcileError(priority=10) from error`."""
+
+    priority: int | None
 
     def __init__(self, message: str = "", *, priority: int | None = None) -> None:
         super().__init__(message)
@@ -112,10 +115,6 @@ def is_terminal(error: BaseException) -> bool:
         seen.append(following)
         following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
     return False
-
-
-#: success, or the class of failure, as controller_runtime_reconcile_total counts it
-Label = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class Run(NamedTuple):
@@ -135,13 +134,13 @@ class Run(NamedTuple):
     queued_since: float
     started: float
     #: set when the controller is being stopped: finish soon
-    stopping: Event
+    stopping: OnceEvent
 
 
 class Outcome(NamedTuple):
     """How a run ended and what was decided."""
 
-    label: Label
+    label: ResultLabel
     result: Result
     error: BaseException | None
     #: seconds until the next run; None: none was asked for
@@ -150,23 +149,10 @@ class Outcome(NamedTuple):
     finished: float
 
 
-_current: ContextVar[Run | None] = ContextVar("controllerlib_run", default=None)
-
-
-def current_run() -> Run | None:
-    """The run that this code is part of; None outside a reconcile."""
-    return _current.get()
-
-
 def reconcile_id() -> str:
     """The id of the current run, "" outside (controller-runtime: ReconcileIDFromContext)."""
-    run = _current.get()
+    run = current_run()
     return run.id if run else ""
-
-
-def set_current(run: Run | None) -> None:
-    """The controller's: from here on, this task is part of `run`."""
-    _current.set(run)
 
 
 ObjectReconciler = Callable[[dict[str, Any]], Awaitable[Result | None]]

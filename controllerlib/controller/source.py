@@ -7,19 +7,19 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from controllerlib.cache.informers import CacheInformer, Form, Informers
+from controllerlib.cache.informermap import CacheInformer, Form, Informers
 from controllerlib.cache.process import Notification
-from controllerlib.cache.reflector import ANSWERS
-from controllerlib.client.names import DeletedFinalStateUnknown, resource_version
+from controllerlib.cache.resourceeventhandler import HandlerResult
+from controllerlib.client.errors import REQUEST_ERRORS
+from controllerlib.client.names import DeletedFinalStateUnknown, is_mapping, resource_version
 from controllerlib.clock import Clock, SystemClock, sleep
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
-from controllerlib.controller.handler import Answer, EventHandler, RequestQueue
+from controllerlib.controller.handler import EventHandler, RequestQueue
 from controllerlib.controller.predicate import Predicate, passes
-from controllerlib.tasks import Event as Happening
-from controllerlib.tasks import Tasks
+from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.workqueue.cause import Cause, CauseKind
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Seconds between two attempts to get an informer (a kind may not be served yet).
 RETRY = 10.0
@@ -37,18 +37,18 @@ class Source(Protocol):
         ...
 
 
-class Adapter:
+class SourceEventHandler:
     """An informer's handler that makes events of its notifications and gives them to an event handler."""
 
     def __init__(self, handler: EventHandler, queue: RequestQueue, predicates: Sequence[Predicate] = ()) -> None:
         self._handler, self._queue, self._predicates = handler, queue, predicates
 
-    def notify(self, notification: Notification) -> Answer:
+    def notify(self, notification: Notification) -> HandlerResult:
         """Handle one notification, if the predicates let it pass."""
         event = event_of(notification)
         if event is None or not passes(event, self._predicates):
             return None
-        return self._handler.handle(event, self._queue.having(cause=cause_of(notification)))
+        return self._handler.handle(event, self._queue.with_options(cause=cause_of(notification)))
 
 
 def event_of(notification: Notification) -> Event | None:
@@ -60,7 +60,7 @@ def event_of(notification: Notification) -> Event | None:
         return UpdateEvent(old, obj)
     if isinstance(obj, DeletedFinalStateUnknown):
         if not isinstance(obj.obj, Mapping):
-            log.error("deletion without an object", extra={"key": obj.key})
+            _log.error("deletion without an object", extra={"key": obj.key})
             return None
         return DeleteEvent(obj.obj, True)
     return DeleteEvent(obj, False)
@@ -76,7 +76,7 @@ def cause_of(notification: Notification) -> Cause:
 
 
 def _cause(kind: CauseKind, obj: Any) -> Cause:
-    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
+    if not is_mapping(obj):
         return Cause(kind)
     meta = obj.get("metadata") or {}
     return Cause(
@@ -89,12 +89,15 @@ def _cause(kind: CauseKind, obj: Any) -> Cause:
     )
 
 
-class Kind:
+class KindSource:
     """All objects of a kind, through a cache's informer.
 
     `after_sync`: add the handler only once the informer has synced, as controller-runtime does; its first resync then
     comes after two periods. Otherwise the handler is added first, and the first resync comes after one.
     """
+
+    api_version: str
+    kind: str
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class Kind:
         self._cache, self.api_version, self.kind, self._handler = cache, api_version, kind, handler
         self._predicates, self._form, self._after_sync = tuple(predicates), form, after_sync
         self._clock: Clock = clock or SystemClock()
-        self._synced = Happening()
+        self._synced = OnceEvent()
 
     def __repr__(self) -> str:
         return f"kind source: {self.api_version} {self.kind}"
@@ -132,8 +135,8 @@ class Kind:
             try:
                 informer = await self._find()
                 break
-            except ANSWERS as error:
-                log.error(
+            except REQUEST_ERRORS as error:
+                _log.error(
                     "if kind is a CRD, it should be installed: %s %s, watched by controller %s: %s",
                     self.api_version,
                     self.kind,
@@ -142,7 +145,7 @@ class Kind:
                     extra={"kind": self.kind, "error": str(error)},
                 )
             await sleep(self._clock, RETRY)
-        registration = informer.add_handler(Adapter(self._handler, queue, self._predicates))
+        registration = informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
         try:
             await informer.wait_synced()
             await registration.wait_synced()
@@ -164,7 +167,7 @@ class Kind:
         )
 
 
-class Informer:
+class InformerSource:
     """An informer that somebody else runs; nobody waits for it to sync (controller-runtime: source.Informer)."""
 
     def __init__(self, informer: CacheInformer, handler: EventHandler, predicates: Sequence[Predicate] = ()) -> None:
@@ -175,13 +178,13 @@ class Informer:
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
         """Add the handler."""
-        self._informer.add_handler(Adapter(self._handler, queue, self._predicates))
+        self._informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
 
     async def wait_synced(self) -> None:
         """Wait for nothing."""
 
 
-class Channel:
+class ChannelSource:
     """Events from outside the API: `send` them, at any time; those sent before the start wait for it.
 
     Source: controller-runtime, source.Channel.
@@ -202,7 +205,7 @@ class Channel:
     def __repr__(self) -> str:
         return "channel source"
 
-    def send(self, event: GenericEvent) -> Answer:
+    def send(self, event: GenericEvent) -> HandlerResult:
         """Handle an event; after `close` it is ignored."""
         if self._closed:
             return None
@@ -234,14 +237,14 @@ class Channel:
             if answer is not None:
                 await answer
 
-    def _handle(self, event: GenericEvent) -> Answer:
+    def _handle(self, event: GenericEvent) -> HandlerResult:
         assert self._queue is not None
         if not passes(event, self._predicates):
             return None
-        return self._handler.handle(event, self._queue.having(cause=_cause("generic", event.obj)))
+        return self._handler.handle(event, self._queue.with_options(cause=_cause("generic", event.obj)))
 
 
-class Func:
+class FuncSource:
     """A function that is given the queue; it may be a coroutine function, which must return soon.
 
     Source: controller-runtime, source.Func.
@@ -255,7 +258,7 @@ class Func:
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
         """Call the function."""
-        answer = self._func(queue.having(cause=Cause("generic")))
+        answer = self._func(queue.with_options(cause=Cause("generic")))
         if inspect.isawaitable(answer):
             await answer
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, get_origin
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informers import Form
+from controllerlib.cache.informermap import Form
 from controllerlib.client.client import Client
 from controllerlib.client.resource import split_api_version
-from controllerlib.clock import Chance, Clock
+from controllerlib.clock import Clock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import (
     EnqueueRequestForObject,
@@ -19,19 +19,20 @@ from controllerlib.controller.handler import (
 from controllerlib.controller.invocation import Reconciler
 from controllerlib.controller.predicate import Predicate
 from controllerlib.controller.reconcile import Request
-from controllerlib.controller.source import Kind, Source
+from controllerlib.controller.source import KindSource, Source
 from controllerlib.metrics.registry import Registry
 from controllerlib.observer import Observer
+from controllerlib.random import Random
 from controllerlib.workqueue.queue import Gate
 
 
-class Surroundings(Protocol):
+class BuilderContext(Protocol):
     """What a controller takes from the manager that it is added to (`manager.Manager`)."""
 
     client: Client
     cache: Cache
     clock: Clock
-    chance: Chance
+    random: Random
     gate: Gate | None
     observer: Observer
     registry: Registry
@@ -65,7 +66,7 @@ class Builder:
     Source: controller-runtime, builder.Builder.
     """
 
-    def __init__(self, manager: Surroundings | None) -> None:
+    def __init__(self, manager: BuilderContext | None) -> None:
         self._manager, self._name = manager, ""
         self._for: list[_Watch] = []
         self._owns: list[_Watch] = []
@@ -158,10 +159,10 @@ class Builder:
         controller = Controller(
             name,
             reconcile,
-            client=manager.client.having(user_agent=self._user_agent or f"{manager.user_agent}/{name}"),
+            client=manager.client.with_options(user_agent=self._user_agent or f"{manager.user_agent}/{name}"),
             options=self._find_options(manager),
             clock=manager.clock,
-            chance=manager.chance,
+            random=manager.random,
             gate=manager.gate,
             observer=manager.observer,
             registry=manager.registry,
@@ -194,7 +195,7 @@ class Builder:
                 "WatchesRawSource() to set them up"
             )
 
-    def _find_options(self, manager: Surroundings) -> ControllerOptions:
+    def _find_options(self, manager: BuilderContext) -> ControllerOptions:
         """Its own options, then those for its kind, then the manager's."""
         wider = manager.controller_defaults
         if self._for:
@@ -204,7 +205,7 @@ class Builder:
                 wider = replace(wider, max_concurrent_reconciles=workers)
         return self._options.over(wider)
 
-    def _sources(self, manager: Surroundings) -> Sequence[Source]:
+    def _sources(self, manager: BuilderContext) -> Sequence[Source]:
         sources: list[Source] = [self._kind(manager, watch, EnqueueRequestForObject()) for watch in self._for]
         for watch in self._owns:
             owner = self._for[0]
@@ -222,8 +223,8 @@ class Builder:
             return handler.of_type(wanted)
         return handler
 
-    def _kind(self, manager: Surroundings, watch: _Watch, handler: EventHandler) -> Source:
-        return Kind(
+    def _kind(self, manager: BuilderContext, watch: _Watch, handler: EventHandler) -> Source:
+        return KindSource(
             manager.cache.informers,
             watch.api_version,
             watch.kind,

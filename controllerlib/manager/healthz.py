@@ -1,8 +1,10 @@
 """What a health endpoint answers (controller-runtime: pkg/healthz)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 
+#: A health check: it raises when something is wrong (controller-runtime: healthz.Checker).
+Checker = Callable[[], Awaitable[None] | None]
 PLAIN = "text/plain; charset=utf-8"
 
 

@@ -6,32 +6,33 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.options import CacheOptions, Selection
 from controllerlib.client.client import Client
 from controllerlib.client.transport import Transport
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.manager.builder import Builder
+from controllerlib.manager.healthz import Checker
 from controllerlib.manager.routing import GROUPS, GroupName, route
-from controllerlib.manager.runnablegroup import Run, RunnableGroup, Stopping
-from controllerlib.metrics.registry import Registry, count_requests
-from controllerlib.observer import SILENT, Observer
+from controllerlib.manager.runnablegroup import RunnableGroup, RunnableGroupStopped, StartFunc
+from controllerlib.metrics.registry import Registry
+from controllerlib.metrics.requestmetrics import count_requests
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random, SystemRandom
 from controllerlib.record.provider import Provider
-from controllerlib.tasks import Event, ended
+from controllerlib.tasks import OnceEvent, ended
 from controllerlib.workqueue.queue import Gate
 
 if TYPE_CHECKING:
     import ssl
 
-    from controllerlib.leaderelection.elector import Election
+    from controllerlib.leaderelection.leaderelection import Election
+    from controllerlib.manager.metricsendpoint import ExtraHandler
     from controllerlib.manager.server import Endpoint, HttpServer
-    from controllerlib.metrics.prometheus import ExtraHandler
     from controllerlib.record import corev1, eventsv1
 
-log = logging.getLogger(__name__)
-
-Check = Callable[[], Awaitable[None] | None]
+_log = logging.getLogger(__name__)
 
 
 class GraceExpired(Exception):
@@ -55,14 +56,26 @@ class LeaderElectionLost(Exception):
 class Manager:
     """Runs controllers and whatever else is added, in order, until cancelled (controller-runtime: manager.Manager)."""
 
+    gate: Gate | None
+    observer: Observer
+    registry: Registry
+    api_reader: Client
+    cache: Cache
+    client: Client
+    user_agent: str
+    handlers_after_sync: bool
+    controller_defaults: ControllerOptions
+    group_kind_concurrency: dict[str, int]
+    elected: OnceEvent
+
     def __init__(
         self,
         transport: Transport | Client,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
         gate: Gate | None = None,
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         user_agent: str = "controllerlib",
         sync_period: float = 36_000.0,
         sync_period_jitter: float = 0.1,
@@ -96,44 +109,44 @@ class Manager:
         are served (":8080": every interface), "0" or "": nowhere; `metrics_tls`: over TLS.
         """
         self.clock: Clock = clock or SystemClock()
-        self.chance: Chance = chance or SystemChance()
+        self.random: Random = random or SystemRandom()
         self.gate, self.observer, self.registry = gate, observer, registry or Registry()
         live = transport if isinstance(transport, Client) else Client(transport)
         #: reads and writes at the server
-        self.api_reader = live.having(user_agent=user_agent, observer=observer)
+        self.api_reader = live.with_options(user_agent=user_agent, observer=observer)
         names = namespaces if isinstance(namespaces, Mapping) else {name: Selection() for name in namespaces}
         options = cache or CacheOptions(sync_period, sync_period_jitter, names)
         self.cache = Cache(
             self.api_reader,
             options,
             clock=self.clock,
-            chance=self.chance,
+            random=self.random,
             observer=observer,
             informer_options=informers,
             skip_handler_failures=skip_handler_failures,
             poll=handlers_after_sync,
         )
         #: reads from the cache, writes at the server
-        self.client = self.api_reader.having(reader=self.cache)
+        self.client = self.api_reader.with_options(reader=self.cache)
         self.user_agent, self.handlers_after_sync = user_agent, handlers_after_sync
         self.controller_defaults = controllers or ControllerOptions()
         self.group_kind_concurrency = dict(group_kind_concurrency or {})
         self.graceful_shutdown_timeout = graceful_shutdown_timeout
         self._election = election
-        self._events = Provider(self.api_reader, self.clock, self.chance)
+        self._events = Provider(self.api_reader, self.clock, self.random)
         #: controllers by name
         self.controllers: dict[str, Controller] = {}
         #: names in use
         self.controller_names: set[str] = set()
         self._groups: dict[GroupName, RunnableGroup] = {name: RunnableGroup(name, self._fail) for name in GROUPS}
         self._groups["caches"].add(self.cache.run, self._cache_ready, "cache")
-        self._checks: dict[str, dict[str, Check]] = {"healthz": {}, "readyz": {}}
+        self._checks: dict[str, dict[str, Checker]] = {"healthz": {}, "readyz": {}}
         self._at_end: list[Callable[[], Awaitable[None]]] = []
         self._failure: asyncio.Future[None] | None = None
         self._leading: asyncio.Task[None] | None = None
         self._was_started = self._stopping = False
         #: set when the runnables that need leadership were started
-        self.elected = Event()
+        self.elected = OnceEvent()
         self._extra: dict[str, ExtraHandler] = {}
         #: the small HTTP servers that this manager runs, by name: "metrics", "health probe"
         self.servers: dict[str, HttpServer] = {}
@@ -162,9 +175,9 @@ class Manager:
         Where it runs: see core.routing. While the manager runs it is started at once; raises Stopping afterwards.
         """
         if self._stopping:
-            raise Stopping
+            raise RunnableGroupStopped
         where = route(runnable)
-        run: Run = getattr(runnable, "start", None) or getattr(runnable, "run", None) or runnable
+        run: StartFunc = getattr(runnable, "start", None) or getattr(runnable, "run", None) or runnable
         name = getattr(runnable, "name", "") or type(runnable).__name__
         if where.warmup:
             self._groups["warmup"].add(runnable.warmup, None, f"warmup {name}")
@@ -175,11 +188,11 @@ class Manager:
         self.add(controller)
         self.controllers[controller.name] = controller
 
-    def add_healthz_check(self, name: str, check: Check) -> None:
+    def add_healthz_check(self, name: str, check: Checker) -> None:
         """`check` raises when the process is not alive; RuntimeError after the start."""
         self._add_check("healthz", name, check)
 
-    def add_readyz_check(self, name: str, check: Check) -> None:
+    def add_readyz_check(self, name: str, check: Checker) -> None:
         """`check` raises when the process is not ready; RuntimeError after the start."""
         self._add_check("readyz", name, check)
 
@@ -193,7 +206,7 @@ class Manager:
             raise ValueError(f'can\'t register extra handler by duplicate path "{path}" on metrics http server')
         self._extra[path] = handler
 
-    def checks(self, kind: str) -> Mapping[str, Check]:
+    def checks(self, kind: str) -> Mapping[str, Checker]:
         """The checks of "healthz" or "readyz"."""
         return dict(self._checks[kind])
 
@@ -201,7 +214,7 @@ class Manager:
         """Records events.k8s.io/v1 Events, reported by `name` (GetEventRecorder)."""
         return self._events.recorder(name)
 
-    def event_recorder_for(self, name: str) -> "corev1.EventRecorder":
+    def event_recorder_for(self, name: str) -> "corev1.CoreEventRecorder":
         """Records core/v1 Events from the component `name` (GetEventRecorderFor, deprecated upstream)."""
         return self._events.core_recorder(name)
 
@@ -227,22 +240,18 @@ class Manager:
         self._failure = loop.create_future()
         starting = loop.create_task(self._start_groups(), name="manager start")
         starting.add_done_callback(self._start_ended)
-        outcome: BaseException | None = None
+        outcome: list[BaseException] = []
         try:
             await self._failure
         except BaseException as error:  # the stop procedure runs whatever happened, then it is raised
-            outcome = error
+            outcome.append(error)
         self._stopping = True
         starting.cancel()
         await ended(starting)
-        late = await self._stop(0.0 if isinstance(outcome, LeaderElectionLost) else self.graceful_shutdown_timeout)
+        late = await self._stop(0.0 if isinstance(outcome[0], LeaderElectionLost) else self.graceful_shutdown_timeout)
         if late is not None:
-            raise late from outcome
-        assert outcome is not None
-        try:
-            raise outcome
-        finally:
-            del outcome  # no circle with the frame
+            raise late from outcome.pop()
+        raise outcome.pop()  # popped: see tasks.Tasks
 
     async def wait_started(self) -> None:
         """Wait until all controllers have synced and work (until elected, if leadership is asked for)."""
@@ -277,7 +286,7 @@ class Manager:
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None or self._failure.done() or self._stopping:
-            log.error("error received after stop sequence was engaged", exc_info=error)
+            _log.error("error received after stop sequence was engaged", exc_info=error)
         else:
             self._failure.set_exception(error)
 
@@ -340,15 +349,17 @@ class Manager:
 
     def _serve_metrics(self, address: str, tls: "ssl.SSLContext | None") -> None:
         if address not in ("", "0"):
-            from controllerlib.metrics.prometheus import Metrics
+            from controllerlib.manager.metricsendpoint import MetricsEndpoint
 
-            self._serve("metrics", address, [Metrics(self.registry, self._extra)], tls)
+            self._serve("metrics", address, [MetricsEndpoint(self.registry, self._extra)], tls)
 
     def _serve_health(self, address: str, kinds: Mapping[str, str]) -> None:
         if address not in ("", "0"):
-            from controllerlib.manager.server import Health
+            from controllerlib.manager.server import HealthEndpoint
 
-            self._serve("health probe", address, [Health(path, self._checks[kind]) for path, kind in kinds.items()])
+            self._serve(
+                "health probe", address, [HealthEndpoint(path, self._checks[kind]) for path, kind in kinds.items()]
+            )
 
     def _serve(
         self, name: str, address: str, endpoints: "Sequence[Endpoint]", tls: "ssl.SSLContext | None" = None
@@ -358,7 +369,7 @@ class Manager:
         self.servers[name] = HttpServer(name, address, endpoints, tls=tls)
         self.add(self.servers[name])
 
-    def _add_check(self, kind: str, name: str, check: Check) -> None:
+    def _add_check(self, kind: str, name: str, check: Checker) -> None:
         if self._was_started:
             raise RuntimeError("unable to add new checker because manager has already been started")
         self._checks[kind][name] = check

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib.clock import pause
-from controllerlib.tasks import Event, ended
+from controllerlib.tasks import OnceEvent, ended
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-Run = Callable[[], Awaitable[Any]]
+StartFunc = Callable[[], Awaitable[Any]]
 
 
-class Stopping(RuntimeError):
+class RunnableGroupStopped(RuntimeError):
     """Something was added after the stop began."""
 
     def __init__(self) -> None:
@@ -23,10 +23,10 @@ class Stopping(RuntimeError):
 
 @dataclass(slots=True)
 class _Member:
-    run: Run
-    ready: Run | None
+    run: StartFunc
+    ready: StartFunc | None
     name: str
-    is_ready: Event = field(default_factory=Event)
+    is_ready: OnceEvent = field(default_factory=OnceEvent)
 
 
 class RunnableGroup:
@@ -36,6 +36,8 @@ class RunnableGroup:
 
     Source: controller-runtime, runnableGroup.
     """
+
+    name: str
 
     def __init__(self, name: str, on_error: Callable[[BaseException], None]) -> None:
         self.name, self._on_error = name, on_error
@@ -53,10 +55,10 @@ class RunnableGroup:
             dict.fromkeys(task.get_name().removeprefix(f"{self.name}: ") for task in self._tasks if task.cancelling())
         )
 
-    def add(self, run: Run, ready: Run | None = None, name: str = "") -> None:
+    def add(self, run: StartFunc, ready: StartFunc | None = None, name: str = "") -> None:
         """Run `run`; `ready` waits until it is up. Raises Stopping."""
         if self._stopped:
-            raise Stopping
+            raise RunnableGroupStopped
         member = _Member(run, ready, name or getattr(run, "__qualname__", "runnable"))
         self._members.append(member)
         if self._started:
@@ -95,7 +97,7 @@ class RunnableGroup:
             if not self._tasks:
                 return
             await pause()
-        log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
+        _log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
 
     def _start(self, member: _Member) -> None:
         loop = asyncio.get_running_loop()

@@ -4,17 +4,15 @@ import asyncio
 import inspect
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from aiohttp import web
 
-from controllerlib.manager.healthz import NOT_FOUND, Reply, aggregated, single
-from controllerlib.tasks import Event
+from controllerlib.manager.healthz import NOT_FOUND, Checker, Reply, aggregated, single
+from controllerlib.tasks import OnceEvent
 
-log = logging.getLogger(__name__)
-
-Check = Callable[[], Awaitable[None] | None]
+_log = logging.getLogger(__name__)
 
 
 class Endpoint(Protocol):
@@ -25,13 +23,13 @@ class Endpoint(Protocol):
         ...
 
 
-class Health:
+class HealthEndpoint:
     """The endpoint of some checks: all of them, or below it each by its name (controller-runtime: healthz.Handler).
 
     `?verbose` shows each, `?exclude=NAME` leaves one out.
     """
 
-    def __init__(self, path: str, checks: Mapping[str, Check]) -> None:
+    def __init__(self, path: str, checks: Mapping[str, Checker]) -> None:
         """`checks` raise when something is wrong. Without any, the path is not served."""
         self._path, self._checks = path.rstrip("/"), checks
 
@@ -50,14 +48,14 @@ class Health:
         return aggregated(healthy, excluded, verbose="verbose" in query)
 
 
-async def _failure(name: str, check: Check) -> str | None:
+async def _failure(name: str, check: Checker) -> str | None:
     """Make a check; returns what went wrong."""
     try:
         answer = check()
         if inspect.isawaitable(answer):
             await answer
     except Exception as error:  # however a check fails, it has failed
-        log.info("health check failed", extra={"check": name, "error": str(error)})
+        _log.info("health check failed", extra={"check": name, "error": str(error)})
         return str(error)
     return None
 
@@ -77,6 +75,9 @@ def parse_address(text: str) -> tuple[str | None, int]:
 class HttpServer:
     """Serves endpoints until cancelled; whether we lead or not. To be added to a manager."""
 
+    name: str
+    url: str
+
     runnable_group = "http"
     need_leader_election = False
 
@@ -84,7 +85,7 @@ class HttpServer:
         """`address`: see parse_address; port 0: any that is free."""
         self.name, self._endpoints, self._tls = name, endpoints, tls
         self._host, self._port = parse_address(address)
-        self._listening = Event()
+        self._listening = OnceEvent()
         #: where it listens, once it does
         self.url = ""
 
@@ -99,7 +100,7 @@ class HttpServer:
             await web.TCPSite(runner, self._host, self._port, ssl_context=self._tls).start()
             port = runner.addresses[0][1]
             self.url = f"{'https' if self._tls else 'http'}://{self._host or '127.0.0.1'}:{port}"
-            log.info("serving", extra={"server": self.name, "url": self.url})
+            _log.info("serving", extra={"server": self.name, "url": self.url})
             self._listening.set()
             await asyncio.get_running_loop().create_future()
         finally:

@@ -66,7 +66,7 @@ async def _run(
     if transport is None:
         from controllerlib.client.http import HttpTransport
 
-        transport = HttpTransport.found()
+        transport = HttpTransport.from_environment()
     manager = Manager(transport, **options)
     answer = build(manager)
     if inspect.isawaitable(answer):

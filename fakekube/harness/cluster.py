@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
 
-from controllerlib.client.models import Writable
+from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -56,7 +56,7 @@ from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
     from fakekube.harness.accessreport import AccessReport
 
 F = TypeVar("F")

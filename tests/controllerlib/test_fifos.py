@@ -8,10 +8,9 @@ import pytest
 
 from controllerlib.cache.delta import Delta, QueueClosed
 from controllerlib.cache.deltafifo import DeltaFIFO
-from controllerlib.cache.deltaqueue import DeltaQueue
+from controllerlib.cache.deltaqueue import DeltaQueue, PopQueue
 from controllerlib.cache.fifo import FIFO
 from controllerlib.cache.heap import KeyedHeap
-from controllerlib.cache.popqueue import PopQueue
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure

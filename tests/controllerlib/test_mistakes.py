@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
-from controllerlib import (
-    Client,
-    EnqueueRequestForObject,
-    EnqueueRequestsFromMapFunc,
-    GraceExpired,
-    Request,
-    RequestQueue,
-    Result,
-    add_finalizer,
-    as_object,
-    priority_queue,
-)
+from controllerlib import Client, Request, Result
+from controllerlib.client import as_object
+from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestsFromMapFunc, RequestQueue, add_finalizer
 from controllerlib.controller.event import CreateEvent
-from controllerlib.controller.reconcile import Failed
+from controllerlib.controller.reconcile import ReconcileError
+from controllerlib.manager import GraceExpired
+from controllerlib.workqueue import priority_queue
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, Rig, acting
@@ -100,7 +93,9 @@ async def test_a_worker_that_ends_early_ends_the_manager(reconcile: Any, error: 
         await operator.task
 
 
-@pytest.mark.parametrize("make", [lambda: Result(math.nan), lambda: Result(priority="x"), lambda: Failed(priority="x")])
+@pytest.mark.parametrize(
+    "make", [lambda: Result(math.nan), lambda: Result(priority="x"), lambda: ReconcileError(priority="x")]
+)
 async def test_an_outcome_that_cannot_be_is_a_failed_reconcile(make: Callable[[], Any]) -> None:
     async def reconcile(request: Any) -> Any:
         made = make()

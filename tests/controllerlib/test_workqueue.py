@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
 from controllerlib.wait import parallelize
-from controllerlib.workqueue.item import NotTaken
+from controllerlib.workqueue.item import NotProcessing
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
 from controllerlib.workqueue.state import WorkQueueState
@@ -226,7 +227,7 @@ def test_wq_21_done_without_get() -> None:
     play(lenient, "+x .x #1 >x >-")
     strict: WorkQueueState[str] = WorkQueueState(strict=True)
     strict.add("x", 0.0)
-    with pytest.raises(NotTaken):
+    with pytest.raises(NotProcessing):
         strict.done("x", 0.0)
 
 

@@ -18,7 +18,7 @@ import yaml
 from kubernetes import client, config, watch
 
 from controllerlib import ApiError, Client
-from controllerlib.client.http import HttpTransport
+from controllerlib.client import HttpTransport
 from tests.examples.production_operator import API, build
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from controllerlib.client.errors import ApiError
+from controllerlib import ApiError
 
 CONFIG = "admissionregistration.k8s.io/v1"
 
