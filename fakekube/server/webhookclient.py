@@ -10,8 +10,8 @@ from typing import Any
 from fakekube.apiserver.needs import Post, Reply, Service
 from fakekube.apiserver.wire.goprint import go_quote
 
-#: A longer answer is not read to its end.
-MAX_ANSWER = 3 * 1024 * 1024
+#: The longest answer that is read, in bytes.
+MAX_ANSWER = 64 * 1024 * 1024
 
 
 class WebhookClient:
@@ -48,8 +48,12 @@ class WebhookClient:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
                 session.post(url, json=post.body, ssl=context, server_hostname=name) as response,
             ):
-                text = await response.content.read(MAX_ANSWER)
-                return _reply(response.status, text)
+                text = bytearray()
+                async for chunk in response.content.iter_any():
+                    text += chunk
+                    if len(text) > MAX_ANSWER:
+                        return Reply(problem=_posting(post.url, f"the answer is longer than {MAX_ANSWER} bytes"))
+                return _reply(response.status, bytes(text))
         except aiohttp.ClientError as error:
             return Reply(problem=_posting(post.url, _told(error, url)))
 

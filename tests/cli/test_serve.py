@@ -112,6 +112,34 @@ def test_every_address_is_warned_about(folder):
         assert get(f"{url_of(said)}/version")["minor"] == "36"
 
 
+HOOKED = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: absent}
+webhooks:
+- name: absent.example.com
+  clientConfig: {url: "https://127.0.0.1:1/"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: POLICY
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+"""
+
+
+def test_b9_manifests_wait_for_the_webhooks_that_match_them(folder):
+    (folder / "a.yaml").write_text(HOOKED.replace("POLICY", "Ignore"))
+    with started("serve", "--port", "0", "--manifests", "a.yaml", folder=folder) as server:
+        assert "  loaded 2 objects from a.yaml" in server.lines_to(READY)
+    (folder / "a.yaml").write_text(HOOKED.replace("POLICY", "Fail"))
+    done = fakekube("serve", "--port", "0", "--manifests", "a.yaml", folder=folder)
+    assert done.returncode == 1
+    assert 'failed calling webhook "absent.example.com"' in done.stderr
+
+
 def test_kubeconfig_and_manifests(folder):
     (folder / "manifests").mkdir()
     (folder / "manifests" / "a.yaml").write_text(MANIFEST)
