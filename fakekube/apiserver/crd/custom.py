@@ -67,7 +67,7 @@ class CustomVersion:
         self.has_status = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
 
-    # --- forms --------------------------------------------------------------------------------------------------------
+    # --- forms -------------------------------------------------------------------------------------------------------
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         """A body as this version has it, with defaults; paths of unknown fields go to `unknown`.
@@ -208,7 +208,7 @@ class CustomVersion:
         errors = list_errors(whole, self.structural)
         return errors if errors and not list_errors(before, self.structural) else []
 
-    # --- scale --------------------------------------------------------------------------------------------------------
+    # --- scale -------------------------------------------------------------------------------------------------------
 
     def _scale_spec_errors(self, whole: Object) -> list[FieldError]:
         return replicas_errors(whole, self.scale["specReplicasPath"]) if self.scale else []

@@ -84,7 +84,7 @@ class SchemaValidator:
         self.properties = {name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()}
         self.accepts = acceptance(self)
 
-    # --- every error --------------------------------------------------------------------------------------------------
+    # --- every error -------------------------------------------------------------------------------------------------
 
     def check(self, value: Any, path: str = "", known: CorrelatedObject | None = None) -> ValidationResult:
         """All that is wrong with a value; what did not change since `known` is let be (ratcheting)."""

@@ -17,7 +17,7 @@ _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 
 
-# --- Kubernetes' ------------------------------------------------------------------------------------------------------
+# --- Kubernetes' -----------------------------------------------------------------------------------------------------
 
 
 def is_sorted(items: Items) -> bool:
