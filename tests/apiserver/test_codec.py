@@ -272,11 +272,11 @@ def test_the_objects_of_a_manifest():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: Pod", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("{}\n---\n- 1", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("apiVersion: v1\nkind: 7", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("apiVersion: v1\nkind: List\nitems: [1]", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("---\n---\napiVersion: v1\nkind: Pod\nmetadata: x", "document 2 is no Kubernetes object: metadata is no map"),
+        ("kind: Pod", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("{}\n---\n- 1", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("apiVersion: v1\nkind: 7", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("apiVersion: v1\nkind: List\nitems: [1]", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("---\n---\napiVersion: v1\nkind: Pod\nmetadata: x", "document 2 is not a Kubernetes object: metadata must be a map"),
     ],
     ids=["no-version", "empty", "kind-a-number", "list-of-numbers", "metadata-is-text"],
 )

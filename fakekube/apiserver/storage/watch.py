@@ -46,10 +46,6 @@ class Selection:
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
 
 
-class NotConverted(Exception):
-    """Raised by `View.convert` for an object whose conversion to the version of the view is not known."""
-
-
 class WatchEvent:
     """A watch event: its type, the stored object, and the view that encodes it.
 

@@ -118,7 +118,7 @@ def _read(known: Mapping[int, Field], data: bytes, depth: int) -> Object:
 
 def _entry(type: str, data: bytes | int, depth: int) -> tuple[str, Any]:
     if isinstance(data, int):
-        raise Malformed("a number where a map entry was expected")
+        raise Malformed("a map entry is no number")
     key, item = "", _value(type, b"" if type not in _NUMBERS else 0, depth)
     for number, value in _fields(data):
         if number == 1:
@@ -154,7 +154,7 @@ def _bool(value: bytes | int) -> bool:
 
 def _double(value: bytes | int) -> float:
     if not isinstance(value, bytes) or len(value) not in (0, 8):
-        raise Malformed("double expected")
+        raise Malformed("no double where one was expected")
     found: float = struct.unpack("<d", value)[0] if value else 0.0
     return int(found) if found.is_integer() else found
 
@@ -218,7 +218,7 @@ def _moment(data: bytes, depth: int, precision: str) -> str | None:
             seconds=found.get("seconds", 0), microseconds=found.get("nanos", 0) // 1000
         )
     except OverflowError:
-        raise Malformed("time out of range") from None
+        raise Malformed("a time that no calendar has") from None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ" if precision == "seconds" else "%Y-%m-%dT%H:%M:%S.%fZ")
 
 

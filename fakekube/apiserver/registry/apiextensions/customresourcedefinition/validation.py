@@ -1,4 +1,4 @@
-"""Whether a definition can be served (`apiextensions/validation.ValidateCustomResourceDefinition`)."""
+"""Validates CustomResourceDefinitions (`apiextensions/validation.ValidateCustomResourceDefinition`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int6
 SELECTABLE_TYPES = ("string", "boolean", "integer")
 SELECTABLE_LIMIT = 8
 
-#: What a schema's root may have where the status subresource is enabled, in the real server's order and words.
+#: The keywords that are allowed at the root of a schema with a status subresource, in the order of the error message.
 _ROOT_FIELDS = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength",
     "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties",
@@ -59,7 +59,7 @@ _ROOT_KEYS = frozenset(name[0].lower() + name[1:] for name in _ROOT_FIELDS) | {
 
 
 def validate(crd: Object, meta: Schema) -> list[FieldError]:
-    """Of a new definition, after what holds for any object's metadata; `meta` is ObjectMeta's schema."""
+    """Validates a new definition except for its metadata; `meta` is the schema of ObjectMeta."""
     spec = internal_spec(crd["spec"])
     errors: list[FieldError] = []
     required = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
@@ -72,7 +72,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
-    """Of a changed definition: also, what objects may already rely on cannot change."""
+    """Validates an update of a definition, some of whose fields are immutable."""
     spec, before = internal_spec(new["spec"]), internal_spec(old["spec"])
     errors = _spec_errors(spec, meta, _unchanged(new, old))
     if is_true(old, "Established"):
@@ -93,7 +93,7 @@ def _immutable(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:
-    """Versions whose schema is what it was: their rules were accepted before, whatever they cost."""
+    """The versions with unchanged schemas, whose rules are accepted regardless of their cost."""
     before = {one.get("name"): one.get("schema") for one in old["spec"].get("versions") or ()}
     versions = new["spec"].get("versions") or ()
     return frozenset(one.get("name") or "" for one in versions if before.get(one.get("name")) == one.get("schema"))
@@ -231,7 +231,7 @@ def _deprecation_problems(deprecated: bool, warning: str | None) -> list[str]:
 def _validation_errors(
     validation: Node | None, path: str, status: bool, meta: Schema, *, costs: bool
 ) -> list[FieldError]:
-    """Of a version's schema: its form, whether it is structural, its defaults, its rules and what they cost."""
+    """Validates the schema of a version: its structure, defaults, rules and their cost."""
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return []
@@ -242,8 +242,8 @@ def _validation_errors(
     if schema.get("nullable"):
         errors.append(field_forbidden(f"{here}.nullable", "nullable cannot be true at the root"))
     context: CELSchemaContext | None = None
-    strange = nonstructural.not_convertible(schema)
-    if not strange:
+    unsupported = nonstructural.not_convertible(schema)
+    if not unsupported:
         found = nonstructural.structural_errors(schema, here)
         found = found or schemadefaults.default_errors(Structural(schema), here, meta)
         errors += found
@@ -251,8 +251,8 @@ def _validation_errors(
             context = CELSchemaContext.root(schema)
     checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, root=True, costs=costs)
     errors += checked.schema + checked.rules
-    if not errors and strange:
-        errors.append(field_invalid(here, "", strange))
+    if not errors and unsupported:
+        errors.append(field_invalid(here, "", unsupported))
     if context is not None:
         errors += context.total_errors(here)
     return errors
@@ -443,7 +443,7 @@ def _status_errors(crd: Object) -> list[FieldError]:
 
 
 def _approval_errors(new: Object, old: Object | None) -> list[FieldError]:
-    """Groups of the Kubernetes community need the community's approval."""
+    """Definitions in groups of the Kubernetes community require an approval annotation."""
     if not apiapproval.is_protected(new["spec"].get("group") or ""):
         return []
     state, why = apiapproval.state(new)
@@ -468,7 +468,7 @@ def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:
 
 
 def warnings(crd: Object) -> list[str]:
-    """What is let be, but will not do what it says."""
+    """The warnings of a definition, for unsupported formats and list types."""
     spec = internal_spec(crd["spec"])
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
     found: list[str] = []
@@ -480,7 +480,7 @@ def warnings(crd: Object) -> list[str]:
 
 
 def new_warnings(new: Object, old: Object) -> list[str]:
-    """Of a change: what was not there before."""
+    """The warnings of an update that the old definition did not have."""
     before = set(warnings(old))
     return [one for one in warnings(new) if one not in before]
 
