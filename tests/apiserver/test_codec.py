@@ -275,8 +275,14 @@ def test_the_objects_of_a_manifest():
         ("kind: Pod", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
         ("{}\n---\n- 1", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
         ("apiVersion: v1\nkind: 7", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
-        ("apiVersion: v1\nkind: List\nitems: [1]", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
-        ("---\n---\napiVersion: v1\nkind: Pod\nmetadata: x", "document 2 is not a Kubernetes object: metadata must be a map"),
+        (
+            "apiVersion: v1\nkind: List\nitems: [1]",
+            "document 1 is not a Kubernetes object: apiVersion and kind are required",
+        ),
+        (
+            "---\n---\napiVersion: v1\nkind: Pod\nmetadata: x",
+            "document 2 is not a Kubernetes object: metadata must be a map",
+        ),
     ],
     ids=["no-version", "empty", "kind-a-number", "list-of-numbers", "metadata-is-text"],
 )

@@ -1,4 +1,4 @@
-"""Every function that a rule can call, by name."""
+"""All functions by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FUNCTIONS = _by_name()
 
 BY_ID = {one.id: one for rows in FUNCTIONS.values() for one in rows}
 
-#: Names of types, which are values, too: `type(x) == int`.
+#: The names of types, which are also values: `type(x) == int`.
 TYPES: Mapping[str, Type] = {
     name: type_of(one)
     for name, one in {

@@ -1,4 +1,4 @@
-"""CEL's own functions and operators (`cel-go/common/stdlib`)."""
+"""The standard functions and operators of CEL (`cel-go/common/stdlib`)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def joined(a: list[Any], b: list[Any]) -> list[Any]:
-    """Of sets the union; of lists of type `map` the left one with the right one's items put in by key."""
+    """Concatenates lists. Sets are united; lists of type `map` are merged by key."""
     if isinstance(a, SetList):
         return SetList([*a, *(one for i, one in enumerate(b) if not contains(a, one) and not contains(b[:i], one))])
     if isinstance(a, MapList):
@@ -185,7 +185,7 @@ def _has_key(items: dict[Any, Any], key: Any) -> bool:
 
 
 def index(items: Any, key: Any) -> Any:
-    """An element. Raises CelError where there is none."""
+    """An element of a list or map. Raises CelError if it does not exist."""
     if isinstance(items, list):
         position = int(key) if isinstance(key, float) and key.is_integer() else key
         if not isinstance(position, int) or isinstance(position, bool):
