@@ -13,7 +13,7 @@ COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
-#: The verbs in the order in which apiextensions-apiserver lists them; writes are not listed of what is terminating.
+#: The verbs in the order of apiextensions-apiserver's discovery, which omits writes of terminating resources.
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 

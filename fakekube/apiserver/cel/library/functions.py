@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings
+from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings, typeconversions
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.types import (
     BOOL,
@@ -28,6 +28,7 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
     found: dict[str, list[Overload]] = {}
     for one in [
         *standard.OVERLOADS,
+        *typeconversions.OVERLOADS,
         *strings.OVERLOADS,
         *lists.OVERLOADS,
         *kubernetes.OVERLOADS,

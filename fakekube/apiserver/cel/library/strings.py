@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.library.standard import to_string
+from fakekube.apiserver.cel.library.typeconversions import to_string
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
 from fakekube.apiserver.wire.goprint import go_quote

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakekube.apiserver.crd import definitionstatus
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation, warnings
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
@@ -58,6 +58,6 @@ def definition_strategy(meta: Schema) -> Strategy:
         validate=lambda crd: validation.validate(crd, meta),
         validate_update=lambda new, old: validation.validate_update(new, old, meta),
         validate_status_update=validation.validate_status_update,
-        warnings=validation.warnings,
-        update_warnings=validation.new_warnings,
+        warnings=warnings.warnings,
+        update_warnings=warnings.update_warnings,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver import names as checks
@@ -23,7 +23,6 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
 )
 from fakekube.apiserver.registry.validation.webhookclients import check_client
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import quoted
@@ -462,49 +461,3 @@ def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:
         return []
     why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
     return [FieldError("spec.preserveUnknownFields", "FieldValueInvalid", f"Invalid value: {quoted(True)}: {why}")]
-
-
-# --- warnings --------------------------------------------------------------------------------------------------------
-
-
-def warnings(crd: Object) -> list[str]:
-    """The warnings of a definition, for unsupported formats and list types."""
-    spec = internal_spec(crd["spec"])
-    schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
-    found: list[str] = []
-    sets: set[str] = set()
-    for one in schemas:
-        if one and one.get("openAPIV3Schema"):
-            _walk(one["openAPIV3Schema"], lambda node: _note(node, found, sets))
-    return found + sorted(sets)
-
-
-def new_warnings(new: Object, old: Object) -> list[str]:
-    """The warnings of an update that the old definition did not have."""
-    before = set(warnings(old))
-    return [one for one in warnings(new) if one not in before]
-
-
-def _walk(schema: Node, visit: Callable[[Node], None]) -> None:
-    visit(schema)
-    for one in nonstructural.below(schema):
-        _walk(one, visit)
-
-
-_NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
-
-
-def _note(node: Node, found: list[str], sets: set[str]) -> None:
-    kind, form = node.get("type") or "", node.get("format") or ""
-    if form:
-        known = (
-            stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
-        )
-        if not known:
-            found.append(f'unrecognized format "{form}"')
-    items = node.get("items")
-    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, Mapping):
-        inner = items.get("type")
-        if inner in ("object", "array"):
-            text = f'x-kubernetes-list-type: set for items of type "{inner}" is not supported by server-side apply'
-            sets.add(f"{text} or CEL validation rules")
