@@ -198,7 +198,7 @@ class Answers:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(REQUESTS, min_size=1, max_size=15))
-def test_any_requests_are_answered_as_an_api_server_answers(requests):
+def test_any_requests_get_valid_responses(requests):
     failures: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = failures.append  # type: ignore[method-assign]
@@ -216,7 +216,7 @@ def test_any_requests_are_answered_as_an_api_server_answers(requests):
         check_shape(store.collection(resource.collection))
 
 
-def test_a_failure_inside_is_answered_500_and_logged(caplog):
+def test_an_internal_failure_is_500_and_logged(caplog):
     answers = Answers()
     answers.plane.core.catalog = None
     code, _, body = answers.transport.request_now("GET", "/api/v1/pods")

@@ -172,7 +172,7 @@ def test_ownership_is_neither_lost_nor_invented(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_to_apply_just_what_one_owns_changes_nothing(kind, data):
+def test_applying_exactly_the_owned_fields_changes_nothing(kind, data):
     collection, make, fields = KINDS[kind]
     managed = Managed(collection, f"{kind}s")
     for manager, given_fields in data.draw(st.lists(st.tuples(MANAGERS, fields), min_size=1, max_size=4)):

@@ -43,7 +43,7 @@ def of_model(owned, times, live, new, who, second):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), objects(), st.booleans()), min_size=1, max_size=6))
-def test_who_owns_what_after_a_row_of_writes(writes):
+def test_ownership_after_a_sequence_of_writes(writes):
     live, owned, times = {"metadata": {}}, {}, {}
     for second, (who, new, sends_entries) in enumerate(writes):
         before = live
@@ -63,7 +63,7 @@ def test_who_owns_what_after_a_row_of_writes(writes):
             assert list(fieldset.in_order(one["fieldsV1"])) == list(one["fieldsV1"])
 
 
-def test_what_a_write_leaves_alone_is_not_made_again():
+def test_unchanged_entries_are_not_encoded_again():
     live = written({"metadata": {}}, {"metadata": {"name": "a", "uid": "1"}, "spec": {"size": 1}}, "ann", 0)
     live = written(live, {**live, "spec": {"size": 1, "on": True}}, "bob", 1)
     again = written(live, {**live, "spec": {"size": 1, "on": False}}, "bob", 2)

@@ -112,7 +112,7 @@ ROWS: list[tuple[Any, str, int | None, int, int]] = [
 @pytest.mark.parametrize(
     ("make", "rule", "free", "limit", "bound"), ROWS, ids=[f"{i} {row[1]}" for i, row in enumerate(ROWS)]
 )
-def test_the_most_that_a_rule_costs(make: Any, rule: str, free: int | None, limit: int, bound: int) -> None:
+def test_the_estimated_cost_of_a_rule(make: Any, rule: str, free: int | None, limit: int, bound: int) -> None:
     found = cost(make(None), rule)
     if free is None:
         assert found > BEYOND

@@ -177,7 +177,7 @@ def test_a_rule_that_does_not_compile(rule: str, errors: list[tuple[int, str]]) 
     assert refusal(rule) == "compilation failed: " + "\n".join(shown)
 
 
-def test_a_rule_must_be_a_condition() -> None:
+def test_a_rule_must_evaluate_to_a_bool() -> None:
     assert refusal("self.i") == "cel expression must evaluate to a bool"
 
 
@@ -226,7 +226,7 @@ def said(schema: Object, new: Any, old: Any = None) -> list[str]:
 INTEGER = {"type": "integer"}
 
 
-def test_messages_and_where_they_stand() -> None:
+def test_messages_and_field_paths() -> None:
     both = {"type": "object", "properties": {"a": {"type": "string"}}}
     rule = {"rule": "self.a == 'x'", "message": "must be x"}
     assert said(field(rule, **both), {"f": {"a": "y"}}) == ["f: Invalid value: must be x"]
@@ -272,7 +272,7 @@ def test_an_optional_old_value() -> None:
     assert said(schema, {"f": 2}, {"f": 1}) == []
 
 
-def test_a_message_tells_of_an_optional_old_value() -> None:
+def test_a_message_expression_uses_an_optional_old_value() -> None:
     rule = {
         "rule": "oldSelf.orValue(0) < self",
         "messageExpression": "'was ' + string(oldSelf.orValue(0))",
@@ -332,7 +332,7 @@ def test_a_hostile_rule_ends_in_bounded_time(rule: str) -> None:
         "self.map(x, 'a').join('').matches('(a+)+$')",
     ],
 )
-def test_a_dear_rule_runs_out_of_budget(rule: str) -> None:
+def test_an_expensive_rule_exceeds_the_budget(rule: str) -> None:
     schema = {"type": "array", "items": INTEGER, "x-kubernetes-validations": [{"rule": rule}]}
     begun = time.perf_counter()
     rules = RuleValidator.of(Structural(schema))

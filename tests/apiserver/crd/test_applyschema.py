@@ -64,20 +64,20 @@ ITEM = {"type": "object", "properties": {"k": {"type": "string", "default": "d"}
         ),
     ],
 )  # fmt: skip
-def test_what_apply_makes_of(node: dict[str, Any], made: Any) -> None:
+def test_the_result_of_an_apply(node: dict[str, Any], made: Any) -> None:
     assert shape(field(node)) == made
 
 
-def test_a_resource_has_its_metadata_whatever_its_schema_says() -> None:
+def test_a_resource_has_metadata_regardless_of_its_schema() -> None:
     made = apply_schema({"type": "object", "properties": {"metadata": {"type": "object"}}}, META)
     assert shape(made) == {"metadata": "META", "apiVersion": "string", "kind": "string"}
 
 
-def test_without_a_schema_all_is_deduced() -> None:
+def test_values_without_a_schema_are_deduced() -> None:
     assert shape(apply_schema(None, META)) == {"*": "any"}
 
 
-def test_keys_know_their_default_and_maps_their_type() -> None:
+def test_defaults_of_keys_and_types_of_maps() -> None:
     items = field(
         {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": ITEM}
     ).items

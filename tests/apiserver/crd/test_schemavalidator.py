@@ -88,16 +88,16 @@ def told(schema: Any, value: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("schema", "value", "errors"), WRONG)
-def test_what_is_said_of_a_wrong_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
+def test_the_errors_of_an_invalid_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
     assert told(schema, value) == errors
 
 
 @pytest.mark.parametrize(("schema", "value"), RIGHT)
-def test_a_right_value(schema: Any, value: Any) -> None:
+def test_valid_values(schema: Any, value: Any) -> None:
     assert told(schema, value) == []
 
 
-def test_every_error_is_told() -> None:
+def test_all_errors_are_reported() -> None:
     schema = {
         "type": "object",
         "required": ["z"],
