@@ -1,4 +1,4 @@
-"""What goes over the channels of an exec, an attach and a port-forward."""
+"""The messages of exec, attach and port-forward channels."""
 
 import orjson
 import pytest

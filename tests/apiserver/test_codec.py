@@ -1,4 +1,4 @@
-"""Bodies to objects: limits, duplicates, YAML."""
+"""Decoding of bodies: limits, duplicate fields, YAML."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Objects as Go's decoder takes them: fields that are one thing or another, and what null becomes."""
+"""Decoding of fields with alternative types, of null and of zero times."""
 
 import pytest
 

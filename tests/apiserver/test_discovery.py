@@ -1,4 +1,4 @@
-"""Discovery, health, metrics: the paths that are no resources."""
+"""The non-resource paths: discovery, health and metrics."""
 
 import hashlib
 

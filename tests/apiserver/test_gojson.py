@@ -1,4 +1,4 @@
-"""What Go says of text that is no JSON."""
+"""The messages of Go for invalid JSON."""
 
 import json
 

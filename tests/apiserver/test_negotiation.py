@@ -1,4 +1,4 @@
-"""Which representation an answer has."""
+"""Content negotiation."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""metadata: checks, and what the server sets and keeps."""
+"""Validation of metadata, and the fields that the server sets and keeps."""
 
 import pytest
 
@@ -173,7 +173,7 @@ def test_the_metadata_of_an_update_keeps_what_the_server_owns():
     }
     new = {"name": "a", "labels": {"a": "b"}, "selfLink": "x", "generation": 9, "deletionTimestamp": "never"}
     assert objectmeta.kept_on_update(new, old) == {**old, "labels": {"a": "b"}}
-    # of an object that is not being deleted it stays, for `validate_update` to refuse
+    # kept for an object that is not being deleted, so that `validate_update` rejects it
     assert objectmeta.kept_on_update({**new, "uid": "u"}, STORED)["deletionTimestamp"] == "never"
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI documents: whole, with every type that they refer to, and as fresh as the server."""
+"""OpenAPI documents: complete, consistent and up to date."""
 
 import hashlib
 import struct
@@ -17,7 +17,7 @@ V3 = "/openapi/v3"
 
 def references(node):
     if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):  # the schema of schemas has a field of that name
+        if isinstance(node.get("$ref"), str):  # the schema of schemas has a field with this name
             yield node["$ref"]
         for value in node.values():
             yield from references(value)
@@ -222,7 +222,7 @@ def test_other_encodings_of_version_2_are_not_available(api):
 
 
 def fields(message):
-    """The fields of a message of which each stands in bytes, by number."""
+    """The fields of a message, all of which are encoded as bytes, by number."""
     found = {}
     for number, value in protobuf._fields(message):
         found.setdefault(number, []).append(value)

@@ -1,4 +1,4 @@
-"""Query parameters and option bodies."""
+"""Options in query parameters and bodies."""
 
 import pytest
 from hypothesis import given

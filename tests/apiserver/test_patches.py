@@ -1,4 +1,4 @@
-"""JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, leniencies, and what holds of any."""
+"""JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, deviations of the real server, and properties."""
 
 import copy
 

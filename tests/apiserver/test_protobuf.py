@@ -19,7 +19,7 @@ def varint(value):
 
 
 def field(number, value):
-    """A field: an integer, text, or bytes."""
+    """A field with an integer, a text or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value & (1 << 64) - 1)
     data = value.encode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Decisions by roles and bindings, remembered while none of them changes."""
+"""RBAC decisions, which are cached while no role and no binding changes."""
 
 import random
 
@@ -15,7 +15,7 @@ ALICE, BOB = User("alice", groups=("dev",)), User("bob")
 
 
 def put(store, kind, path, obj):
-    """Write an object, or take it away (None)."""
+    """Writes an object, or deletes it (None)."""
     collection = f"{kind}.{GROUP}"
     before = store.get(collection, path)
     if obj is None:

@@ -1,4 +1,4 @@
-"""Paths and methods taken apart."""
+"""Parsing of paths and methods."""
 
 import pytest
 from hypothesis import given

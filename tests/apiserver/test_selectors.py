@@ -1,4 +1,4 @@
-"""Label and field selectors: what they take, and what is said of those that are none."""
+"""Label and field selectors: the objects that they select, and the errors of invalid ones."""
 
 import pytest
 from hypothesis import example, given

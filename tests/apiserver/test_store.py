@@ -1,4 +1,4 @@
-"""Store and history against a model that keeps every state whole."""
+"""The store and its history against a model that keeps every state."""
 
 import sys
 import tracemalloc
@@ -21,7 +21,7 @@ def obj(value: int) -> dict:
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
-    """`states[revision]` is everything that there was at a revision; `writes` is what happened."""
+    """`states[revision]` contains all objects at a revision; `writes` contains the changes."""
 
     def __init__(self) -> None:
         super().__init__()

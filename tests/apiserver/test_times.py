@@ -1,4 +1,4 @@
-"""Times as they are taken and shown."""
+"""Parsing and formatting of times."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The Kubernetes version that is served chooses kinds and fields."""
+"""The kinds and fields of the served Kubernetes version."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Warnings as headers."""
+"""Warning headers."""
 
 import pytest
 

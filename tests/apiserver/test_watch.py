@@ -1,4 +1,4 @@
-"""Watches: what a cursor tells, in which order, and when it can tell no more."""
+"""Watches: their events, the order of events, and expiry."""
 
 import orjson
 import pytest
@@ -204,7 +204,7 @@ STEPS = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(steps):
-    """Each watcher keeps the objects that its events tell of: when it has read on, they are those of the store."""
+    """Each watcher maintains objects from its events: after reading they equal those of the store."""
     store = Store()
     selectors = ["", "app=web", "app!=web", "app=db"]
     watchers = [watch(store, labels=text) for text in selectors]

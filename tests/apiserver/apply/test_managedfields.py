@@ -1,4 +1,4 @@
-"""The entries that writes leave behind, against sets of paths."""
+"""The entries after writes, against sets of paths."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def written(live, new, who, second):
 
 
 def of_model(owned, times, live, new, who, second):
-    """Everybody else loses what a write changes or takes away, and who writes owns what he has changed."""
+    """A write removes the fields that it changes or removes from all others; the writer owns the changed fields."""
     found = compare({**live, "metadata": {**live["metadata"], "managedFields": None}}, new, ROOT)
     changed = set(fieldset.paths(found.added)) | set(fieldset.paths(found.modified))
     nobodys = set(fieldset.paths(managedfields.STRIPPED))
@@ -53,7 +53,7 @@ def test_ownership_after_a_sequence_of_writes(writes):
         live = written(before, new, who, second)
         assert before["metadata"].get("managedFields", []) == entries, "what is stored is not changed"
         if not owned and before["metadata"].get("uid"):
-            assert "managedFields" not in live["metadata"]  # tracking has ended
+            assert "managedFields" not in live["metadata"]  # field management is disabled
             continue
         of_model(owned, times, before, managedfields.without_entries(new), who, second)
         shown = {one["manager"]: one for one in live["metadata"].get("managedFields", [])}

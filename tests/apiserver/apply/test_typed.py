@@ -1,4 +1,4 @@
-"""What values hold, how they differ, merge and shrink."""
+"""Field sets, comparison, merging and removal of values."""
 
 import pytest
 from hypothesis import given
@@ -175,7 +175,7 @@ def test_a_merge_is_complete_and_idempotent(live, config):
 
 
 def _emptied(config):
-    """Empty maps are owned as such, and are no longer empty where the live object has something in them."""
+    """Empty maps are owned as a whole; they are not empty if the live object has entries in them."""
     return {
         path
         for path in fieldset.paths(typed.field_set(config, ROOT))

@@ -1,4 +1,4 @@
-"""Nobody gives what he does not have: roles and bindings of somebody with few rights; rules that cover others."""
+"""Privilege-escalation checks on roles and bindings, and coverage of rules."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,12 +19,12 @@ def rule(resources, *verbs, groups=("",), **more):
     return {"apiGroups": list(groups), "resources": list(resources), "verbs": list(verbs), **more}
 
 
-#: What jane may do with roles and bindings themselves.
+#: The permissions of jane for roles and bindings.
 WRITES = rule(("roles", "rolebindings", "clusterroles"), "create", "update", "get", groups=(GROUP,))
 
 
 def allowed(*rules):
-    """A server on which jane may write roles, and these."""
+    """A server on which jane may write roles and bindings and has the given rules."""
     api = Api(authorization_mode="RBAC")
     api.ok("POST", f"{ACCESS}/clusterroles", {"metadata": {"name": "own"}, "rules": [WRITES, *rules]})
     subject = {"kind": "User", "name": "jane", "apiGroup": GROUP}

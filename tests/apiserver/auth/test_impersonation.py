@@ -1,4 +1,4 @@
-"""Acting as somebody else: which rights it takes, and who one then is."""
+"""Impersonation: the required permissions, and the resulting user."""
 
 from urllib.parse import parse_qs
 
@@ -16,7 +16,7 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 def granted(*rules):
-    """A server where jane has these rights everywhere."""
+    """A server on which jane has the given rules cluster-wide."""
     api = Api(authorization_mode="RBAC")
     api.ok("POST", f"{ACCESS}/clusterroles", {"metadata": {"name": "r"}, "rules": list(rules)})
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
@@ -39,7 +39,7 @@ def rule(group, resource, verb, *names):
 
 
 def acting(api, requestor, target=PODS, method="GET", **headers):
-    """The user as whom a request acts; header names without `impersonate-`."""
+    """The effective user of a request; header names are without `impersonate-`."""
     path, _, query = target.partition("?")
     sent = {f"impersonate-{name.replace('_', '-')}": value for name, value in headers.items()}
     request = Request(method, path, parse_qs(query), sent, b"", requestor)

@@ -1,4 +1,4 @@
-"""Access reviews: who may do what, asked instead of tried."""
+"""Access reviews."""
 
 import pytest
 

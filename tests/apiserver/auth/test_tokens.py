@@ -1,4 +1,4 @@
-"""Tokens of service accounts: what they are bound to, when they end, and what a review says of them."""
+"""Tokens of service accounts: bound objects, expiry and reviews."""
 
 from datetime import timedelta
 

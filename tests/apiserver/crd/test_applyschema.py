@@ -1,4 +1,4 @@
-"""The schema that apply goes by for custom resources."""
+"""The apply schema of custom resources."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ META = Schema("object", name="meta.v1.ObjectMeta")
 
 
 def shape(schema: Schema | None, depth: int = 4) -> Any:
-    """What a test compares: a schema as plain values."""
+    """A schema as plain values, for comparison."""
     if schema is None or depth == 0:
         return None
     if schema is META:

@@ -1,4 +1,4 @@
-"""Versions that differ: what a conversion webhook is asked, what its answers do, and what is wrong with them."""
+"""Conversion webhooks: requests, responses and invalid responses."""
 
 from collections.abc import Callable, Generator
 from typing import Any
@@ -58,7 +58,7 @@ def right(review: Object) -> Object:
 
 
 class Cluster:
-    """A server whose webhook is a function; what it was asked is kept."""
+    """A server whose webhook is a function; the reviews are recorded."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.webhook = api, right

@@ -1,4 +1,4 @@
-"""Custom resources through the server: what is kept, defaulted, warned of, refused; versions; status and scale."""
+"""Custom resources: pruning, defaults, warnings, validation, versions, status and scale."""
 
 from typing import Any
 

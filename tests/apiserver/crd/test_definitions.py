@@ -1,4 +1,4 @@
-"""What a definition itself must be: names, versions, subresources, columns, selectable fields, conversion."""
+"""Validation of definitions: names, versions, subresources, columns, selectable fields and conversion."""
 
 from copy import deepcopy
 from typing import Any
@@ -37,7 +37,7 @@ SUBDOMAIN = (
 
 
 def widgets(changes: Object) -> Object:
-    """A right definition but for `changes`: new values by their paths, None to leave out."""
+    """A valid definition with `changes`: new values by path; None removes a field."""
     names = {"plural": "widgets", "kind": "Widget", "singular": "widget", "listKind": "WidgetList"}
     made: Object = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -57,7 +57,7 @@ def widgets(changes: Object) -> Object:
     return made
 
 
-#: Changes of a right definition, and the fields and messages of what is wrong with it.
+#: Changes of a valid definition, with the fields and messages of their errors.
 REFUSED: list[Any] = [
     pytest.param(
         {"spec.group": None},

@@ -1,4 +1,4 @@
-"""What a schema must be to be taken as that of a version: structural, and of what the server supports."""
+"""Validation of the schemas of versions: structural and supported."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def with_schema(schema: Object | None) -> Object:
     return definition(versions=[version])
 
 
-#: Whole schemas, and what is said of them: where below the schema, and how.
+#: Schemas with the paths and messages of their errors.
 REFUSED: list[Any] = [
     pytest.param(
         spec({"properties": {"a": TEXT}}),

@@ -1,4 +1,4 @@
-"""Values against a schema: every error in the real server's words and order."""
+"""Validation of values against a schema: all errors in the real server's order."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fakekube.apiserver.crd.validationresult import field_errors
 
 TEXT = {"type": "string"}
 
-#: A schema of the field `f`, a value, and what is said of it.
+#: A schema of the field `f`, a value, and its errors.
 WRONG: list[Any] = [
     ({'type': 'integer'}, 'a', [('f', 'Invalid value: "string": f in body must be of type integer: "string"')]),
     ({'type': 'integer'}, 1.5, [('f', 'Invalid value: "number": f in body must be of type integer: "number"'), ('<nil>', 'Invalid value: "": Checked value must be of type integer (default format) in f')]),

@@ -1,4 +1,4 @@
-"""Values are taken or refused as JSON Schema takes or refuses them, where both say the same."""
+"""Validation agrees with JSON Schema for schemas with the same meaning."""
 
 from typing import Any
 
