@@ -1,4 +1,4 @@
-"""Objects as Go's decoder takes them: fields that are one thing or another, and what null becomes."""
+"""Decoding of fields with alternative types, of null and of zero times."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def decoded(schema):
         pytest.param({"properties": {"items": {}}}, {"properties": {"items": {}}}, id="a-property-of-that-name"),
     ],
 )
-def test_a_schema_or_something_else(given, found):
+def test_fields_that_are_a_schema_or_another_value(given, found):
     assert decoded(given) == found
 
 
@@ -60,17 +60,17 @@ PLACE = "Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema"
         ),
     ],
 )
-def test_neither_a_schema_nor_something_else(given, problem):
+def test_invalid_values_of_fields_that_are_a_schema_or_another_value(given, problem):
     with pytest.raises(WrongType) as refused:
         decoded(given)
     assert str(refused.value) == problem
 
 
-def test_null_in_a_map_is_the_empty_value():
+def test_null_in_a_map_is_the_zero_value():
     found = decode(CONFIG_MAP, {"data": {"a": None}, "binaryData": {"b": None}}, [])
     assert (found["data"], found["binaryData"]) == ({"a": ""}, {"b": ""})
 
 
-def test_the_zero_time_shows_as_null():
+def test_the_zero_time_is_encoded_as_null():
     pod = decode(SCHEMAS.of_kind("", "v1", "Pod"), {"status": {"startTime": "0001-01-01T00:00:00Z"}}, [])
     assert pod["status"] == {"startTime": None}

@@ -206,7 +206,7 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
         ),
         (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
         (["--manifests", "none"], "--manifests none: no manifests here (looked for .yaml, .yml, .json)"),
-        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is not a Kubernetes object: apiVersion and kind are required"),
         (
             ["--manifests", "unknown.yaml"],
             "--manifests Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
@@ -242,7 +242,7 @@ def test_what_cannot_be_served(folder, options, message):
         (["serve", "--authorization-mode", "No"], "Invalid value for '--authorization-mode': 'No' is not one of"),
         (
             ["serve", "--kubernetes-version", "1.12"],
-            "Kubernetes version '1.12' is not known here: choose a minor version from 1.25 to",
+            "Kubernetes version '1.12' is not supported: choose a minor version from 1.25 to",
         ),
         (["serve", "--nothing"], "No such option"),
         (["nothing"], "No such command 'nothing'."),

@@ -110,7 +110,7 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
         ("colour='red'", "*has no argument colour (it has *seed*"),
         ("transport='pigeon'", "*@pytest.mark.fakekube: transport='pigeon'*"),
         ("history_window=0", "*@pytest.mark.fakekube: history_window=0*"),
-        ("version='1.2'", "*@pytest.mark.fakekube: Kubernetes version '1.2' is not known here*"),
+        ("version='1.2'", "*@pytest.mark.fakekube: Kubernetes version '1.2' is not supported*"),
         ("7", "*takes keyword arguments only*"),
     ],
 )

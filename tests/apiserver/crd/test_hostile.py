@@ -1,4 +1,4 @@
-"""Definitions and objects made to hurt are refused, or served in bounded time."""
+"""Hostile definitions and objects are rejected or processed in bounded time."""
 
 import json
 import time
