@@ -11,7 +11,7 @@ from controllerlib.cache.process import Notification
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.client.names import deletion_handling_key
-from controllerlib.clock import SeededRandom as Drawn
+from controllerlib.clock import SeededChance as Drawn
 from fakekube.apiserver.requestlog import RequestLog
 from fakekube.apiserver.storage.store import Change
 from fakekube.server import bootstrap
