@@ -134,7 +134,7 @@ def test_a_suspended_coroutine_shows_where_it_waits(loop):
         await asyncio.get_running_loop().create_future()
 
     task = loop.create_task(waits())
-    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(asyncio.sleep(0))  # noqa: TID251
     assert task.get_coro().cr_await is not None
     assert task.get_coro().cr_frame.f_lineno
     task.cancel()

@@ -52,6 +52,10 @@ EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 class HttpServer:
     """A listening server. `url` reaches it from this machine; `port` is the actual port."""
 
+    runner: ServerRunner
+    host: str
+    port: int
+
     def __init__(self, runner: ServerRunner, host: str, port: int, *, secure: bool) -> None:
         self.runner, self.host, self.port = runner, host, port
         self._scheme = "https" if secure else "http"
