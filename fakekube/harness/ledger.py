@@ -86,7 +86,7 @@ class Ledger:
         self._now, self._timeline = now, timeline
         self._reconciles: list[Reconcile] = []
         self.informer_events: list[InformerEvent] = []
-        self.observer = ReconcileObserver(self, now)
+        self.observer: ReconcileObserver = ReconcileObserver(self, now)
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._reconciles)

@@ -108,7 +108,7 @@ def test_an_address_that_is_not_here(folder):
 def test_every_address_is_warned_about(folder):
     with started("serve", "--port", "0", "--bind-address", "0.0.0.0", folder=folder) as server:
         said = server.lines_to(READY)
-        assert "  warning: everybody who reaches this address may do everything" in said
+        assert "  warning: all requests to this address are allowed" in said
         assert get(f"{url_of(said)}/version")["minor"] == "36"
 
 
@@ -182,7 +182,7 @@ def test_https_with_a_token(folder, mode):
 def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
     with started("serve", "--port", "0", "--tls", folder=folder) as server:
         assert server.lines_to(READY)[1] == (
-            "  give --kubeconfig FILE to get a kubeconfig with the certificate authority and a token"
+            "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token"
         )
 
 
@@ -191,7 +191,7 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
     [
         (["--token-auth-file", "no.csv"], "--token-auth-file no.csv: No such file or directory"),
         (["--token-auth-file", "."], "--token-auth-file .: Is a directory"),
-        (["--client-ca-file", "empty"], "--client-ca-file needs --tls: without it clients show no certificates"),
+        (["--client-ca-file", "empty"], "--client-ca-file needs --tls: without it clients present no certificates"),
         (["--tls", "--client-ca-file", "no.pem"], "--client-ca-file no.pem: No such file or directory"),
         (["--tls", "--client-ca-file", "short.csv"], "--client-ca-file short.csv: the file has no certificates"),
         (["--token-auth-file", "empty"], "--token-auth-file empty: the file has no tokens"),
@@ -202,10 +202,10 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
         ),
         (
             ["--authorization-mode", "RBAC"],
-            "--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything",
+            "--authorization-mode RBAC needs --token-auth-file or --client-ca-file: without them requests are denied",
         ),
         (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
-        (["--manifests", "none"], "--manifests none: no manifests here (looked for .yaml, .yml, .json)"),
+        (["--manifests", "none"], "--manifests none: no manifests in this directory (looked for .yaml, .yml, .json)"),
         (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is not a Kubernetes object: apiVersion and kind are required"),
         (
             ["--manifests", "unknown.yaml"],

@@ -96,7 +96,10 @@ def test_b7_a_fault_on_a_request_of_the_test_counts_once(fakekube):
         assert fakekube.clock.monotonic() == 7
         fakekube.create(config_map("b"))
     assert (fakekube.clock.monotonic(), rule.hits, rule.seen) == (7, 1, 2)
-    with fakekube.fault(delay=2, error=500, user_agent="test", times=1), pytest.raises(ApiError, match="injected fault"):
+    with (
+        fakekube.fault(delay=2, error=500, user_agent="test", times=1),
+        pytest.raises(ApiError, match="injected fault"),
+    ):
         fakekube.create(config_map("c"))
     assert fakekube.clock.monotonic() == 9
     assert [one.verb for one in fakekube.requests(user_agent="test", verb="create")] == ["create"] * 3

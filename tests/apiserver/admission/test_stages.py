@@ -221,7 +221,9 @@ class Recorder:
             validate_status_update=stage(VALIDATE, strategy.validate_status_update),
         )
 
-    def send(self, method: str, target: str, body: Any = b"", content_type: str = "application/json") -> tuple[int, Any]:
+    def send(
+        self, method: str, target: str, body: Any = b"", content_type: str = "application/json"
+    ) -> tuple[int, Any]:
         url = urlsplit(target)
         query = parse_qs(url.query, keep_blank_values=True)
         request = Request(method, url.path, query, {"content-type": content_type}, body, ADMIN)
@@ -440,7 +442,9 @@ def change(recorder: Recorder, row: Row, path: str, target: str) -> tuple[int, A
     return recorder.send("PUT", target, body)
 
 
-@pytest.mark.parametrize("row", of_verb("patch", sub=lambda row: (is_object(row) or is_part(row)) and not is_exempt(row)))
+@pytest.mark.parametrize(
+    "row", of_verb("patch", sub=lambda row: (is_object(row) or is_part(row)) and not is_exempt(row))
+)
 def test_a_patch_looks_afresh_at_the_object_after_each_wait(row: Row) -> None:
     recorder = Recorder()
     path = object_path(recorder, row)
@@ -484,7 +488,11 @@ def test_delete(row: Row) -> None:
     recorder = Recorder()
     path = object_path(recorder, row)
     recorder.record(row.resource)
-    target = path if row.verb == "delete" else f"{collection_of(row.resource)}?fieldSelector=metadata.name={path.rpartition('/')[2]}"
+    target = (
+        path
+        if row.verb == "delete"
+        else f"{collection_of(row.resource)}?fieldSelector=metadata.name={path.rpartition('/')[2]}"
+    )
     joint = "&" if "?" in target else "?"
     for query in (f"{joint}dryRun=All", ""):
         code, answer = recorder.send("DELETE", target + query)
