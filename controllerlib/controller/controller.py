@@ -297,7 +297,7 @@ class Controller:
             if self._stopping.is_set() or (self._main is not None and self._main.cancelling()):
                 raise
             raise RuntimeError(
-                f"worker {worker} of controller {self.name} was cancelled, not the controller"
+                f"worker {worker} of controller {self.name} was cancelled, but the controller was not"
             ) from error
 
     async def _process(self, worker: int, work: WorkItem) -> None:
@@ -324,7 +324,7 @@ class Controller:
         except asyncio.CancelledError as stray:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            error = UnexpectedCancellation("the reconciler let a CancelledError out, but was not cancelled itself")
+            error = UnexpectedCancellation("the reconciler raised CancelledError but was not cancelled")
             error.__cause__ = stray
         except Exception as failure:
             error = self._recovered(failure)

@@ -167,7 +167,7 @@ class EnqueueRequestsFromMapFunc:
         sets.
         """
         if not callable(func):
-            raise TypeError(f"a map function is needed, not {func!r}")
+            raise TypeError(f"EnqueueRequestsFromMapFunc needs a function, not {func!r}")
         self._func, self._type = func, request_type
 
     def of_type(self, request_type: type) -> "EnqueueRequestsFromMapFunc":

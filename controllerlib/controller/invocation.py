@@ -73,7 +73,7 @@ class Caller:
         """
         func = getattr(reconcile, "reconcile", reconcile)
         if isinstance(reconcile, type) and func is not reconcile:
-            raise TypeError(f"a reconciler is an object of the class {reconcile.__name__}, not the class itself")
+            raise TypeError(f"a reconciler must be an instance of {reconcile.__name__}, not the class")
         if not callable(func):
             raise TypeError(
                 f"must provide a non-nil Reconciler: {reconcile!r} is not callable and has no method reconcile"
@@ -99,7 +99,7 @@ class Caller:
         if answer is None:
             return Result()
         if not isinstance(answer, Result):
-            raise TypeError(f"a reconciler returns None or a Result, not {answer!r}")
+            raise TypeError(f"a reconciler must return None or a Result, not {answer!r}")
         return answer
 
     def close(self) -> None:

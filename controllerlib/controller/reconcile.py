@@ -68,18 +68,18 @@ def _seconds(value: Any) -> float:
     if type(value) is float and -_LONGEST < value < _LONGEST:  # the most frequent case
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-        raise TypeError(f"requeue_after is a number of seconds or a timedelta, not {value!r}")
+        raise TypeError(f"requeue_after must be a number of seconds or a timedelta, not {value!r}")
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     try:
         timedelta(seconds=seconds)
     except (OverflowError, ValueError):
-        raise ValueError(f"requeue_after must be a time that can be waited for, not {value!r}") from None
+        raise ValueError(f"requeue_after must be a finite delay, not {value!r}") from None
     return seconds
 
 
 def _priority(value: Any) -> int | None:
     if value is not None and not isinstance(value, int):
-        raise TypeError(f"priority is an int, not {value!r}")
+        raise TypeError(f"priority must be an int, not {value!r}")
     return value
 
 

@@ -68,7 +68,7 @@ def parse_address(text: str) -> tuple[str | None, int]:
     """Parse a bind address of Go into (host, port); ":8080" means all interfaces. ValueError if it is invalid."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"not an address to listen at: {text!r}")
+        raise ValueError(f"invalid bind address {text!r}: must be host:port or :port")
     return host.strip("[]") or None, int(port)
 
 
