@@ -64,7 +64,7 @@ async def wait_for(
         pass
     unfinished = sorted(checker.name for checker in checkers if not checker.synced.is_set())
     if unfinished:
-        _log.warning("waited long enough", extra={"unfinished": unfinished})
+        _log.warning("caches have not synced", extra={"unfinished": unfinished})
     return unfinished
 
 

@@ -146,17 +146,17 @@ def delta_queue(
 
 
 def processor(
-    indexer: Indexer, tell: Callable[[Sequence[Notification]], Awaitable[None] | None], name: str, observer: Observer
+    indexer: Indexer, deliver: Callable[[Sequence[Notification]], Awaitable[None] | None], name: str, observer: Observer
 ) -> Callable[[Batch], Awaitable[None] | None]:
     """Return the function that applies a batch to `indexer` and then delivers the notifications; store errors are
     logged.
     """
 
     def process(batch: Batch) -> Awaitable[None] | None:
-        told, error = process_deltas(indexer, batch)
+        notifications, error = process_deltas(indexer, batch)
         if error is not None:
             _log.error("deltas not processed", extra={"informer": name, "error": str(error)})
-        return tell(told)
+        return deliver(notifications)
 
     if not overrides(observer, "before_delta"):
         return process
@@ -196,8 +196,8 @@ def new_informer(
     indexer = Indexer(indexers=indexers)
     notify = notifier(handler)
 
-    async def tell(told: Sequence[Notification]) -> None:
-        for notification in told:
+    async def deliver(notifications: Sequence[Notification]) -> None:
+        for notification in notifications:
             answer = notify(notification)
             if answer is not None:
                 await answer
@@ -205,7 +205,7 @@ def new_informer(
     config = Config(
         delta_queue(options, indexer, transform),
         source,
-        processor(indexer, tell, name, observer),
+        processor(indexer, deliver, name, observer),
         name=name,
         expected=expected,
         options=options,

@@ -33,7 +33,7 @@ def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, fo
     try:
         objs: Sequence[Any] = store.by_index(NAMESPACE_INDEX, namespace)
     except UnknownIndex as error:
-        _log.warning("no namespace index, looking at every object", extra={"error": str(error)})
+        _log.warning("no namespace index, scanning all objects", extra={"error": str(error)})
         objs = [obj for obj in store.list() if obj["metadata"].get("namespace") == namespace]
     for obj in objs:
         if selector.is_everything or selector.matches(obj["metadata"].get("labels")):

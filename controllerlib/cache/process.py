@@ -37,7 +37,7 @@ def process_deltas(store: Indexer, batch: Batch) -> tuple[Sequence[Notification]
     """Apply `batch` to the store; return the notifications in order, and the error that ended the batch early, if
     any.
     """
-    deltas, told = batch.deltas, list[Notification]()
+    deltas, notifications = batch.deltas, list[Notification]()
     if len(deltas) > 1:
         keys = _distinct_keys(store, deltas)
         if keys is not None:
@@ -46,10 +46,10 @@ def process_deltas(store: Indexer, batch: Batch) -> tuple[Sequence[Notification]
             return _apply_at_once(store, deltas, batch.initial)
     for delta in deltas:
         try:
-            told.extend(_apply_one(store, delta, batch.initial))
+            notifications.extend(_apply_one(store, delta, batch.initial))
         except Exception as error:  # returned with the notifications before it
-            return told, error
-    return told, None
+            return notifications, error
+    return notifications, None
 
 
 def _distinct_keys(store: Indexer, deltas: Sequence[Delta]) -> Sequence[str] | None:
@@ -67,17 +67,17 @@ def _distinct_keys(store: Indexer, deltas: Sequence[Delta]) -> Sequence[str] | N
 
 def _apply_keyed(store: Indexer, deltas: Sequence[Delta], keys: Sequence[str], initial: bool) -> Sequence[Notification]:
     """Apply a transaction whose keys are known to be valid and distinct."""
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     get, put = store.get_by_key, store.put
     for (kind, obj), key in zip(deltas, keys, strict=True):
         if kind == "Deleted":
             store.store.delete(key, obj)
-            told.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
+            notifications.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
             old = get(key)
             put(key, obj)
-            told.append(_seen(old, obj, initial, _ORIGINS.get(kind, "watch")))
-    return told
+            notifications.append(_seen(old, obj, initial, _ORIGINS.get(kind, "watch")))
+    return notifications
 
 
 def _is_transaction(store: Indexer, deltas: Sequence[Delta]) -> bool:
@@ -122,9 +122,9 @@ def _replace(store: Indexer, listing: ReplacedAll, initial: bool) -> Sequence[No
     gone = [DeletedFinalStateUnknown(key, store.get_by_key(key)) for key in store.list_keys() if key not in listed]
     before = [(store.get_by_key(store.key(obj)), obj) for obj in listing.objects]
     store.replace(listing.objects, listing.resource_version)
-    told = [Notification("deleted", tombstone, None, False, "list", False) for tombstone in gone]
-    told.extend(_seen(old, new, initial, "list") for old, new in before)
-    return told
+    notifications = [Notification("deleted", tombstone, None, False, "list", False) for tombstone in gone]
+    notifications.extend(_seen(old, new, initial, "list") for old, new in before)
+    return notifications
 
 
 def _apply_at_once(
@@ -145,11 +145,11 @@ def _apply_at_once(
         store.transaction(ops)
     except TransactionError as failure:
         error, successful = failure, failure.successful
-    told = []
+    notifications = []
     for number in successful:
         kind, obj = deltas[number]
         if kind == "Deleted":
-            told.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
+            notifications.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
-            told.append(_seen(olds[number], obj, initial, _ORIGINS.get(kind, "watch")))
-    return told, error
+            notifications.append(_seen(olds[number], obj, initial, _ORIGINS.get(kind, "watch")))
+    return notifications, error

@@ -51,7 +51,7 @@ class ProcessorListener:
         """
         self.handler, self.name, self.requested = handler, name, requested
         self.tracker = SingleFileTracker(upstream, expected=len(replay))
-        self._tell: Callable[[Notification], HandlerResult] = notifier(handler)
+        self._notify: Callable[[Notification], HandlerResult] = notifier(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
         #: Whether unchanged objects are delivered; updated at each resync.
         self.syncing = True
@@ -77,13 +77,13 @@ class ProcessorListener:
         self.next_resync = now + self.period
         return True
 
-    def add(self, told: Sequence[Notification], initial: int) -> None:
+    def add(self, notifications: Sequence[Notification], initial: int) -> None:
         """Queue notifications; `initial` of them belong to the initial list."""
         if self._stopped:
             return
         if initial:
             self.tracker.start(initial)
-        self._backlog.extend(told)
+        self._backlog.extend(notifications)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -109,24 +109,24 @@ class ProcessorListener:
             self.ended.set()
 
     async def _run(self) -> None:
-        backlog, tell, observe, loop = self._backlog, self._tell, self._observe, asyncio.get_running_loop()
+        backlog, notify, observe, loop = self._backlog, self._notify, self._observe, asyncio.get_running_loop()
         while not self._has_stopped():
             for _ in range(min(len(backlog), _BURST)):
                 if not backlog:
                     break  # stopped by the handler
-                told = backlog.popleft()
+                notification = backlog.popleft()
                 if observe is not None:
-                    observe(self.name, told)
+                    observe(self.name, notification)
                 try:
-                    answer = tell(told)
+                    answer = notify(notification)
                     if answer is not None:
                         await answer
                 except Exception:
                     if not self._skip_failures:
                         raise
-                    await self._skip(told)
+                    await self._skip(notification)
                 else:
-                    if told.initial and told.kind == "added":
+                    if notification.initial and notification.kind == "added":
                         self.tracker.finished()
             if self._has_stopped():
                 return
@@ -140,9 +140,9 @@ class ProcessorListener:
     def _has_stopped(self) -> bool:
         return self._stopped
 
-    async def _skip(self, told: Notification) -> None:
+    async def _skip(self, notification: Notification) -> None:
         """Log the exception of the handler and wait."""
-        _log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": told.kind})
+        _log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": notification.kind})
         await sleep(self._clock, PAUSE_AFTER_FAILURE)
 
 

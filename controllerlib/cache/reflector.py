@@ -195,7 +195,9 @@ class Reflector:
             try:
                 watch = await self._stream_list()
             except (*REQUEST_ERRORS, VeryShortWatch) as error:
-                _log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
+                _log.info(
+                    "streamed list failed, falling back to LIST", extra={"reflector": self._name, "error": str(error)}
+                )
         if watch is None:
             await self._list()
         try:
@@ -287,7 +289,9 @@ class Reflector:
         last = watch.began
 
         def warn() -> None:
-            _log.warning("no closing bookmark of a streamed list yet", extra={"reflector": self._name, "since": last})
+            _log.warning(
+                "no closing bookmark of the streamed list received yet", extra={"reflector": self._name, "since": last}
+            )
             alarm.set(self._clock.monotonic() + _BOOKMARK_WARNING)
 
         alarm = Alarm(self._clock, warn)
@@ -334,7 +338,7 @@ class Reflector:
             try:
                 await self._read(watch)
             except VeryShortWatch as error:
-                _log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
+                _log.info("very short watch", extra={"reflector": self._name, "error": str(error)})
                 return
             except REQUEST_ERRORS as error:
                 now = self._clock.monotonic()
@@ -371,7 +375,7 @@ class Reflector:
                 try:
                     change(obj)
                 except Exception:  # an object that the store rejects must not end the watch
-                    _log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
+                    _log.exception("store rejected an object", extra={"reflector": self._name, "event": kind})
             elif kind == "BOOKMARK":
                 if self._bookmark is not None:
                     self._bookmark(version)

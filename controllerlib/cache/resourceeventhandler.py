@@ -1,7 +1,7 @@
 """Handlers of informers (client-go: tools/cache/controller.go, ResourceEventHandler)."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from controllerlib.cache.process import Notification
 from controllerlib.client.names import DeletedFinalStateUnknown
@@ -31,6 +31,7 @@ class ResourceEventHandler(Protocol):
         ...
 
 
+@runtime_checkable
 class NotificationHandler(Protocol):
     """A handler that receives the notification itself, including its origin."""
 
@@ -57,12 +58,15 @@ class ResourceEventHandlerFuncs:
         self._add, self._update, self._delete = add, update, delete
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._add(obj, is_in_initial_list) if self._add else None
 
     def on_update(self, old: Any, new: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._update(old, new) if self._update else None
 
     def on_delete(self, obj: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._delete(obj) if self._delete else None
 
 
@@ -76,9 +80,11 @@ class FilteringResourceEventHandler:
         self._wanted, self._handler = wanted, handler
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._handler.on_add(obj, is_in_initial_list) if self._wanted(obj) else None
 
     def on_update(self, old: Any, new: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         before, after = self._wanted(old), self._wanted(new)
         if before and after:
             return self._handler.on_update(old, new)
@@ -87,25 +93,25 @@ class FilteringResourceEventHandler:
         return self._handler.on_delete(old) if before else None
 
     def on_delete(self, obj: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._handler.on_delete(obj) if self._wanted(obj) else None
 
 
 def notifier(handler: InformerHandler) -> Callable[[Notification], HandlerResult]:
     """Return the function that calls `handler` with a notification."""
-    notify: Callable[[Notification], HandlerResult] | None = getattr(handler, "notify", None)
-    if notify is not None:
-        return notify
+    if isinstance(handler, NotificationHandler):
+        return handler.notify
     assert not isinstance(handler, type)
-    add, update, delete = handler.on_add, handler.on_update, handler.on_delete  # type: ignore[union-attr]
+    add, update, delete = handler.on_add, handler.on_update, handler.on_delete
 
-    def tell(told: Notification) -> HandlerResult:
-        if told.kind == "added":
-            return add(told.obj, told.initial)
-        if told.kind == "updated":
-            return update(told.old, told.obj)
-        return delete(told.obj)
+    def call(notification: Notification) -> HandlerResult:
+        if notification.kind == "added":
+            return add(notification.obj, notification.initial)
+        if notification.kind == "updated":
+            return update(notification.old, notification.obj)
+        return delete(notification.obj)
 
-    return tell
+    return call
 
 
 def last_state(obj: Any) -> Any:

@@ -224,18 +224,18 @@ class SharedIndexInformer:
         assert self._tasks is not None
         self._tasks.start(listener.run(), f"handler {listener.name}")
 
-    def _distribute(self, told: Sequence[Notification]) -> None:
+    def _distribute(self, notifications: Sequence[Notification]) -> None:
         initial = sync = 0
-        for notification in told:
+        for notification in notifications:
             if notification.sync:
                 sync += 1
             elif notification.initial and notification.kind == "added":
                 initial += 1
         for listener in self._listeners:
             if not sync or listener.syncing:
-                listener.add(told, initial)
-            elif sync < len(told):
-                listener.add([notification for notification in told if not notification.sync], initial)
+                listener.add(notifications, initial)
+            elif sync < len(notifications):
+                listener.add([notification for notification in notifications if not notification.sync], initial)
 
     def _should_resync(self) -> bool:
         now = self._clock.monotonic()

@@ -59,7 +59,7 @@ class BlockingClient:
         """Run a coroutine on the event loop and return its result."""
         if asyncio._get_running_loop() is not None:
             work.close()
-            raise RuntimeError("a blocking call inside a coroutine: await the client's own method instead")
+            raise RuntimeError("a blocking method was called in a coroutine: await the method of Client instead")
         if self._own is not None:
             answer: T = self._own(work)
             return answer

@@ -331,7 +331,7 @@ class Client:
 def _check_status_patch(patch: Any) -> None:
     if is_mapping(patch) and patch and "status" not in patch and "metadata" not in patch:
         raise ValueError(
-            f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
+            f'the patch of a status must be {{"status": {{...}}}}, but its keys are {", ".join(map(str, patch))}'
         )
 
 

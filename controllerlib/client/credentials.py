@@ -99,7 +99,7 @@ class Credentials:
         except Exception as error:  # kubernetes.config raises various exceptions
             if not self._headers or self._rejected:
                 raise PermissionError(f"getting credentials: {error}") from error
-            _log.error("unable to refresh credentials, going on with what there is: %s", error)
+            _log.error("unable to refresh credentials, using the previous ones: %s", error)
             return
         self._headers, self._rejected = headers, False
         files = _state_of_files(self._configuration)
@@ -143,7 +143,7 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, *, cloc
         configuration = client.Configuration()
         config.load_kube_config(config_file=file, context=context, client_configuration=configuration)
         if "exec" in user and not configuration.api_key and not configuration.cert_file:
-            raise config.ConfigException(f"exec: {user['exec'].get('command')} gave no credentials")
+            raise config.ConfigException(f"exec: {user['exec'].get('command')} returned no credentials")
         return configuration
 
     cluster, user, folder = _entries(file, context)

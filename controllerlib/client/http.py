@@ -51,7 +51,7 @@ class HttpTransport:
         """
         self.url = (url or (credentials.url if credentials else "")).rstrip("/")
         if not self.url:
-            raise ValueError("a URL or credentials are needed")
+            raise ValueError("HttpTransport needs a URL or credentials")
         self._credentials, self._headers, self._retries = credentials, dict(headers or {}), retries
         self._clock: Clock = clock or SystemClock()
         self._session: aiohttp.ClientSession | None = None

@@ -189,7 +189,7 @@ async def eventually(
             return found
         if clock.monotonic() >= deadline:
             said = failure if failure is not None else repr(value)
-            raise AssertionError(f"not so within {within:g}s; at last: {said}") from failure
+            raise AssertionError(f"the condition was not true within {within:g}s; last result: {said}") from failure
         await sleep(clock, min(every, deadline - clock.monotonic()))
 
 
@@ -208,7 +208,9 @@ async def consistently(
         held, value, failure = await _try(check, is_so)
         if not held:
             said = failure if failure is not None else repr(value)
-            raise AssertionError(f"no longer so after {clock.monotonic() - began:g}s: {said}") from failure
+            raise AssertionError(
+                f"the condition was no longer true after {clock.monotonic() - began:g}s: {said}"
+            ) from failure
         if clock.monotonic() >= began + lasting:
             return
         await sleep(clock, min(every, began + lasting - clock.monotonic()))

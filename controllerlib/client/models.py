@@ -109,4 +109,4 @@ def _class(name: str, owner: type) -> type[Any]:
     for module in (owner.__module__, owner.__module__.rpartition(".")[0]):
         if isinstance(found := getattr(sys.modules.get(module), name, None), type):
             return found
-    raise TypeError(f"no model {name} beside {owner.__name__}")
+    raise TypeError(f"no model {name} in the package of {owner.__name__}")

@@ -1,4 +1,4 @@
-"""The controller: sources fill its queue, workers reconcile (controller-runtime: pkg/internal/controller)."""
+"""The controller: sources fill its queue, workers call the reconciler (controller-runtime: pkg/internal/controller)."""
 
 import asyncio
 import itertools
@@ -34,12 +34,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """How a controller works; None: as the manager says, and else the default in brackets. Times in seconds.
+    """Options of a controller. None means the manager's value, or else the default in brackets. Times are seconds.
 
-    `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120] until every source must have synced · `recover_panic`
-    [True] retry bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup`
-    [False] fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter` makes the queue's
-    limiter [5 ms..1000 s per item; with the plain queue also 10 per second over all] · `skip_name_validation` [False]
+    `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120]: for each source · `recover_panic` [True]: retry after
+    bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup` [False]:
+    fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter`: creates the queue's rate
+    limiter [5 ms..1000 s per item; with the plain queue also 10 per second in total] · `skip_name_validation` [False]
 
     Source: controller-runtime, controller.Options.
     """
@@ -55,14 +55,14 @@ class ControllerOptions:
     skip_name_validation: bool | None = None
 
     def over(self, wider: "ControllerOptions") -> "ControllerOptions":
-        """These options, and where they are None those of `wider`."""
+        """Return these options, completed by those of `wider` where they are None."""
         mine = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         if (mine.get("max_concurrent_reconciles") or 1) <= 0:
             del mine["max_concurrent_reconciles"]
         return replace(wider, **mine)
 
 
-#: controller-runtime's built-in defaults.
+#: controller-runtime's defaults.
 DEFAULTS = ControllerOptions(
     max_concurrent_reconciles=1,
     cache_sync_timeout=120.0,
@@ -75,7 +75,7 @@ DEFAULTS = ControllerOptions(
 
 
 class Controller:
-    """Reconciles requests: each at most once at a time, `max_concurrent_reconciles` of them side by side.
+    """Reconciles requests: each by one worker at a time, up to `max_concurrent_reconciles` concurrently.
 
     Source: controller-runtime, controller.Controller.
     """
@@ -98,9 +98,9 @@ class Controller:
         registry: Registry | None = None,
         taken: set[str] | None = None,
     ) -> None:
-        """`client` is what the reconciler is given; `taken` holds the names in use (a manager's: Go has one a process).
+        """`client` is passed to the reconciler. `taken` contains the names in use (per manager; in Go, per process).
 
-        ValueError without a name or with a taken one, TypeError without a reconciler.
+        ValueError if the name is missing or in use, TypeError if there is no reconciler.
         """
         if not name:
             raise ValueError("must specify Name for Controller")
@@ -126,7 +126,7 @@ class Controller:
         self._sources: list[Source] = []
         self._runs = itertools.count(1)
         drawn = int(self._random.fraction("reconcile-id", name, 0) * _DRAWS)
-        #: what the ids of its runs begin with, in the form of a random UUID (version 4)
+        #: The first part of its reconcile ids, which have the form of a random UUID (version 4).
         self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
         self._queue: WorkQueue[Any] | None = None
         self._own_requests: RequestQueue | None = None
@@ -134,7 +134,7 @@ class Controller:
         self._main: asyncio.Task[Any] | None = None
         self._was_started = self._sources_begun = False
         self._synced = OnceEvent()
-        #: set when the workers run
+        #: Set when the workers run.
         self.started = OnceEvent()
         self._stopping = OnceEvent()
 
@@ -143,17 +143,17 @@ class Controller:
 
     @property
     def need_leader_election(self) -> bool:
-        """Whether it may run on the leader only."""
+        """Whether it runs on the leader only."""
         return self.options.need_leader_election is not False
 
     @property
     def warmup_enabled(self) -> bool:
-        """Whether `warmup` does anything."""
+        """Whether `warmup` starts the sources."""
         return self.options.enable_warmup is True
 
     @property
     def under_way(self) -> Sequence[str]:
-        """What is being reconciled."""
+        """The requests being reconciled."""
         return [] if self._queue is None else [str(request) for request in self._queue.processing()]
 
     @property
@@ -163,32 +163,32 @@ class Controller:
 
     @property
     def queue(self) -> WorkQueue[Any]:
-        """The queue, to look into; RuntimeError before the start."""
+        """The queue; RuntimeError before the start."""
         if self._queue is None:
             raise RuntimeError(f"controller {self.name} has no queue before it is started")
         return self._queue
 
     async def watch(self, source: Source) -> None:
-        """Take requests from `source`: from the start on, or at once when started (and nobody then waits for it)."""
+        """Add a source; if the controller has started, start the source without waiting until it has synced."""
         if self._tasks is None:
             self._sources.append(source)
         else:
             await source.start(self._requests(), self._tasks)
 
     def add_source(self, source: Source) -> None:
-        """`watch` before the start."""
+        """As `watch`, before the start."""
         self._sources.append(source)
 
     async def warmup(self) -> None:
-        """Start the sources without the workers, and keep them until cancelled; nothing unless enabled."""
+        """Start the sources without the workers and run them until cancelled; does nothing unless warmup is enabled."""
         if self.warmup_enabled and not self._sources_begun:
             await self._host_sources()
 
     async def start(self) -> None:
         """Start the sources, wait until they have synced, and reconcile until cancelled.
 
-        Cancelled, it takes no more requests and waits for the runs under way; cancelled again, it cancels those too.
-        Raises RuntimeError when started twice, TimeoutError when a source does not sync, and what a source raises.
+        The first cancellation ends the sources and waits for the reconciles in progress; a second one cancels these.
+        Raises RuntimeError when started twice, TimeoutError if a source does not sync, and the exceptions of sources.
         """
         if self._was_started:
             raise RuntimeError(
@@ -297,7 +297,7 @@ class Controller:
             if self._stopping.is_set() or (self._main is not None and self._main.cancelling()):
                 raise
             raise RuntimeError(
-                f"worker {worker} of controller {self.name} was cancelled, not the controller"
+                f"worker {worker} of controller {self.name} was cancelled, but the controller was not"
             ) from error
 
     async def _process(self, worker: int, work: WorkItem) -> None:
@@ -310,7 +310,7 @@ class Controller:
         try:
             limit = self.options.reconciliation_timeout
             due = None if limit is None else run.started + limit
-            # a thread cannot be stopped
+            # threads cannot be cancelled
             deadline = Deadline(self._clock, due) if due is not None and self._caller.is_async else None
             try:
                 if deadline is None:
@@ -324,7 +324,7 @@ class Controller:
         except asyncio.CancelledError as stray:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            error = UnexpectedCancellation("the reconciler let a CancelledError out, but was not cancelled itself")
+            error = UnexpectedCancellation("the reconciler raised CancelledError but was not cancelled")
             error.__cause__ = stray
         except Exception as failure:
             error = self._recovered(failure)
@@ -361,7 +361,7 @@ class Controller:
         self._observer.reconcile_finished(run, Outcome(decision.label, result, error, after, finished))
 
     def _requeue(self, work: WorkItem, decision: Decision, priority: int) -> float | None:
-        """Ask again for what was handed out, if decided so; returns after how many seconds it is due."""
+        """Requeue the item as decided; return the seconds until it is due, or None."""
         queue, item = self.queue, work.item
         if decision.forget:
             queue.forget(item)
@@ -390,7 +390,7 @@ class Controller:
         )
 
 
-#: 13 hexadecimal digits, as much as a fraction holds.
+#: 13 hexadecimal digits, the precision of a fraction.
 _DRAWS = 1 << 52
 
 _NOTHING = Result()

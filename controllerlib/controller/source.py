@@ -1,4 +1,4 @@
-"""Where a controller's events come from (controller-runtime: pkg/source)."""
+"""Sources: where the events of a controller come from (controller-runtime: pkg/source)."""
 
 import asyncio
 import inspect
@@ -21,7 +21,7 @@ from controllerlib.workqueue.cause import Cause, CauseKind
 
 _log = logging.getLogger(__name__)
 
-#: Seconds between two attempts to get an informer (a kind may not be served yet).
+#: Seconds between attempts to get an informer, whose kind may not be served yet.
 RETRY = 10.0
 
 
@@ -29,22 +29,22 @@ class Source(Protocol):
     """Adds requests to a controller's queue (controller-runtime: source.Source)."""
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Begin, and return; what goes on runs in `tasks`."""
+        """Start the source and return; its background work runs in `tasks`."""
         ...
 
     async def wait_synced(self) -> None:
-        """Wait until everything that was there at the start has been handled."""
+        """Wait until the objects that existed at the start have been handled."""
         ...
 
 
 class SourceEventHandler:
-    """An informer's handler that makes events of its notifications and gives them to an event handler."""
+    """An informer's handler that converts notifications to events for an EventHandler."""
 
     def __init__(self, handler: EventHandler, queue: RequestQueue, predicates: Sequence[Predicate] = ()) -> None:
         self._handler, self._queue, self._predicates = handler, queue, predicates
 
     def notify(self, notification: Notification) -> HandlerResult:
-        """Handle one notification, if the predicates let it pass."""
+        """Handle a notification if the predicates accept it."""
         event = event_of(notification)
         if event is None or not passes(event, self._predicates):
             return None
@@ -52,7 +52,7 @@ class SourceEventHandler:
 
 
 def event_of(notification: Notification) -> Event | None:
-    """The event of a notification; None for a deletion of which no object is left."""
+    """Return the event of a notification; None for a deletion without a known object."""
     kind, obj, old, initial, _, _ = notification
     if kind == "added":
         return CreateEvent(obj, initial)
@@ -67,7 +67,7 @@ def event_of(notification: Notification) -> Event | None:
 
 
 def cause_of(notification: Notification) -> Cause:
-    """Why a notification asks for a reconcile."""
+    """Return the cause of the requests of a notification."""
     kind: CauseKind = notification.kind
     if notification.sync:
         kind = "resync" if notification.origin == "resync" else "relist"
@@ -90,10 +90,11 @@ def _cause(kind: CauseKind, obj: Any) -> Cause:
 
 
 class KindSource:
-    """All objects of a kind, through a cache's informer.
+    """The objects of a kind, through the informer of a cache (controller-runtime: source.Kind).
 
-    `after_sync`: add the handler only once the informer has synced, as controller-runtime does; its first resync then
-    comes after two periods. Otherwise the handler is added first, and the first resync comes after one.
+    `after_sync`: add the handler after the informer has synced, as controller-runtime does; the first resync is then
+    delivered after two periods. Otherwise the handler is added first, and the first resync is delivered after one
+    period.
     """
 
     api_version: str
@@ -111,7 +112,7 @@ class KindSource:
         after_sync: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        """ValueError when the kind is missing."""
+        """ValueError if the kind is missing."""
         if not api_version or not kind:
             raise ValueError("must create Kind with a non-empty apiVersion and kind")
         self._cache, self.api_version, self.kind, self._handler = cache, api_version, kind, handler
@@ -123,11 +124,11 @@ class KindSource:
         return f"kind source: {self.api_version} {self.kind}"
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Begin to look for the informer; every 10 s until there is one."""
+        """Start to get the informer; retried every 10 s."""
         tasks.start(self._run(queue), f"source {self.kind}")
 
     async def wait_synced(self) -> None:
-        """Wait until the handler has handled every object that was there."""
+        """Wait until the handler has processed the initial list."""
         await self._synced.wait()
 
     async def _run(self, queue: RequestQueue) -> None:
@@ -168,7 +169,9 @@ class KindSource:
 
 
 class InformerSource:
-    """An informer that somebody else runs; nobody waits for it to sync (controller-runtime: source.Informer)."""
+    """The objects of an informer that is run elsewhere; does not wait for its sync (controller-runtime:
+    source.Informer).
+    """
 
     def __init__(self, informer: CacheInformer, handler: EventHandler, predicates: Sequence[Predicate] = ()) -> None:
         self._informer, self._handler, self._predicates = informer, handler, tuple(predicates)
@@ -181,11 +184,11 @@ class InformerSource:
         self._informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
 
 class ChannelSource:
-    """Events from outside the API: `send` them, at any time; those sent before the start wait for it.
+    """Events from outside the API, passed to `send`; those sent before the start are handled at the start.
 
     Source: controller-runtime, source.Channel.
     """
@@ -196,7 +199,7 @@ class ChannelSource:
         predicates: Sequence[Predicate] = (),
         events: AsyncIterator[GenericEvent] | None = None,
     ) -> None:
-        """`events`: a stream to read besides what is sent; its end ends the source, not the controller."""
+        """`events`: a stream of further events; when it ends, the controller continues."""
         self._handler, self._predicates, self._events = handler, tuple(predicates), events
         self._early: deque[GenericEvent] = deque()
         self._queue: RequestQueue | None = None
@@ -206,7 +209,7 @@ class ChannelSource:
         return "channel source"
 
     def send(self, event: GenericEvent) -> HandlerResult:
-        """Handle an event; after `close` it is ignored."""
+        """Handle an event; ignored after `close`."""
         if self._closed:
             return None
         if self._queue is None:
@@ -215,11 +218,11 @@ class ChannelSource:
         return self._handle(event)
 
     def close(self) -> None:
-        """Take no more events."""
+        """Ignore further events."""
         self._closed = True
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Handle what was sent before, then what comes."""
+        """Handle the events sent so far, and then further ones."""
         self._queue = queue
         while self._early:
             answer = self._handle(self._early.popleft())
@@ -229,7 +232,7 @@ class ChannelSource:
             tasks.start(self._read(self._events), "source channel")
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
     async def _read(self, events: AsyncIterator[GenericEvent]) -> None:
         async for event in events:
@@ -245,7 +248,7 @@ class ChannelSource:
 
 
 class FuncSource:
-    """A function that is given the queue; it may be a coroutine function, which must return soon.
+    """A function that is called with the queue; it may be a coroutine function, which must return soon.
 
     Source: controller-runtime, source.Func.
     """
@@ -263,4 +266,4 @@ class FuncSource:
             await answer
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""

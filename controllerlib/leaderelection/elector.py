@@ -188,9 +188,9 @@ class LeaderElector:
             await sleep(self._clock, self._retry)
 
     def _report(self, tasks: Tasks) -> None:
-        leader, told = self.state.new_leader(), self._callbacks.new_leader
-        if leader is not None and told is not None:
-            tasks.start(_update_resource_version(told, leader), f"new leader {leader}")
+        leader, callback = self.state.new_leader(), self._callbacks.new_leader
+        if leader is not None and callback is not None:
+            tasks.start(_call(callback, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
         """Make one attempt to acquire or renew the lease; request errors fail the attempt."""
@@ -206,7 +206,7 @@ class LeaderElector:
             try:
                 return await self._write(state.claim(wall))
             except REQUEST_ERRORS as error:
-                _log.info("renewing without looking failed, looking", extra={"error": str(error)})
+                _log.info("optimistic renewal failed, reading the lease", extra={"error": str(error)})
         try:
             record = await self._lock.get()
         except Exception as error:
@@ -296,7 +296,7 @@ async def _finished(leading: Awaitable[None]) -> None:
     await leading
 
 
-async def _update_resource_version(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
+async def _call(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
     answer = callback(leader)
     if inspect.isawaitable(answer):
         await answer

@@ -90,7 +90,7 @@ class LeaderElection:
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """See Election; RuntimeError without `prepare`."""
         if self.elector is None:
-            raise RuntimeError("the election was not prepared")
+            raise RuntimeError("prepare was not called before run")
         self._lead = lead
         await self.elector.run()
 

@@ -42,7 +42,7 @@ _LAZY = {
 }
 
 
-if not TYPE_CHECKING:  # a type checker must still report names that do not exist
+if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module

@@ -1,4 +1,4 @@
-"""Saying in one sentence what a controller watches (controller-runtime: pkg/builder)."""
+"""The builder of controllers (controller-runtime: pkg/builder)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from controllerlib.workqueue.queue import Gate
 
 
 class BuilderContext(Protocol):
-    """What a controller takes from the manager that it is added to (`manager.Manager`)."""
+    """The attributes of a manager that a controller needs; see Manager."""
 
     client: Client
     cache: Cache
@@ -43,7 +43,7 @@ class BuilderContext(Protocol):
     handlers_after_sync: bool
 
     def add_controller(self, controller: Controller) -> None:
-        """Run it, and know it by its name."""
+        """Run the controller and register it by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class _Watch:
     predicates: tuple[Predicate, ...]
     form: Form
     handler: EventHandler | None = None
-    #: for `owns`: any owner instead of the controlling one
+    #: For `owns`: request every owner instead of the controlling one.
     every_owner: bool = False
 
 
 class Builder:
-    """Collects what a controller needs; `complete` makes it and adds it to the manager.
+    """Collects the settings of a controller; `complete` creates it and adds it to the manager.
 
-    Every method but `build` and `complete` returns the builder. Mistakes are raised by `build`, as ValueError; what has
-    a wrong type is refused at once, as TypeError.
+    Every method except `build` and `complete` returns the builder. Arguments of a wrong type raise TypeError at once;
+    other errors are raised by `build` as ValueError.
 
     Source: controller-runtime, builder.Builder.
     """
@@ -78,14 +78,14 @@ class Builder:
         self._request_type: type | None = None
 
     def named(self, name: str) -> "Builder":
-        """Call it `name` instead of after its kind."""
+        """Set the name; the default is the kind in lower case."""
         self._name = name
         return self
 
     def for_(
         self, api_version: str, kind: str, *, predicates: Sequence[Predicate] = (), only_metadata: bool = False
     ) -> "Builder":
-        """Reconcile each object of this kind; once only."""
+        """Reconcile each object of this kind; may be called once."""
         self._for.append(_Watch(api_version, kind, tuple(predicates), _form(only_metadata)))
         return self
 
@@ -98,7 +98,9 @@ class Builder:
         only_metadata: bool = False,
         match_every_owner: bool = False,
     ) -> "Builder":
-        """Reconcile the owner (of the `for_` kind) of each object of this kind: the controlling one, or every one."""
+        """Reconcile the owners, of the `for_` kind, of each object of this kind: the controlling owner, or every
+        one.
+        """
         form = _form(only_metadata)
         self._owns.append(_Watch(api_version, kind, tuple(predicates), form, every_owner=match_every_owner))
         return self
@@ -112,7 +114,7 @@ class Builder:
         predicates: Sequence[Predicate] = (),
         only_metadata: bool = False,
     ) -> "Builder":
-        """Reconcile what `handler` makes of each event of this kind; TypeError when it is no handler."""
+        """Reconcile the requests of `handler` for each event of this kind; TypeError if it is not an event handler."""
         if isinstance(handler, type) or not callable(getattr(handler, "handle", None)):
             what = "wrap a function in EnqueueRequestsFromMapFunc" if callable(handler) else "it has no method handle"
             raise TypeError(f"watches({api_version!r}, {kind!r}, ...) needs an event handler, not {handler!r}: {what}")
@@ -120,36 +122,38 @@ class Builder:
         return self
 
     def watches_raw_source(self, source: Source) -> "Builder":
-        """Reconcile what `source` adds; event filters do not apply to it."""
+        """Reconcile the requests of `source`; event filters do not apply to it."""
         self._raw.append(source)
         return self
 
     def with_event_filter(self, predicate: Predicate) -> "Builder":
-        """Let every watch see only what `predicate` lets pass; several must all let it pass."""
+        """Filter the events of every watch; several predicates must all accept an event."""
         self._filters = (*self._filters, predicate)
         return self
 
     def with_options(self, options: ControllerOptions | None = None, **settings: Any) -> "Builder":
-        """Set options: all of them, or some by name."""
+        """Set all options, or single ones by name."""
         self._options = replace(options or self._options, **settings)
         return self
 
     def with_user_agent(self, user_agent: str) -> "Builder":
-        """The User-Agent of what the reconciler sends; by default the manager's, a slash and the name."""
+        """Set the user agent of the reconciler's client; the default is the manager's, a slash and the name."""
         self._user_agent = user_agent
         return self
 
     def with_request_type(self, request: type) -> "Builder":
-        """Use requests of another type than Request: then only `watches` and raw sources make them."""
+        """Use another type of request than Request; only `watches` and raw sources can produce it."""
         self._request_type = request
         return self
 
     def complete(self, reconcile: Reconciler) -> Controller:
-        """`build`, and add the controller to the manager."""
+        """Create the controller and add it to the manager; see `build`."""
         return self.build(reconcile)
 
     def build(self, reconcile: Reconciler) -> Controller:
-        """Make the controller and add it to the manager. Raises ValueError, TypeError for what is no reconciler."""
+        """Create the controller and add it to the manager. Raises ValueError, and TypeError for an invalid
+        reconciler.
+        """
         if reconcile is None:
             raise ValueError("must provide a non-nil Reconciler")
         if self._manager is None:
@@ -196,7 +200,7 @@ class Builder:
             )
 
     def _find_options(self, manager: BuilderContext) -> ControllerOptions:
-        """Its own options, then those for its kind, then the manager's."""
+        """Merge the controller's options, those of its kind, and the manager's."""
         wider = manager.controller_defaults
         if self._for:
             group, _ = split_api_version(self._for[0].api_version)
@@ -217,7 +221,7 @@ class Builder:
         return [*sources, *self._raw]
 
     def _checking(self, handler: EventHandler) -> EventHandler:
-        """`handler`, which makes only requests that the reconciler is for."""
+        """Return the handler, restricted to requests of the reconciler's type."""
         wanted: Any = Request if self._request_type is None else self._request_type
         if isinstance(handler, EnqueueRequestsFromMapFunc) and isinstance(wanted, type) and get_origin(wanted) is None:
             return handler.of_type(wanted)

@@ -16,7 +16,7 @@ PATH = "/metrics"
 
 
 class _AllCollectors(Collector):
-    """A manager's metrics, and whatever else this process registered (its own, and the default ones)."""
+    """The metrics of a manager and those registered with `prometheus_client`."""
 
     def __init__(self, registry: Registry) -> None:
         self._own = RegistryCollector(registry)
@@ -27,18 +27,18 @@ class _AllCollectors(Collector):
         yield from (metric for metric in REGISTRY.collect() if metric.name not in own)
 
 
-#: Serves one path beside the metrics.
+#: Serves an additional path.
 ExtraHandler = Callable[[], Awaitable[Reply] | Reply]
 
 
 class MetricsEndpoint:
-    """The endpoint /metrics: a manager's families, and those of `prometheus_client.REGISTRY`; and extra paths."""
+    """Serves /metrics, with a manager's metrics and those of `prometheus_client.REGISTRY`, and additional paths."""
 
     def __init__(self, registry: Registry, extra: Mapping[str, ExtraHandler] | None = None) -> None:
         self._everything, self._extra = _AllCollectors(registry), {} if extra is None else extra
 
     async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
-        """In the text format, or as OpenMetrics where that is asked for."""
+        """Reply in the text format, or in the OpenMetrics format if the client accepts it."""
         if path in self._extra:
             answer = self._extra[path]()
             return await answer if inspect.isawaitable(answer) else answer

@@ -45,7 +45,7 @@ def reference(obj: Any, field_path: str = "") -> Object:
     if "metadata" not in found and set(found) <= set(_REFERENCE) and found:
         return {**found, **({"fieldPath": field_path} if field_path else {})}
     if not found.get("kind") or not found.get("apiVersion"):
-        raise ValueError("the object does not say its apiVersion and kind")
+        raise ValueError("the object has no apiVersion or kind")
     meta = found.get("metadata") or {}
     fields = {
         **{name: found.get(name) for name in ("kind", "apiVersion")},

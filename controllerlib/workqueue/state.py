@@ -147,7 +147,7 @@ class WorkQueueState(Generic[T]):
         started = self._processing.pop(item, None)
         if started is None:
             if self._strict:
-                raise NotProcessing(f"done() of {item!r}, which was not handed out")
+                raise NotProcessing(f"done() of {item!r}, which is not being processed")
             return
         if self._metrics is not None:
             self._metrics.done(item, started, now)

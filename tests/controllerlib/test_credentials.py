@@ -175,7 +175,7 @@ def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
         async with HttpTransport.from_kubeconfig(home.kubeconfig(server.url, user)) as transport:
             await transport.request("GET", "/version")
             script.write_text("#!/bin/sh\nexit 1\n")
-            with pytest.raises(PermissionError, match=r"getting credentials: exec: .* gave no credentials"):
+            with pytest.raises(PermissionError, match=r"getting credentials: exec: .* returned no credentials"):
                 await transport.request("GET", "/version")
 
     served(home, test)
@@ -183,7 +183,7 @@ def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
 
 def test_an_exec_plugin_that_fails_is_no_anonymous_user(home: Home) -> None:
     user = {"exec": {"apiVersion": EXEC, "command": "false", "interactiveMode": "Never"}}
-    with pytest.raises(config.ConfigException, match="exec: false gave no credentials"):
+    with pytest.raises(config.ConfigException, match="exec: false returned no credentials"):
         from_kubeconfig(home.kubeconfig("https://127.0.0.1:1", user))
 
 

@@ -795,7 +795,7 @@ async def test_the_lease_of_a_pod_is_in_its_namespace(tmp_path: Path, monkeypatc
 
 
 async def test_an_election_must_be_prepared() -> None:
-    with pytest.raises(RuntimeError, match="not prepared"):
+    with pytest.raises(RuntimeError, match="prepare was not called"):
         await LeaderElection(LeaderElectionOptions("lock", "default")).run(nothing)
 
 

@@ -752,7 +752,7 @@ def test_references() -> None:
     meta = client.V1ObjectMeta(name="a", namespace="b", uid="c")
     model = client.V1Pod(api_version="v1", kind="Pod", metadata=meta)
     assert reference(model) == {"apiVersion": "v1", "kind": "Pod", "name": "a", "namespace": "b", "uid": "c"}
-    with pytest.raises(ValueError, match="does not say its apiVersion and kind"):
+    with pytest.raises(ValueError, match="has no apiVersion or kind"):
         reference(client.V1Pod(metadata=meta))
     with pytest.raises(TypeError):
         reference(7)

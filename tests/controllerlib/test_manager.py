@@ -127,7 +127,12 @@ async def test_mg_03_a_cache_that_never_syncs() -> None:
     operator.controller().for_(*BACKUP).complete(acting())
     await operator.run(60)
     assert [log, operator.notes.runs] == [[], []]
-    await operator.stop()
+    loop, task = asyncio.get_running_loop(), operator.task
+    assert task is not None
+    assert not task.done()
+    stopped = loop.time()
+    await asyncio.wait_for(operator.stop(), 3600)
+    assert [task.cancelled(), loop.time() - stopped, log, operator.notes.runs] == [True, 0.0, [], []]
 
 
 async def fail() -> None:

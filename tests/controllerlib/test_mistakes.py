@@ -168,7 +168,7 @@ async def test_the_builder_knows_the_type_of_requests() -> None:
 
 
 def test_a_map_function_must_be_one() -> None:
-    with pytest.raises(TypeError, match="a map function is needed, not 'x'"):
+    with pytest.raises(TypeError, match="EnqueueRequestsFromMapFunc needs a function, not 'x'"):
         EnqueueRequestsFromMapFunc("x")  # type: ignore[arg-type]
 
 
@@ -202,7 +202,7 @@ def needs(request: Any, *, more: Any) -> None: ...
         pytest.param(three, r"three\(request", id="three"),
         pytest.param(needs, "more", id="keyword"),
         pytest.param("x", "'x' is not callable", id="text"),
-        pytest.param(Reconciling, "object of the class Reconciling", id="class"),
+        pytest.param(Reconciling, "an instance of Reconciling", id="class"),
     ],
 )
 def test_no_reconciler(reconcile: Any, message: str) -> None:
@@ -262,7 +262,7 @@ async def test_a_status_patch_without_a_status() -> None:
     api = FakeApi()
     api.put(*BACKUP, "a")
     client = Client(api)
-    with pytest.raises(ValueError, match=r'must be \{"status": \{\.\.\.\}\}, not one of phase'):
+    with pytest.raises(ValueError, match=r'must be \{"status": \{\.\.\.\}\}, but its keys are phase'):
         await client.patch_status(TARGET, {"phase": "Done"})
     assert (await client.patch_status(TARGET, {"status": {"phase": "Done"}}))["status"] == {"phase": "Done"}
 

@@ -145,7 +145,7 @@ def test_older_models() -> None:
     assert as_object(whole) == obj
     with pytest.raises(ValueError):
         as_model(V1Whole, {})
-    with pytest.raises(TypeError, match="no model V1Gone beside V1Whole"):
+    with pytest.raises(TypeError, match="no model V1Gone in the package of V1Whole"):
         as_model(V1Whole, {"size": 1, "missing": {}})
 
 

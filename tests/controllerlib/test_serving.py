@@ -70,7 +70,7 @@ def test_addresses(text: str, address: tuple[str | None, int]) -> None:
 
 @pytest.mark.parametrize("text", ["8080", "host:", "host:http", ":70000"])
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(ValueError, match="not an address to listen at"):
+    with pytest.raises(ValueError, match="invalid bind address"):
         parse_address(text)
 
 
