@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver import crd, openapi
+from fakekube.apiserver import openapi
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import escalation, rbac, serviceaccount
 from fakekube.apiserver.auth.accessreviews import REVIEWS
 from fakekube.apiserver.auth.authentication import ANONYMOUS, User, bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
-from fakekube.apiserver.crd import controllers
+from fakekube.apiserver.crd import controllers, typed
+from fakekube.apiserver.crd import definition as crd
 from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import conversion, nonresource
 from fakekube.apiserver.endpoints import representation as shape
@@ -31,13 +32,12 @@ from fakekube.apiserver.endpoints.verbs import VERBS
 from fakekube.apiserver.faults import Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Delay, Need
+from fakekube.apiserver.registry.builtin import STRATEGIES, printer_of
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
+from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
+from fakekube.apiserver.registry.custom.table import printer as custom_printer
 from fakekube.apiserver.registry.generic.strategy import DEFAULT, Convert, Strategy
-from fakekube.apiserver.registry.kinds import STRATEGIES
-from fakekube.apiserver.registry.tables import printers
-from fakekube.apiserver.registry.tables.columns import Printer
-from fakekube.apiserver.registry.tables.custom import DEFAULT_COLUMNS, SCALE_COLUMNS
-from fakekube.apiserver.registry.tables.custom import printer as custom_printer
+from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.decode import zero
@@ -278,10 +278,10 @@ class ApiServer:
 
     def _make_apply_schema(self, resource: Resource) -> Schema:
         if not resource.custom:
-            return self.schema(resource) or crd.DEDUCED
+            return self.schema(resource) or typed.DEDUCED
         definition = self.store.get(crd.COLLECTION, resource.collection)
         openapi = crd.openapi_of(definition.object, resource.version) if definition else None
-        return crd.apply_schema(openapi, self.schemas.type("meta.v1.ObjectMeta"))
+        return typed.apply_schema(openapi, self.schemas.type("meta.v1.ObjectMeta"))
 
     def custom(self, resource: Resource) -> CustomVersion | None:
         """The version of a definition that a custom resource is of, compiled; None where it is gone."""
@@ -317,7 +317,7 @@ class ApiServer:
         if kind == "Scale" and self.store.get(crd.COLLECTION, resource.collection.removesuffix("/scale")):
             return _CUSTOM_SCALE
         if not resource.custom:
-            return printers.builtin(resource.qualified, kind)
+            return printer_of(resource.qualified, kind)
         key = (resource.group, resource.version, resource.plural)
         if key not in self._printers:
             definition = self.store.get(crd.COLLECTION, resource.collection)

@@ -15,7 +15,7 @@ from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.tables.columns import Printer
+from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
@@ -182,8 +182,6 @@ class Call:
         """The same with an object that is in the stored version."""
         change = self.server.store.update(self.resource.collection, path, before, obj)
         return self.server.committed(change, self.context)
-            self.server.store.update(self.resource.collection, path, before, obj), self.context
-        )
 
     def commit_delete(self, path: str, before: Entry) -> Change:
         return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.context)

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
 from fakekube.apiserver.auth.authentication import ANONYMOUS, User
-from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.crd.definition import COLLECTION as DEFINITIONS
 from fakekube.apiserver.needs import Delay, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.storage.store import Change

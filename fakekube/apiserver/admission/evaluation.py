@@ -14,7 +14,7 @@ from fakekube.apiserver.cel.environment import Uncompiled, compiled
 from fakekube.apiserver.cel.evaluate import CALL_LIMIT
 from fakekube.apiserver.cel.library.authorization import Authorizer, Check, Decision
 from fakekube.apiserver.cel.values import CelError
-from fakekube.apiserver.registry.validation.matching import Environment
+from fakekube.apiserver.registry.admissionregistration.matching import Environment
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together

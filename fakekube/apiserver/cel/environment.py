@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
 from fakekube.apiserver.cel.syntax import BadExpression, parse
 from fakekube.apiserver.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of, messages
-from fakekube.apiserver.registry.validation.matching import Environment
+from fakekube.apiserver.registry.admissionregistration.matching import Environment
 
 
 def _struct(type: str, /, **fields: Type) -> Type:

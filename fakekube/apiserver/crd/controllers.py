@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver import crd
 from fakekube.apiserver.call import RequestContext, Server
+from fakekube.apiserver.crd import definition as crd
 from fakekube.apiserver.crd import lifecycle
 from fakekube.apiserver.storage.store import Change, Entry
 

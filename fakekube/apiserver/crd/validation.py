@@ -12,7 +12,7 @@ from fakekube.apiserver.crd.internal import internal_spec, shown_schema, shown_v
 from fakekube.apiserver.crd.lifecycle import is_true
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
 from fakekube.apiserver.registry.generic import names as checks
-from fakekube.apiserver.registry.validation.webhookclients import check_client
+from fakekube.apiserver.registry.generic.validation.webhookclients import check_client
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.status import (
     FieldError,

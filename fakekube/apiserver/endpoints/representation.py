@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.tables.convert import TableMaker, check_include
+from fakekube.apiserver.registry.generic.table.convert import TableMaker, check_include
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, partial_view
 from fakekube.apiserver.wire.response import Body, Document, StoredList

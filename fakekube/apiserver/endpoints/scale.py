@@ -16,7 +16,7 @@ from fakekube.apiserver.endpoints.patch import APPLY_PATCH, patch_type, patched
 from fakekube.apiserver.endpoints.update import check_version, store_changed
 from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
-from fakekube.apiserver.registry.tables.labels import label_set, selector_text
+from fakekube.apiserver.registry.generic.table.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options

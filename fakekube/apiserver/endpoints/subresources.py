@@ -11,8 +11,8 @@ from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.get import get
 from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.update import check_uid, check_version, update
+from fakekube.apiserver.registry.core.namespace import validate_finalize
 from fakekube.apiserver.registry.kinds.parts import PARTS
-from fakekube.apiserver.registry.validation.namespaces import validate_finalize
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import parse_write_options
 from fakekube.apiserver.wire.response import Response, StoredObject

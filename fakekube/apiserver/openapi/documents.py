@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver import crd
 from fakekube.apiserver.call import Server
+from fakekube.apiserver.crd import definition as crd
 from fakekube.apiserver.openapi import custom
 from fakekube.apiserver.openapi.nodes import Writer, reference
 from fakekube.apiserver.openapi.operations import paths_of

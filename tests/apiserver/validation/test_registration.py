@@ -5,8 +5,8 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
-from fakekube.apiserver.registry.validation.matching import Environment
-from fakekube.apiserver.registry.validation.policies import validate_policy
+from fakekube.apiserver.registry.admissionregistration.matching import Environment
+from fakekube.apiserver.registry.admissionregistration.validatingadmissionpolicy import validate_policy
 from tests.apiserver.validation.support import as_new, check_new, check_status, check_update, complete, merged, texts
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import validate_approval
 from fakekube.apiserver.registry.core.pod.resources import qos_class
 from fakekube.apiserver.registry.core.pod.validation import podresize
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
-from fakekube.apiserver.registry.validation.certificates import validate_approval
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]

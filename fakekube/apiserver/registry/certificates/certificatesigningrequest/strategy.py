@@ -1,0 +1,72 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.table import PRINTER
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import (
+    DECISIONS,
+    validate_request,
+    validate_request_status,
+    validate_request_update,
+)
+from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.kinds.parts import timed
+
+Object = dict[str, Any]
+
+_IDENTITY = frozenset({"username", "uid", "groups", "extra"})
+
+
+def identify(request: Object, user: User) -> Object:
+    """The request in the name of who makes it, whatever it says itself."""
+    spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _IDENTITY}
+    who: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    who["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return {**request, "spec": {**spec, **{key: value for key, value in who.items() if value}}}
+
+
+def prepare_update(new: Object, old: Object) -> Object:
+    """What was asked for stays; neither does a plain update decide."""
+    return {**new, "spec": old.get("spec") or {}, "status": old.get("status") or {}}
+
+
+def prepare_status_update(new: Object, old: Object) -> Object:
+    """Decisions stay as they were, where there are as many (`preserveConditionInstances`)."""
+    status = new.get("status") or {}
+    conditions = list(status.get("conditions") or ())
+    for decision in DECISIONS:
+        before = [one for one in (old.get("status") or {}).get("conditions") or () if one.get("type") == decision]
+        places = [i for i, one in enumerate(conditions) if one.get("type") == decision]
+        if len(before) == len(places):
+            for i, condition in zip(places, before, strict=True):
+                conditions[i] = condition
+    return {**new, "status": {**status, "conditions": conditions}} if conditions else new
+
+
+def date_status(new: Object, old: Object, now: str) -> Object:
+    status = new.get("status") or {}
+    conditions = timed(status.get("conditions") or [], (old.get("status") or {}).get("conditions") or [], now)
+    return {**new, "status": {**status, "conditions": conditions}} if conditions else new
+
+
+KIND = Kind(
+    "certificatesigningrequests.certificates.k8s.io",
+    Strategy(
+        name_check=names.any_name_problems,
+        fields={"spec.signerName": lambda obj: (obj.get("spec") or {}).get("signerName", "")},
+        fields_message="label",
+        author=identify,
+        prepare_update=prepare_update,
+        prepare_status_update=prepare_status_update,
+        date_status=date_status,
+        validate=validate_request,
+        validate_update=validate_request_update,
+        validate_status_update=validate_request_status,
+    ),
+    printer=PRINTER,
+)
