@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, Errors, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire.status import field_invalid
 
@@ -75,6 +76,11 @@ def container_name_problems(name: str) -> tuple[str, ...]:
 def check_container_resource(name: str, path: str, errors: Errors) -> None:
     for problem in container_name_problems(name):
         errors.append(field_invalid(path, name, problem))
+
+
+def validate_quantity(quantity: Field, name: str) -> None:
+    """Not negative, and whole if the resource is counted (`ValidateResourceQuantityValue`)."""
+    check_quantity(name, quantity.value, quantity.path, quantity.errors)
 
 
 def is_supported_of_pods(name: str) -> bool:

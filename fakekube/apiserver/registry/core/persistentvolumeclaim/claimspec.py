@@ -9,6 +9,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.resourcenames import check_quantity, number_of
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
@@ -48,6 +49,17 @@ def check_claim_spec(
     _check_sources(spec, path, errors, any_source_group)
     if spec.get("volumeAttributesClassName"):
         content.check_dns_subdomain(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName", errors)
+
+
+def validate_access_modes(modes: Field) -> None:
+    """Each is known, and ReadWriteOncePod stands alone (`validateAccessModes`)."""
+    check_access_modes(modes.value or (), modes.path, modes.errors)
+
+
+def validate_claim_spec(spec: Field, *, any_selector_values: bool = False, any_source_group: bool = False) -> None:
+    """`ValidatePersistentVolumeClaimSpec`."""
+    any_values, any_group = any_selector_values, any_source_group
+    check_claim_spec(spec.value, spec.path, spec.errors, any_selector_values=any_values, any_source_group=any_group)
 
 
 def _check_size(spec: Object, path: str, errors: Errors) -> None:

@@ -262,6 +262,21 @@ def check_ip(value: str, path: str, errors: Errors, known: Sequence[str] = ()) -
 # --- paths of files ------------------------------------------------------------------------------------------------
 
 
+def backstep_problems(value: str) -> list[str]:
+    return ["must not contain '..'"] if ".." in value and ".." in value.split("/") else []
+
+
+def descending_path_problems(value: str) -> list[str]:
+    """Relative, and never upwards (`validateLocalDescendingPath`)."""
+    return (["must be a relative path"] if value.startswith("/") else []) + backstep_problems(value)
+
+
+def unreserved_path_problems(value: str) -> list[str]:
+    """Names that start with two dots are reserved for the kubelet (`ValidateLocalNonReservedPath`)."""
+    reserved = value.startswith("..") and not value.startswith("../")
+    return descending_path_problems(value) + (["must not start with '..'"] if reserved else [])
+
+
 def check_no_backsteps(value: str, path: str, errors: Errors) -> None:
     if ".." in value and ".." in value.split("/"):
         errors.append(field_invalid(path, value, "must not contain '..'"))

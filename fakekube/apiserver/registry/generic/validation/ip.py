@@ -98,6 +98,14 @@ def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
     add(errors, path, value, problems)
 
 
+def canonical_cidr_problems(value: str) -> list[str]:
+    """Of a range in a newer field (`IsValidCIDR`)."""
+    problems, parsed = cidr_problems(value), parse_cidr(value)
+    if problems or parsed is None or str(parsed[1]) == value:
+        return problems
+    return [f"must be in canonical form ({go_quote(str(parsed[1]))})"]
+
+
 def cidr_family(value: str) -> str:
     parsed = parse_cidr(value)
     return "" if parsed is None else f"IPv{parsed[0].version}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic import names, objectmeta
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
@@ -64,6 +65,37 @@ def _check_requirement(expression: Object, path: str, errors: Errors, any_values
     if not any_values:
         for n, value in enumerate(values):
             errors += [field_invalid(f"{path}.values[{n}]", value, problem) for problem in _value_problems(value)]
+
+
+def validate_labels(labels: Field) -> None:
+    for key, value in (labels.value or {}).items():
+        if qualified_name_problems(key) or _value_problems(value):
+            labels.with_value(key).qualified_name()
+            labels.with_value(value).check(_value_problems)
+
+
+def validate_annotations(annotations: Field) -> None:
+    if annotations.value:
+        annotations.errors.extend(objectmeta.annotation_errors(annotations.value, annotations.path))
+
+
+def validate_label_selector(selector: Field, *, any_values: bool = False) -> None:
+    """`any_values` accepts values that no label can have, since a stored object may have them."""
+    if selector.value is None:
+        return
+    validate_labels(selector["matchLabels"])
+    for requirement in selector["matchExpressions"]:
+        operator, values = requirement["operator"], requirement["values"]
+        if operator.value in ("In", "NotIn"):
+            values.required("must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator.value not in ("Exists", "DoesNotExist"):
+            operator.invalid("not a valid selector operator")
+        elif values:
+            values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        requirement["key"].qualified_name()
+        if not any_values:
+            for value in values:
+                value.check(_value_problems)
 
 
 def has_invalid_values(selector: Object | None) -> bool:

@@ -9,6 +9,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOption
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -37,6 +38,15 @@ def check_node_selector(selector: Object, path: str, errors: Errors, *, any_valu
         errors.append(field_required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
     for i, term in enumerate(terms):
         check_node_term(term, f"{path}.nodeSelectorTerms[{i}]", errors, any_values=any_values)
+
+
+def validate_node_selector(selector: Field, *, any_values: bool) -> None:
+    """`any_values` accepts values that no label can have (`ValidateNodeSelector`)."""
+    check_node_selector(selector.value, selector.path, selector.errors, any_values=any_values)
+
+
+def validate_node_selector_term(term: Field, *, any_values: bool) -> None:
+    check_node_term(term.value, term.path, term.errors, any_values=any_values)
 
 
 def check_node_term(term: Object, path: str, errors: Errors, *, any_values: bool) -> None:
@@ -214,6 +224,10 @@ _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match al
 def check_tolerations(tolerations: Sequence[Object], path: str, errors: Errors) -> None:
     for i, toleration in enumerate(tolerations):
         _check_toleration(toleration, f"{path}[{i}]", errors)
+
+
+def validate_tolerations(tolerations: Field) -> None:
+    check_tolerations(tolerations.value or (), tolerations.path, tolerations.errors)
 
 
 def _check_toleration(toleration: Object, path: str, errors: Errors) -> None:

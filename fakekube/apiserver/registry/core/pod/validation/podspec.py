@@ -23,6 +23,7 @@ from fakekube.apiserver.registry.core.pod.validation.volumes import check_volume
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, check_container_resource, number_of
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
 from fakekube.apiserver.wire.status import (
     field_duplicate,
@@ -55,6 +56,16 @@ def check_template(template: Object, path: str, errors: Errors, options: PodOpti
     if spec.get("ephemeralContainers"):
         why = "ephemeral containers not allowed in pod template"
         errors.append(field_forbidden(f"{path}.spec.ephemeralContainers", why))
+
+
+def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
+    """`ValidatePodTemplateSpec`."""
+    check_template(template.value or {}, template.path, template.errors, options)
+
+
+def validate_policies(spec: Field) -> None:
+    """The policies that a workload may restrict further."""
+    check_policies(spec.value, spec.path, spec.errors)
 
 
 def check_annotations(annotations: Object, spec: Object, path: str, errors: Errors, options: PodOptions) -> None:

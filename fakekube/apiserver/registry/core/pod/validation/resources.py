@@ -18,6 +18,7 @@ from fakekube.apiserver.registry.core.resourcenames import (
     number_of,
 )
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_dns_label
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -69,6 +70,11 @@ def check_requirements(requirements: Object, path: str, errors: Errors, rules: R
         errors.append(field_forbidden(path, "HugePages require cpu or memory"))
     if requirements.get("claims"):
         check_claim_names(requirements["claims"], rules.claims, f"{path}.claims", errors)
+
+
+def validate_requirements(requirements: Field, rules: Rules) -> None:
+    """`validateResourceRequirements`."""
+    check_requirements(requirements.value, requirements.path, requirements.errors, rules)
 
 
 def _check_pages(name: str, value: str, path: str, errors: Errors, rules: Rules) -> None:

@@ -13,6 +13,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOption
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_forbidden,
@@ -320,6 +321,11 @@ def check_csi_driver(name: str, path: str, errors: Errors) -> None:
     content.add(errors, path, name, content.dns_subdomain_problems(name.lower()))
 
 
+def validate_csi_driver_name(name: Field) -> None:
+    """`ValidateCSIDriverName`."""
+    check_csi_driver(name.text, name.path, name.errors)
+
+
 def _check_csi(source: Object, path: str, errors: Errors, place: Place) -> None:
     check_csi_driver(source.get("driver") or "", f"{path}.driver", errors)
     secret = source.get("nodePublishSecretRef")
@@ -348,6 +354,38 @@ def _check_image(source: Object, path: str, errors: Errors, place: Place) -> Non
     if place.options.is_pod and not source.get("reference"):
         errors.append(field_required(f"{path}.reference"))
     content.check_choice(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy", errors)
+
+
+def validate_host_path(source: Field, place: object = None) -> None:
+    check_host_path(source.value, source.path, source.errors)
+
+
+def validate_flocker(source: Field, place: object = None) -> None:
+    check_flocker(source.value, source.path, source.errors)
+
+
+def validate_quobyte(source: Field, place: object = None) -> None:
+    check_quobyte(source.value, source.path, source.errors)
+
+
+def validate_iscsi(source: Field, place: object = None) -> None:
+    check_iscsi(source.value, source.path, source.errors)
+
+
+def validate_fc(source: Field, place: object = None) -> None:
+    check_fc(source.value, source.path, source.errors)
+
+
+def validate_flex(source: Field, place: object = None) -> None:
+    check_flex(source.value, source.path, source.errors)
+
+
+def validate_azure_disk(source: Field, place: object = None) -> None:
+    check_azure_disk(source.value, source.path, source.errors)
+
+
+def validate_storage_os_names(source: Field, place: object = None) -> None:
+    check_storage_os_names(source.value, source.path, source.errors)
 
 
 # --- files made of other things ------------------------------------------------------------------------------------
