@@ -1,8 +1,7 @@
-"""TODO"""
+"""CSIDriver: what a CSI driver supports (`ValidateCSIDriver`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -18,16 +17,10 @@ from fakekube.apiserver.registry.generic.table.columns import (
     joined,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
+
 
 DRIVER_DEFAULTS: Object = {
     "attachRequired": True,
@@ -53,65 +46,40 @@ FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 
 
-def validate_csi_driver(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_driver(obj.get("spec") or {}, errors)
-    return errors
-
-
-def validate_csi_driver_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    after, before = new.get("spec") or {}, old.get("spec") or {}
-    _check_driver(after, errors)
-    check_immutable(after.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired", errors)
-    check_immutable(
-        after.get("volumeLifecycleModes"), before.get("volumeLifecycleModes"), "spec.volumeLifecycleModes", errors
-    )
-    return errors
-
-
-#: Field that a driver must set -> its name in errors.
-DRIVER_REQUIRED = {
-    "attachRequired": "attachedRequired",
-    "podInfoOnMount": "podInfoOnMount",
-    "storageCapacity": "storageCapacity",
-}
-
-
-def _check_driver(spec: Object, errors: Errors) -> None:
-    errors += [field_required(f"spec.{shown}") for field, shown in DRIVER_REQUIRED.items() if spec.get(field) is None]
-    policy = spec.get("fsGroupPolicy")
-    if policy is not None and policy not in FS_GROUP_POLICIES:
-        errors.append(field_not_supported("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES))
-    _check_token_requests(spec.get("tokenRequests") or (), errors)
-    for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in LIFECYCLE_MODES:
-            errors.append(field_not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES))
-    if spec.get("seLinuxMount") is None:
-        errors.append(field_required("spec.seLinuxMount"))
+def validate(driver: Field) -> None:
+    spec = driver["spec"]
+    spec.at("attachedRequired", spec["attachRequired"].value).specified()
+    spec["podInfoOnMount"].specified()
+    spec["storageCapacity"].specified()
+    spec.get("fsGroupPolicy").one_of(FS_GROUP_POLICIES)
+    _validate_token_requests(spec["tokenRequests"])
+    for mode in spec["volumeLifecycleModes"].value or ():
+        spec.at("volumeLifecycleModes", mode).one_of(LIFECYCLE_MODES)
+    spec["seLinuxMount"].specified()
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if period is not None and period < 10:
-        why = "must be greater than or equal to 10 seconds"
-        errors.append(field_invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, why))
+    if period.number < 10:
+        period.invalid("must be greater than or equal to 10 seconds")
 
 
-def _check_token_requests(requests: Sequence[Object], errors: Errors) -> None:
-    seen: set[str] = set()
-    for i, request in enumerate(requests):
-        path, audience = f"spec.tokenRequests[{i}]", request.get("audience") or ""
-        if audience in seen:
-            errors.append(field_duplicate(f"{path}.audience", audience))
+def validate_update(new: Field, old: Field) -> None:
+    validate(new)
+    after, before = new["spec"], old["spec"]
+    after.at("attachedRequired", after["attachRequired"].value).immutable(before["attachRequired"])
+    after["volumeLifecycleModes"].immutable(before["volumeLifecycleModes"])
+
+
+def _validate_token_requests(requests: Field) -> None:
+    audiences: set[str] = set()
+    for request in requests:
+        if request["audience"].text in audiences:
+            request["audience"].duplicate()
             continue
-        seen.add(audience)
-        seconds = request.get("expirationSeconds")
-        if seconds is None:
-            continue
-        if seconds < 600:
-            why = "may not specify a duration less than 10 minutes"
-            errors.append(field_invalid(f"{path}.expirationSeconds", seconds, why))
-        if seconds > 1 << 32:
-            why = "may not specify a duration larger than 2^32 seconds"
-            errors.append(field_invalid(f"{path}.expirationSeconds", seconds, why))
+        audiences.add(request["audience"].text)
+        seconds = request["expirationSeconds"]
+        if seconds.value is not None and seconds.value < 600:
+            seconds.invalid("may not specify a duration less than 10 minutes")
+        if seconds.number > 1 << 32:
+            seconds.invalid("may not specify a duration larger than 2^32 seconds")
 
 
 def _csi_driver(obj: Object, ages: Ages) -> list[Any]:
@@ -137,8 +105,8 @@ KIND = Kind(
         unconditional_update=False,
         generation=("spec",),
         first_generation=None,
-        validate=validate_csi_driver,
-        validate_update=validate_csi_driver_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(
         columns(

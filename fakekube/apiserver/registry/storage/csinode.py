@@ -1,80 +1,61 @@
-"""TODO"""
+"""CSINode: the CSI drivers on a node (`ValidateCSINode`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
-from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
-    Errors,
-    check_nonnegative,
-    check_qualified_name,
 )
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
+
 
 NODE_ID_LIMIT = 256
 
 
-def validate_csi_node(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_node_drivers((obj.get("spec") or {}).get("drivers") or (), errors)
-    return errors
+def validate(node: Field) -> None:
+    names: set[str] = set()
+    for driver in node["spec"]["drivers"]:
+        validate_csi_driver_name(driver["name"])
+        node_id = driver["nodeID"]
+        node_id.required()
+        if len(node_id.text) > NODE_ID_LIMIT:
+            node_id.invalid(f"must be {NODE_ID_LIMIT} characters or less")
+        driver["allocatable"]["count"].non_negative()
+        driver["name"].unique(names)
+        keys: set[str] = set()
+        for key in driver["topologyKeys"]:
+            if not key:
+                driver.missing()
+            driver.with_value(key.value).unique(keys).qualified_name()
 
 
-def validate_csi_node_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_again(new, errors)
-    drivers = (new.get("spec") or {}).get("drivers") or ()
-    _check_node_drivers(drivers, errors)
-    for before in (old.get("spec") or {}).get("drivers") or ():
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
+    drivers = new["spec"]["drivers"]
+    for before in old["spec"]["drivers"]:
         for driver in drivers:
-            if driver.get("name") == before.get("name") and _fixed(driver) != _fixed(before):
-                shown = gostructs.marshal(_fixed(driver))
-                why = f"Invalid value: {shown}: {IMMUTABLE}"
-                errors.append(FieldError("spec.drivers", "FieldValueInvalid", why))
-    return errors
+            if driver["name"].value == before["name"].value and _fixed(driver.value) != _fixed(before.value):
+                drivers.with_value(_fixed(driver.value)).invalid_go(IMMUTABLE)
 
 
 def _fixed(driver: Object) -> Object:
-    """What of a driver does not change: how many volumes it takes may."""
+    """The fields of a driver that do not change, as Go shows them."""
     return {
         "Name": driver.get("name", ""),
         "NodeID": driver.get("nodeID", ""),
         "TopologyKeys": driver.get("topologyKeys"),
         "Allocatable": None,
     }
-
-
-def _check_node_drivers(drivers: Sequence[Object], errors: Errors) -> None:
-    seen: set[str] = set()
-    for i, driver in enumerate(drivers):
-        path, name, node = f"spec.drivers[{i}]", driver.get("name") or "", driver.get("nodeID") or ""
-        check_csi_driver(name, f"{path}.name", errors)
-        if not node:
-            errors.append(field_required(f"{path}.nodeID"))
-        if len(node) > NODE_ID_LIMIT:
-            errors.append(field_invalid(f"{path}.nodeID", node, f"must be {NODE_ID_LIMIT} characters or less"))
-        check_nonnegative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", errors)
-        if name in seen:
-            errors.append(field_duplicate(f"{path}.name", name))
-        seen.add(name)
-        keys = driver.get("topologyKeys") or ()
-        for j, key in enumerate(keys):
-            if not key:
-                errors.append(field_required(path))
-            if key in keys[:j]:
-                errors.append(field_duplicate(path, key))
-            check_qualified_name(key, path, errors)
 
 
 def _csi_node(obj: Object, ages: Ages) -> list[Any]:
@@ -87,8 +68,8 @@ KIND = Kind(
         returns_deleted=True,
         unconditional_update=False,
         repeats_metadata=False,
-        validate=validate_csi_node,
-        validate_update=validate_csi_node_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, integer("Drivers"), AGE), _csi_node),
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""CSIStorageCapacity: how much storage a class has left in a topology (`ValidateCSIStorageCapacity`)."""
 
 from __future__ import annotations
 
@@ -9,36 +9,28 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import NAME, Printer, columns, name_of
-from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
     NEGATIVE,
-    Errors,
-    check_dns_subdomain,
-    check_immutable,
 )
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
-from fakekube.apiserver.wire.status import FieldError, field_invalid
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 
 Object = dict[str, Any]
 
 
-def validate_capacity(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_label_selector(obj.get("nodeTopology"), "nodeTopology", errors)
-    check_dns_subdomain(obj.get("storageClassName") or "", "storageClassName", errors)
-    if obj.get("capacity") is not None and number_of(obj["capacity"]) < 0:
-        errors.append(field_invalid("capacity", obj["capacity"], NEGATIVE))
-    return errors
+def validate(capacity: Field) -> None:
+    validate_label_selector(capacity["nodeTopology"])
+    capacity["storageClassName"].dns_subdomain()
+    if number_of(capacity["capacity"].value or "0") < 0:
+        capacity["capacity"].invalid(NEGATIVE)
 
 
-def validate_capacity_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    topology = new.get("nodeTopology")
-    if topology != old.get("nodeTopology"):
-        errors.append(gostructs.invalid_selector("nodeTopology", topology, IMMUTABLE))
-    check_immutable(new.get("storageClassName", ""), old.get("storageClassName", ""), "storageClassName", errors)
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    topology = new["nodeTopology"]
+    if topology.value != old["nodeTopology"].value:
+        topology.invalid_struct("LabelSelector", IMMUTABLE)
+    new["storageClassName"].immutable_text(old["storageClassName"])
 
 
 def _storage_capacity(obj: Object, ages: Ages) -> list[Any]:
@@ -49,8 +41,8 @@ KIND = Kind(
     "csistoragecapacities.storage.k8s.io",
     Strategy(
         returns_deleted=True,
-        validate=validate_capacity,
-        validate_update=validate_capacity_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "StorageClassName", "Capacity"), _storage_capacity),
 )

@@ -1,11 +1,11 @@
-"""TODO"""
+"""VolumeAttachment: that a volume is to be attached to a node (`ValidateVolumeAttachment`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.persistentvolume.validation import check_volume_spec
-from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver
+from fakekube.apiserver.registry.core.persistentvolume.validation import validate_volume_spec
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -20,12 +20,12 @@ from fakekube.apiserver.registry.generic.table.columns import (
     get,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation import gostructs
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, Errors, check_dns_subdomain, range_problem
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required, field_too_long
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, MAX_INT32, range_problem
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
+
 
 ATTACHMENT_BYTES = 256 * 1024
 
@@ -36,67 +36,54 @@ MESSAGE_BYTES = 1024
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-def validate_attachment(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_attachment(obj, errors)
-    spec = obj.get("spec") or {}
-    check_csi_driver(spec.get("attacher") or "", "spec.attacher", errors)
-    name = (spec.get("source") or {}).get("persistentVolumeName")
-    if name is not None:
-        check_dns_subdomain(name, "spec.source.persistentVolumeName", errors)
-    return errors
+def validate(attachment: Field) -> None:
+    _validate_any_version(attachment)
+    spec = attachment["spec"]
+    validate_csi_driver_name(spec["attacher"])
+    spec["source"].get("persistentVolumeName").dns_subdomain()
 
 
-def validate_attachment_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_again(new, errors)
-    _check_attachment(new, errors)
-    if (new.get("spec") or {}) != (old.get("spec") or {}):
-        errors.append(_immutable_spec(new.get("spec") or {}))
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    _validate_any_version(new)
+    if new["spec"].struct != old["spec"].struct:
+        new["spec"].with_value(_go_spec(new["spec"])).invalid_go(IMMUTABLE)
 
 
-def _immutable_spec(spec: Object) -> FieldError:
-    source = spec.get("source") or {}
-    shown = {
-        "Attacher": spec.get("attacher", ""),
-        "Source": {
-            "PersistentVolumeName": source.get("persistentVolumeName"),
-            "InlineVolumeSpec": source.get("inlineVolumeSpec"),
-        },
-        "NodeName": spec.get("nodeName", ""),
+def _go_spec(spec: Field) -> Object:
+    source = {
+        "PersistentVolumeName": spec["source"]["persistentVolumeName"].value,
+        "InlineVolumeSpec": spec["source"]["inlineVolumeSpec"].value,
     }
-    return FieldError("spec", "FieldValueInvalid", f"Invalid value: {gostructs.marshal(shown)}: {IMMUTABLE}")
+    return {"Attacher": spec["attacher"].text, "Source": source, "NodeName": spec["nodeName"].text}
 
 
-def _check_attachment(obj: Object, errors: Errors) -> None:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    if not spec.get("attacher"):
-        errors.append(field_required("spec.attacher"))
-    _check_attached_source(spec.get("source") or {}, "spec.source", errors)
-    check_dns_subdomain(spec.get("nodeName") or "", "spec.nodeName", errors)
-    metadata = status.get("attachmentMetadata") or {}
-    if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > ATTACHMENT_BYTES:
-        errors.append(field_too_long("status.attachmentMetadata", ATTACHMENT_BYTES))
-    for field in ("attachError", "detachError"):
-        problem = status.get(field) or {}
-        if len((problem.get("message") or "").encode()) > MESSAGE_BYTES:
-            errors.append(field_too_long(f"status.{field}.message", ATTACHMENT_BYTES))
-        code = problem.get("errorCode")
-        if code is not None and code < 0:
-            errors.append(field_invalid(f"status.{field}.errorCode", code, range_problem(0, 2**31 - 1)))
+def _validate_any_version(attachment: Field) -> None:
+    spec, status = attachment["spec"], attachment["status"]
+    spec["attacher"].required()
+    _validate_source(spec["source"])
+    spec["nodeName"].dns_subdomain()
+    metadata = status["attachmentMetadata"]
+    if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.struct.items()) > ATTACHMENT_BYTES:
+        metadata.too_long(ATTACHMENT_BYTES)
+    for problem in status.members(("attachError", "detachError")):
+        if len(problem["message"].text.encode()) > MESSAGE_BYTES:
+            problem["message"].too_long(ATTACHMENT_BYTES)  # the API server reports this limit
+        code = problem["errorCode"]
+        if code.number < 0:
+            code.invalid(range_problem(0, MAX_INT32))
 
 
-def _check_attached_source(source: Object, path: str, errors: Errors) -> None:
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        errors.append(field_required(path, ONE_SOURCE))
-    elif name is not None and inline is not None:
-        errors.append(field_forbidden(path, ONE_SOURCE))
-    elif inline is not None:
-        check_volume_spec(inline, f"{path}.inlineVolumeSpec", errors, inline=True)
-    elif not name:
-        errors.append(field_required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName"))
+def _validate_source(source: Field) -> None:
+    name, inline = source["persistentVolumeName"], source["inlineVolumeSpec"]
+    if name.value is None and inline.value is None:
+        source.missing(ONE_SOURCE)
+    elif name.value is not None and inline.value is not None:
+        source.forbidden(ONE_SOURCE)
+    elif inline.value is not None:
+        validate_volume_spec(inline, inline=True)
+    else:
+        name.required("must specify non empty persistentVolumeName")
 
 
 def _attachment(obj: Object, ages: Ages) -> list[Any]:
@@ -116,9 +103,9 @@ KIND = Kind(
         returns_deleted=True,
         unconditional_update=False,
         repeats_metadata=False,
-        validate=validate_attachment,
-        validate_update=validate_attachment_update,
-        validate_status_update=validate_attachment_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_update),
     ),
     printer=Printer(
         columns(NAME, Column("Attacher", format="name"), "PV", "Node", boolean("Attached"), AGE), _attachment

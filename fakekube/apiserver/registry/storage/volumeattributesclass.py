@@ -1,4 +1,4 @@
-"""TODO"""
+"""VolumeAttributesClass: changeable attributes of volumes (`ValidateVolumeAttributesClass`)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,24 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.registry.storage.storageclass import _check_parameters, _check_provisioner
-from fakekube.apiserver.wire.status import FieldError, field_forbidden
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.storage.storageclass import validate_parameters, validate_provisioner
 
 Object = dict[str, Any]
 
 
-def validate_attributes_class(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_provisioner(obj.get("driverName") or "", "driverName", errors)
-    _check_parameters(obj.get("parameters") or {}, errors, required=True)
-    return errors
+def validate(attributes_class: Field) -> None:
+    validate_provisioner(attributes_class["driverName"])
+    validate_parameters(attributes_class["parameters"], required=True)
 
 
-def validate_attributes_class_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
+def validate_update(new: Field, old: Field) -> None:
     for field in ("driverName", "parameters"):
-        if (new.get(field) or None) != (old.get(field) or None):
-            errors.append(field_forbidden(field, f"updates to {field} are forbidden."))
-    check_again(new, errors)
-    return errors + validate_attributes_class(new)
+        if (new[field].value or None) != (old[field].value or None):
+            new[field].forbidden(f"updates to {field} are forbidden.")
+    validate_metadata(new)
+    validate(new)
 
 
 def _attributes_class(obj: Object, ages: Ages) -> list[Any]:
@@ -40,8 +36,8 @@ KIND = Kind(
     "volumeattributesclasses.storage.k8s.io",
     Strategy(
         returns_deleted=True,
-        validate=validate_attributes_class,
-        validate_update=validate_attributes_class_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "DriverName", AGE), _attributes_class),
 )

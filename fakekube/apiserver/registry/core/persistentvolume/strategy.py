@@ -1,19 +1,18 @@
-"""TODO"""
+"""PersistentVolume: a piece of storage."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.core.persistentvolume import validation
 from fakekube.apiserver.registry.core.persistentvolume.table import PRINTER
-from fakekube.apiserver.registry.core.persistentvolume.validation import (
-    validate_volume,
-    validate_volume_update,
-    volume_warnings,
-)
+from fakekube.apiserver.registry.core.persistentvolume.warnings import volume_warnings
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
+
 
 #: Volume source -> what its fields are where nobody says (`pkg/apis/core/v1/defaults.go`).
 SOURCE_DEFAULTS: dict[str, Object] = {
@@ -59,8 +58,8 @@ KIND = Kind(
         default_status={"phase": "Pending"},
         prepare_create=prepare_volume,
         date_status=date_volume_status,
-        validate=validate_volume,
-        validate_update=validate_volume_update,
+        validate=validator(validation.validate),
+        validate_update=update_validator(validation.validate_update),
         warnings=volume_warnings,
     ),
     printer=PRINTER,

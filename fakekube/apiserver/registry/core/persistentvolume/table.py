@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_ANNOTATION
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import (
     AGE,
@@ -25,16 +26,13 @@ Object = dict[str, Any]
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-
-
 def access_modes(modes: Sequence[str]) -> str:
     return joined([short for mode, short in _MODES.items() if mode in modes])
 
 
 def class_name(obj: Object) -> str:
     annotations = get(obj, "metadata.annotations", {})
-    found = annotations.get(_CLASS_ANNOTATION)
+    found = annotations.get(CLASS_ANNOTATION)
     return str(get(obj, "spec.storageClassName", "") if found is None else found)
 
 

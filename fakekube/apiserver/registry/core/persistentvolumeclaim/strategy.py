@@ -1,18 +1,15 @@
-"""TODO"""
+"""PersistentVolumeClaim: a request for storage."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.core.persistentvolumeclaim import validation
 from fakekube.apiserver.registry.core.persistentvolumeclaim.table import PRINTER
-from fakekube.apiserver.registry.core.persistentvolumeclaim.validation import (
-    claim_warnings,
-    validate_claim,
-    validate_claim_status,
-    validate_claim_update,
-)
+from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import claim_warnings
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
 
@@ -64,9 +61,9 @@ KIND = Kind(
         default_status={"phase": "Pending"},
         prepare_create=prepare_claim,
         prepare_update=prepare_claim_update,
-        validate=validate_claim,
-        validate_update=validate_claim_update,
-        validate_status_update=validate_claim_status,
+        validate=validator(validation.validate),
+        validate_update=update_validator(validation.validate_update),
+        validate_status_update=update_validator(validation.validate_status_update),
         warnings=claim_warnings,
     ),
     printer=PRINTER,

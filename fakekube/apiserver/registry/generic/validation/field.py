@@ -177,6 +177,11 @@ class Field:
     def number(self) -> int:
         return self.value or 0
 
+    @property
+    def struct(self) -> Mapping[str, Any]:
+        """The members by name; none if the value is absent."""
+        return self.value or _NOTHING
+
     # --- whether to check at all ---
 
     def get(self, name: str) -> Field:
@@ -265,6 +270,12 @@ class Field:
             self.invalid(content.IMMUTABLE, self.value)
         return self
 
+    def immutable_text(self, old: Field) -> Field:
+        """The same of a text that is "" if it is absent."""
+        if (self.value or "") != (old.value or ""):
+            self.invalid(content.IMMUTABLE)
+        return self
+
     def unique(self, seen: set[Any], value: Any = _UNSET) -> Field:
         """Not seen before; `value` is what is compared, if that is not the text."""
         value = self.value or "" if value is _UNSET else value
@@ -295,6 +306,11 @@ class Field:
         """Shows the value as Go prints the struct of this name."""
         self.errors.append(gostructs.invalid_struct(self.path, struct, self.value, why))
 
+    def invalid_go(self, why: str) -> None:
+        """Shows the value as Go's `json.Marshal` does, with its members in their order."""
+        text = f"Invalid value: {gostructs.marshal(self.value)}: {why}"
+        self.errors.append(FieldError(self.path, "FieldValueInvalid", text))
+
     def invalid_omitted(self, why: str) -> None:
         """Shows no value (`field.OmitValueType`)."""
         self.errors.append(gostructs.without_value(self.path, why))
@@ -311,8 +327,9 @@ class Field:
     def not_found(self, value: Any = _UNSET) -> None:
         self.errors.append(field_not_found(self.path, self.text if value is _UNSET else value))
 
-    def not_supported(self, choices: Collection[str]) -> None:
-        self.errors.append(field_not_supported(self.path, self.text, tuple(choices)))
+    def not_supported(self, choices: Collection[str], value: Any = _UNSET) -> None:
+        value = self.text if value is _UNSET else value
+        self.errors.append(field_not_supported(self.path, value, tuple(choices)))
 
     def too_long(self, limit: int) -> None:
         self.errors.append(field_too_long(self.path, limit))
@@ -320,3 +337,27 @@ class Field:
 
 SKIPPED = Field(None)
 SKIPPED._owner = None
+
+
+def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], Errors]:
+    """Returns a function that applies the rules to an object and returns the errors."""
+
+    def validate(obj: Mapping[str, Any]) -> Errors:
+        errors: Errors = []
+        rules(Field(obj, "", errors))
+        return errors
+
+    return validate
+
+
+def update_validator(
+    rules: Callable[[Field, Field], object],
+) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Errors]:
+    """The same of an update: the rules take the new object and the stored one."""
+
+    def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+        errors: Errors = []
+        rules(Field(new, "", errors), Field(old, ""))
+        return errors
+
+    return validate
