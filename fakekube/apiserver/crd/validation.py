@@ -12,7 +12,8 @@ from fakekube.apiserver.crd.internal import internal_spec, shown_schema, shown_v
 from fakekube.apiserver.crd.lifecycle import is_true
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
 from fakekube.apiserver.registry.generic import names as checks
-from fakekube.apiserver.registry.generic.validation.webhookclients import check_client
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.status import (
     FieldError,
@@ -383,7 +384,7 @@ def _client_errors(config: Node | None, path: str) -> list[FieldError]:
     if config is None:
         return [field_required(path, "required when strategy is set to Webhook")]
     errors: list[FieldError] = []
-    check_client(config, path, errors)
+    validate_client(Field(config, path, errors))
     return errors
 
 

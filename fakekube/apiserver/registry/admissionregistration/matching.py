@@ -1,36 +1,52 @@
-"""Which requests admission rules are for: groups, versions, resources, selectors, conditions
-(`admissionregistration/validation`)."""
+"""Which requests admission rules match: rules, selectors, conditions (`admissionregistration/validation`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_qualified_name
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector
-from fakekube.apiserver.wire.status import (
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-    field_too_many,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 
 Object = dict[str, Any]
 
+
 ANY = "*"
+
+
 SCOPES = ("*", "Cluster", "Namespaced")
+
+
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+
+
 FAILURE_POLICIES = ("Fail", "Ignore")
+
+
 MATCH_POLICIES = ("Equivalent", "Exact")
+
+
 MOST_CONDITIONS = 64
+
+
+def default_rules(rules: Sequence[Object] | None) -> None:
+    for rule in rules or ():
+        if rule.get("scope") is None:
+            rule["scope"] = "*"
+
+
+def default_selectors(obj: Object) -> None:
+    """All objects of all namespaces, in every version of them."""
+    obj.setdefault("matchPolicy", "Equivalent")
+    obj.setdefault("namespaceSelector", {})
+    obj.setdefault("objectSelector", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an expression of admission may name beside the request and its objects, and what it may answer with."""
+    """What an expression of admission can name beside the request and its objects, and the type of its result."""
 
     result: str = "bool"
     params: bool = False
@@ -42,129 +58,98 @@ class Environment:
 
 
 Compile = Callable[[str, Environment], "str | None"]
-"""What is wrong with an expression, in the compiler's words; None: nothing."""
+"""Returns the problem of an expression in the compiler's words, or None."""
 
 
-def not_compiled(expression: str, environment: Environment) -> str | None:
-    """Where no compiler is at hand every expression passes."""
-    return None
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles expressions in an environment."""
+
+    compile: Compile
+    environment: Environment
+
+    def resulting(self, result: str, **changes: Any) -> Compiler:
+        """A compiler of expressions with this result."""
+        return replace(self, environment=replace(self.environment, result=result, **changes))
+
+    def check(self, expression: Field) -> None:
+        problem = self.compile(expression.text, self.environment)
+        if problem is not None:
+            expression.invalid(problem)
+
+    def check_given(self, expression: Field) -> None:
+        if expression.text.strip():
+            self.check(expression)
+        else:
+            expression.missing("expression is not specified")
+
+    def check_trimmed(self, expression: Field) -> None:
+        """The same without white space around it."""
+        trimmed = expression.with_value(expression.text.strip()).required()
+        if trimmed:
+            self.check(trimmed)
 
 
-def check_optional_choice(value: str | None, supported: Sequence[str], path: str, errors: Errors) -> None:
-    """A pointer: it may be missing, but not be empty."""
-    if value is not None and value not in supported:
-        errors.append(field_not_supported(path, value, supported))
+def validate_rule(rule: Field) -> None:
+    _validate_list(rule["operations"], "operations")
+    for operation in rule["operations"]:
+        operation.one_of(OPERATIONS)
+    _validate_list(rule["apiGroups"], "API groups")
+    _validate_list(rule["apiVersions"], "API versions")
+    for version in rule["apiVersions"]:
+        version.required()
+    _validate_resources(rule["resources"].required())
+    rule.get("scope").one_of(SCOPES)
 
 
-def check_pointed_choice(value: str | None, supported: Sequence[str], path: str, errors: Errors) -> None:
-    """A pointer that must be there."""
-    if value is None:
-        errors.append(field_required(path))
-    else:
-        check_optional_choice(value, supported, path, errors)
+def _validate_list(values: Field, what: str) -> None:
+    values.required()
+    if values and len(values.value) > 1 and ANY in values.value:
+        values.invalid(f"if '*' is present, must not specify other {what}")
 
 
-def check_rule(rule: Object, path: str, errors: Errors) -> None:
-    operations = rule.get("operations") or []
-    _check_list(operations, "operations", f"{path}.operations", errors)
-    for i, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            errors.append(field_not_supported(f"{path}.operations[{i}]", operation, OPERATIONS))
-    _check_list(rule.get("apiGroups") or [], "API groups", f"{path}.apiGroups", errors)
-    versions = rule.get("apiVersions") or []
-    _check_list(versions, "API versions", f"{path}.apiVersions", errors)
-    for i, version in enumerate(versions):
-        if not version:
-            errors.append(field_required(f"{path}.apiVersions[{i}]"))
-    _check_resources(rule.get("resources") or [], f"{path}.resources", errors)
-    check_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
-
-
-def _check_list(values: list[str], what: str, path: str, errors: Errors) -> None:
-    if not values:
-        errors.append(field_required(path))
-    elif len(values) > 1 and ANY in values:
-        errors.append(field_invalid(path, values, f"if '*' is present, must not specify other {what}"))
-
-
-def _check_resources(resources: list[str], path: str, errors: Errors) -> None:
-    if not resources:
-        errors.append(field_required(path))
+def _validate_resources(resources: Field) -> None:
+    given: list[str] = resources.value or []
     whole: set[str] = set()  # resources with all of their subresources
     everywhere: set[str] = set()  # subresources of all resources
     plain = False
-    for i, text in enumerate(resources):
-        if not text:
-            errors.append(field_required(f"{path}[{i}]"))
-            continue
+    for field in resources:
+        text: str = field.required().text
         resource, slash, sub = text.partition("/")
         if not slash:
-            plain = text != ANY
+            plain = text != ANY if text else plain
             continue
         if resource in whole:
-            why = f"if '{resource}/*' is present, must not specify {text}"
-            errors.append(field_invalid(f"{path}[{i}]", text, why))
+            field.invalid(f"if '{resource}/*' is present, must not specify {text}")
         if sub in everywhere:
-            errors.append(field_invalid(f"{path}[{i}]", text, f"if '*/{sub}' is present, must not specify {text}"))
+            field.invalid(f"if '*/{sub}' is present, must not specify {text}")
         if sub == ANY:
             whole.add(resource)
         if resource == ANY:
             everywhere.add(sub)
-    if len(resources) > 1 and "*/*" in resources:
-        errors.append(field_invalid(path, resources, "if '*/*' is present, must not specify other resources"))
-    if plain and ANY in resources:
-        why = "if '*' is present, must not specify other resources without subresources"
-        errors.append(field_invalid(path, resources, why))
+    if len(given) > 1 and "*/*" in given:
+        resources.invalid("if '*/*' is present, must not specify other resources")
+    if plain and ANY in given:
+        resources.invalid("if '*' is present, must not specify other resources without subresources")
 
 
-def check_match_resources(match: Object | None, path: str, errors: Errors) -> None:
-    if match is None:
+def validate_match_resources(match: Field) -> None:
+    if match.value is None:
         return
-    check_pointed_choice(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", errors)
+    match["matchPolicy"].specified().one_of(MATCH_POLICIES)
     for selector in ("namespaceSelector", "objectSelector"):
-        if match.get(selector) is None:
-            errors.append(field_required(f"{path}.{selector}"))
-        else:
-            check_label_selector(match[selector], f"{path}.{selector}", errors)
+        validate_label_selector(match[selector].specified())
     for rules in ("resourceRules", "excludeResourceRules"):
-        for i, rule in enumerate(match.get(rules) or ()):
-            _check_named_rule(rule, f"{path}.{rules}[{i}]", errors)
+        for rule in match[rules]:
+            seen: set[str] = set()
+            for name in rule["resourceNames"]:
+                name.check(names.path_segment_problems).unique(seen)
+            validate_rule(rule)
 
 
-def _check_named_rule(rule: Object, path: str, errors: Errors) -> None:
+def validate_match_conditions(conditions: Field, compiler: Compiler) -> None:
+    conditions.max_items(MOST_CONDITIONS)
     seen: set[str] = set()
-    for i, name in enumerate(rule.get("resourceNames") or ()):
-        here = f"{path}.resourceNames[{i}]"
-        add(errors, here, name, names.path_segment_problems(name))
-        if name in seen:
-            errors.append(field_duplicate(here, name))
-        seen.add(name)
-    check_rule(rule, path, errors)
-
-
-def check_match_conditions(
-    conditions: Sequence[Object], path: str, errors: Errors, *, params: bool, compile: Compile
-) -> None:
-    if len(conditions) > MOST_CONDITIONS:
-        errors.append(field_too_many(path, len(conditions), MOST_CONDITIONS))
-    seen: set[str] = set()
-    for i, condition in enumerate(conditions):
-        here, name = f"{path}[{i}]", condition.get("name") or ""
-        expression = (condition.get("expression") or "").strip()
-        if expression:
-            check_expression(expression, f"{here}.expression", errors, compile, Environment(params=params))
-        else:
-            errors.append(field_required(f"{here}.expression"))
-        if not name:
-            errors.append(field_required(f"{here}.name"))
-            continue
-        check_qualified_name(name, f"{here}.name", errors)
-        if name in seen:
-            errors.append(field_duplicate(f"{here}.name", name))
-        seen.add(name)
-
-
-def check_expression(text: str, path: str, errors: Errors, compile: Compile, environment: Environment) -> None:
-    problem = compile(text, environment)
-    if problem is not None:
-        errors.append(field_invalid(path, text, problem))
+    for condition in conditions:
+        compiler.check_trimmed(condition["expression"])
+        condition["name"].required().qualified_name().unique(seen)

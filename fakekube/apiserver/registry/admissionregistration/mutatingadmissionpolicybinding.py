@@ -1,29 +1,17 @@
-"""TODO"""
+"""MutatingAdmissionPolicyBinding (`ValidateMutatingAdmissionPolicyBinding`)."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, default_policy_binding
-from fakekube.apiserver.registry.admissionregistration.policies import _check_binding, _check_mutable_operations
+from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, default_policy_binding, validate_binding
+from fakekube.apiserver.registry.admissionregistration.policies import validate_mutable_operations
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.wire.status import FieldError
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 
-def validate_mutating_binding(binding: Object) -> list[FieldError]:
-    spec = binding.get("spec") or {}
-    errors: Errors = []
-    _check_binding(spec, errors)
-    _check_mutable_operations(spec.get("matchResources"), "spec.matchResources", errors)
-    return errors
-
-
-def validate_mutating_binding_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_mutating_binding(new)
+def validate(binding: Field) -> None:
+    validate_binding(binding["spec"])
+    validate_mutable_operations(binding["spec"]["matchResources"])
 
 
 KIND = Kind(
@@ -33,8 +21,8 @@ KIND = Kind(
         repeats_metadata=False,
         generation=("spec",),
         default=default_policy_binding,
-        validate=validate_mutating_binding,
-        validate_update=validate_mutating_binding_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
     ),
     printer=PRINTER,
 )

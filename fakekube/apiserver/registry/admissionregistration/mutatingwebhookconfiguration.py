@@ -1,18 +1,18 @@
-"""TODO"""
+"""MutatingWebhookConfiguration."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.admissionregistration.defaults import compiling
 from fakekube.apiserver.registry.admissionregistration.webhooks import (
     PRINTER,
     default_webhooks,
-    validate_configuration,
-    validate_configuration_update,
+    validate_webhooks,
+    validate_webhooks_update,
 )
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
 
@@ -30,8 +30,8 @@ KIND = Kind(
         repeats_metadata=False,
         generation=("webhooks",),
         default=default_mutating_webhooks,
-        validate=compiling(validate_configuration),
-        validate_update=compiling(validate_configuration_update),
+        validate=validator(validate_webhooks),
+        validate_update=update_validator(validate_webhooks_update),
     ),
     printer=PRINTER,
 )

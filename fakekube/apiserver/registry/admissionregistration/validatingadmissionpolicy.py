@@ -1,40 +1,29 @@
-"""TODO"""
+"""ValidatingAdmissionPolicy (`ValidateValidatingAdmissionPolicy`)."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.admissionregistration.defaults import compiling
-from fakekube.apiserver.registry.admissionregistration.matching import (
-    Compile,
-    Environment,
-    check_expression,
-    not_compiled,
-)
+from fakekube.apiserver.cel.environment import problem_of
+from fakekube.apiserver.registry.admissionregistration.matching import Compile, Compiler
 from fakekube.apiserver.registry.admissionregistration.policies import (
-    _check_conditions,
-    _check_scope,
-    _check_variables,
-    _conditions_differ,
     _param_kind,
+    conditions_differ,
     default_policy,
+    validate_scope,
+    validate_spec_conditions,
+    validate_variables,
 )
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
-from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation import conditions
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
+
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
@@ -45,95 +34,67 @@ MOST_ANNOTATIONS, LONGEST_ANNOTATION_VALUE = 20, 5 * 1024
 _line_break = re.compile(r"[\n\r]")
 
 
-def validate_policy(policy: Object, compile: Compile = not_compiled) -> list[FieldError]:
-    """A ValidatingAdmissionPolicy."""
-    return _policy_errors(policy, compile, conditions=True)
-
-
-def validate_policy_update(new: Object, old: Object, compile: Compile = not_compiled) -> list[FieldError]:
-    return _policy_errors(new, compile, conditions=_conditions_differ(new, old))
-
-
-def _policy_errors(policy: Object, compile: Compile, *, conditions: bool) -> list[FieldError]:
-    spec = policy.get("spec") or {}
-    errors: Errors = []
-    _check_scope(spec, errors)
-    _check_conditions(spec, errors, compile, checked=conditions)
-    environment = _check_variables(spec, errors, compile)
-    validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+def validate(policy: Field, compile: Compile = problem_of, *, conditions: bool = True) -> None:
+    spec = policy["spec"]
+    validate_scope(spec)
+    if conditions:
+        validate_spec_conditions(spec, compile)
+    compiler = validate_variables(spec, compile)
+    validations, annotations = spec["validations"], spec["auditAnnotations"]
     if not validations and not annotations:
-        why = "validations or auditAnnotations must contain at least one item"
-        errors += [field_required("spec.validations", why), field_required("spec.auditAnnotations", why)]
-        return errors
-    for i, validation in enumerate(validations):
-        _check_validation(validation, f"spec.validations[{i}]", errors, compile, environment)
-    if len(annotations) > MOST_ANNOTATIONS:
-        why = f"must not have more than {MOST_ANNOTATIONS} auditAnnotations"
-        errors.append(field_invalid("spec.auditAnnotations", annotations, why))
-    seen: set[str] = set()
-    for i, annotation in enumerate(annotations):
-        here, key = f"spec.auditAnnotations[{i}]", annotation.get("key") or ""
-        _check_annotation(annotation, policy["metadata"].get("name") or "", here, errors, compile, environment)
-        if key in seen:
-            errors.append(field_duplicate(f"{here}.key", key))
-        seen.add(key)
-    return errors
+        for field in (validations, annotations):
+            field.missing("validations or auditAnnotations must contain at least one item")
+        return
+    for validation in validations:
+        _validate_validation(validation, compiler)
+    if len(annotations.value or ()) > MOST_ANNOTATIONS:
+        annotations.invalid(f"must not have more than {MOST_ANNOTATIONS} auditAnnotations")
+    keys: set[str] = set()
+    for annotation in annotations:
+        _validate_annotation(annotation, policy["metadata"]["name"].text, compiler)
+        annotation["key"].unique(keys)
 
 
-def _check_validation(
-    validation: Object, path: str, errors: Errors, compile: Compile, environment: Environment
-) -> None:
-    expression = validation.get("expression") or ""
-    if expression.strip():
-        check_expression(expression, f"{path}.expression", errors, compile, environment)
-    else:
-        errors.append(field_required(f"{path}.expression", "expression is not specified"))
-    made = validation.get("messageExpression") or ""
-    if made and not made.strip():
-        errors.append(field_invalid(f"{path}.messageExpression", made, "must be non-empty if specified"))
+def validate_update(new: Field, old: Field) -> None:
+    validate(new, conditions=conditions_differ(new, old))
+
+
+def _validate_validation(validation: Field, compiler: Compiler) -> None:
+    compiler.check_given(validation["expression"])
+    made, message = validation["messageExpression"].optional(), validation["message"].optional()
+    if made and not made.text.strip():
+        made.invalid("must be non-empty if specified")
     elif made:
-        of_message = Environment("string", environment.params, authorizer=False, variables=environment.variables)
-        check_expression(made, f"{path}.messageExpression", errors, compile, of_message)
-    message = validation.get("message") or ""
-    if message and not message.strip():
-        errors.append(field_invalid(f"{path}.message", message, "message must be non-empty if specified"))
-    elif _line_break.search(message.strip()):
-        errors.append(field_invalid(f"{path}.message", message, "message must not contain line breaks"))
-    reason = validation.get("reason")
-    if reason is not None and reason not in REASONS:
-        errors.append(field_not_supported(f"{path}.reason", reason, REASONS))
+        compiler.resulting("string", authorizer=False).check(made)
+    if message and not message.text.strip():
+        message.invalid("message must be non-empty if specified")
+    elif _line_break.search(message.text.strip()):
+        message.invalid("message must not contain line breaks")
+    validation.get("reason").one_of(REASONS)
 
 
-def _check_annotation(
-    annotation: Object, policy: str, path: str, errors: Errors, compile: Compile, environment: Environment
-) -> None:
-    key, value = annotation.get("key") or "", (annotation.get("valueExpression") or "").strip()
+def _validate_annotation(annotation: Field, policy: str, compiler: Compiler) -> None:
+    key, expression = annotation["key"], annotation["valueExpression"]
     if policy:
-        check_qualified_name(f"{policy}/{key}", f"{path}.key", errors)
+        key.with_value(f"{policy}/{key.text}").qualified_name()
     else:
-        errors.append(field_invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
-    here = f"{path}.valueExpression"
+        key.invalid("requires metadata.name be non-empty")
+    value = expression.with_value(expression.text.strip())
     if not value:
-        errors.append(field_required(here, "valueExpression is not specified"))
-    elif len(value.encode()) > LONGEST_ANNOTATION_VALUE:
-        errors.append(field_required(here, f"must not exceed {LONGEST_ANNOTATION_VALUE} bytes in length"))
+        value.missing("valueExpression is not specified")
+    elif len(value.text.encode()) > LONGEST_ANNOTATION_VALUE:
+        value.missing(f"must not exceed {LONGEST_ANNOTATION_VALUE} bytes in length")
     else:
-        of_value = Environment("string or null", environment.params, variables=environment.variables)
-        check_expression(value, here, errors, compile, of_value)
+        compiler.resulting("string or null").check(value)
 
 
-def validate_policy_status(new: Object, old: Object) -> list[FieldError]:
-    status = new.get("status") or {}
-    errors: Errors = []
-    warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or ()
-    for i, warning in enumerate(warnings):
-        path = f"status.typeChecking.expressionWarnings[{i}]"
-        if not warning.get("warning"):
-            errors.append(field_required(f"{path}.warning"))
-        if not (warning.get("fieldRef") or "").strip():
-            errors.append(field_required(f"{path}.fieldRef"))
-    check_conditions(status.get("conditions") or (), "status.conditions", errors)
-    return errors
+def validate_status_update(new: Field, old: Field) -> None:
+    status = new["status"]
+    for warning in status["typeChecking"]["expressionWarnings"]:
+        warning["warning"].required()
+        if not warning["fieldRef"].text.strip():
+            warning["fieldRef"].missing()
+    conditions.validate_conditions(status["conditions"])
 
 
 def _validating_policy(obj: Object, ages: Ages) -> list[Any]:
@@ -147,9 +108,9 @@ KIND = Kind(
         repeats_metadata=False,
         generation=("spec",),
         default=default_policy,
-        validate=compiling(validate_policy),
-        validate_update=compiling(validate_policy_update),
-        validate_status_update=validate_policy_status,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, integer("Validations"), "ParamKind", AGE), _validating_policy),
 )

@@ -1,20 +1,16 @@
-"""TODO"""
+"""ValidatingWebhookConfiguration."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fakekube.apiserver.registry.admissionregistration.defaults import compiling
 from fakekube.apiserver.registry.admissionregistration.webhooks import (
     PRINTER,
     default_webhooks,
-    validate_configuration,
-    validate_configuration_update,
+    validate_webhooks,
+    validate_webhooks_update,
 )
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 KIND = Kind(
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -23,8 +19,8 @@ KIND = Kind(
         repeats_metadata=False,
         generation=("webhooks",),
         default=default_webhooks,
-        validate=compiling(validate_configuration),
-        validate_update=compiling(validate_configuration_update),
+        validate=validator(validate_webhooks),
+        validate_update=update_validator(validate_webhooks_update),
     ),
     printer=PRINTER,
 )

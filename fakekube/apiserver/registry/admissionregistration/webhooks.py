@@ -1,4 +1,4 @@
-"""TODO"""
+"""Webhook configurations, mutating and validating (`validateWebhook`)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.admissionregistration.defaults import default_rules, default_selectors
+from fakekube.apiserver.cel.environment import problem_of
 from fakekube.apiserver.registry.admissionregistration.matching import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
-    Compile,
-    check_match_conditions,
-    check_optional_choice,
-    check_rule,
-    not_compiled,
+    Compiler,
+    Environment,
+    default_rules,
+    default_selectors,
+    validate_match_conditions,
+    validate_rule,
 )
 from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.registry.generic.names import dns_subdomain_problems
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, integer, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, add
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector, has_invalid_values
-from fakekube.apiserver.registry.generic.validation.webhookclients import check_client
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
+from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 
 Object = dict[str, Any]
 
@@ -62,7 +57,7 @@ SELECTORS = ("namespaceSelector", "objectSelector")
 
 @dataclass(frozen=True, slots=True)
 class Tolerated:
-    """What a stored configuration has wrong already, and may keep."""
+    """What a stored configuration has wrong already, and can keep."""
 
     side_effects: bool = False
     review_versions: bool = False
@@ -71,14 +66,13 @@ class Tolerated:
     conditions: bool = False
 
 
-def tolerated(new: Sequence[Object], old: Sequence[Object]) -> Tolerated:
-    kept = [one.get("matchConditions") for one in new] == [one.get("matchConditions") for one in old]
+def _tolerated(new: Sequence[Object], old: Sequence[Object]) -> Tolerated:
     return Tolerated(
         side_effects=any(one.get("sideEffects") not in NO_SIDE_EFFECTS for one in old),
         review_versions=any(not _is_recognized(one.get("admissionReviewVersions") or ()) for one in old),
         names=len({one.get("name") for one in old}) < len(old),
         labels=any(has_invalid_values(one.get(selector)) for one in old for selector in SELECTORS),
-        conditions=kept,
+        conditions=[one.get("matchConditions") for one in new] == [one.get("matchConditions") for one in old],
     )
 
 
@@ -86,81 +80,65 @@ def _is_recognized(versions: Sequence[str]) -> bool:
     return not versions or any(version in REVIEW_VERSIONS for version in versions)
 
 
-def validate_configuration(configuration: Object, compile: Compile = not_compiled) -> list[FieldError]:
-    return _errors(configuration.get("webhooks") or [], Tolerated(), compile)
+def validate_webhooks(configuration: Field) -> None:
+    _validate_each(configuration["webhooks"], Tolerated())
 
 
-def validate_configuration_update(new: Object, old: Object, compile: Compile = not_compiled) -> list[FieldError]:
-    webhooks = new.get("webhooks") or []
-    return _errors(webhooks, tolerated(webhooks, old.get("webhooks") or []), compile)
+def validate_webhooks_update(new: Field, old: Field) -> None:
+    webhooks = new["webhooks"]
+    _validate_each(webhooks, _tolerated(webhooks.value or (), old["webhooks"].value or ()))
 
 
-def _errors(webhooks: Sequence[Object], old: Tolerated, compile: Compile) -> list[FieldError]:
-    errors: Errors = []
+def _validate_each(webhooks: Field, old: Tolerated) -> None:
     seen: set[str] = set()
-    for i, webhook in enumerate(webhooks):
-        path, name = f"webhooks[{i}]", webhook.get("name") or ""
-        _check_webhook(webhook, path, errors, old, compile)
-        versions = webhook.get("admissionReviewVersions") or []
-        _check_review_versions(versions, f"{path}.admissionReviewVersions", errors, any_version=old.review_versions)
-        if name and name in seen and not old.names:
-            errors.append(field_duplicate(f"{path}.name", name))
-        seen.add(name)
-    return errors
+    for webhook in webhooks:
+        _validate_webhook(webhook, old)
+        _validate_review_versions(webhook["admissionReviewVersions"], any_version=old.review_versions)
+        name = webhook["name"].optional()
+        if not old.names:
+            name.unique(seen)
 
 
-def _check_webhook(webhook: Object, path: str, errors: Errors, old: Tolerated, compile: Compile) -> None:
-    check_full_name(webhook.get("name") or "", f"{path}.name", errors)
-    for i, rule in enumerate(webhook.get("rules") or ()):
-        check_rule(rule, f"{path}.rules[{i}]", errors)
-    check_optional_choice(webhook.get("failurePolicy"), FAILURE_POLICIES, f"{path}.failurePolicy", errors)
-    check_optional_choice(webhook.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", errors)
+def _validate_webhook(webhook: Field, old: Tolerated) -> None:
+    _validate_full_name(webhook["name"])
+    for rule in webhook["rules"]:
+        validate_rule(rule)
+    webhook.get("failurePolicy").one_of(FAILURE_POLICIES)
+    webhook.get("matchPolicy").one_of(MATCH_POLICIES)
     effects = SIDE_EFFECTS if old.side_effects else NO_SIDE_EFFECTS
-    _check_side_effects(webhook.get("sideEffects"), effects, f"{path}.sideEffects", errors)
-    seconds = webhook.get("timeoutSeconds")
-    if seconds is not None and not 1 <= seconds <= 30:
-        why = "the timeout value must be between 1 and 30 seconds"
-        errors.append(field_invalid(f"{path}.timeoutSeconds", seconds, why))
+    webhook["sideEffects"].specified(f"must specify one of {', '.join(effects)}").one_of(effects)
+    seconds = webhook["timeoutSeconds"]
+    if seconds.value is not None and not 1 <= seconds.value <= 30:
+        seconds.invalid("the timeout value must be between 1 and 30 seconds")
     for selector in SELECTORS:
-        check_label_selector(webhook.get(selector), f"{path}.{selector}", errors, any_values=old.labels)
-    reinvocation = webhook.get("reinvocationPolicy")
-    check_optional_choice(reinvocation, REINVOCATION_POLICIES, f"{path}.reinvocationPolicy", errors)
-    check_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", errors)
+        validate_label_selector(webhook[selector], any_values=old.labels)
+    webhook.get("reinvocationPolicy").one_of(REINVOCATION_POLICIES)
+    validate_client(webhook["clientConfig"])
     if not old.conditions:
-        conditions = webhook.get("matchConditions") or ()
-        check_match_conditions(conditions, f"{path}.matchConditions", errors, params=False, compile=compile)
+        validate_match_conditions(webhook["matchConditions"], Compiler(problem_of, Environment()))
 
 
-def check_full_name(name: str, path: str, errors: Errors) -> None:
+def _validate_full_name(field: Field) -> None:
     """A domain of three segments at least (`IsFullyQualifiedName`)."""
-    problems = names.dns_subdomain_problems(name) if name else []
-    if not name:
-        errors.append(field_required(path))
-    elif problems:
-        errors.append(field_invalid(path, name, ",".join(problems)))
-    elif name.count(".") < 2:
-        errors.append(field_invalid(path, name, "should be a domain with at least three segments separated by dots"))
+    name = field.required()
+    problems = dns_subdomain_problems(name.text)
+    if problems:
+        name.invalid(",".join(problems))
+    elif name.text.count(".") < 2:
+        name.invalid("should be a domain with at least three segments separated by dots")
 
 
-def _check_side_effects(effects: str | None, allowed: Sequence[str], path: str, errors: Errors) -> None:
-    if effects is None:
-        errors.append(field_required(path, f"must specify one of {', '.join(allowed)}"))
-    elif effects not in allowed:
-        errors.append(field_not_supported(path, effects, allowed))
-
-
-def _check_review_versions(versions: list[str], path: str, errors: Errors, *, any_version: bool) -> None:
+def _validate_review_versions(versions: Field, *, any_version: bool) -> None:
     known = ", ".join(REVIEW_VERSIONS)
-    if not versions:
-        errors.append(field_required(path, f"must specify one of {known}"))
-        return
-    for i, version in enumerate(versions):
-        if version in versions[:i]:
-            errors.append(field_invalid(f"{path}[{i}]", version, "duplicate version"))
+    seen: set[str] = set()
+    for version in versions.required(f"must specify one of {known}"):
+        if version.value in seen:
+            version.invalid("duplicate version")
         else:
-            add(errors, f"{path}[{i}]", version, names.dns1035_label_problems(version))
-    if not any_version and not _is_recognized(versions):
-        errors.append(field_invalid(path, versions, f"must include at least one of {known}"))
+            version.check(names.dns1035_label_problems)
+        seen.add(version.value)
+    if not any_version and not _is_recognized(versions.value or ()):
+        versions.invalid(f"must include at least one of {known}")
 
 
 def _webhooks(obj: Object, ages: Ages) -> list[Any]:
