@@ -1,4 +1,4 @@
-"""TODO"""
+"""APIService: the server of a group and version (kube-aggregator `ValidateAPIService`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, add, range_problem
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required, go_quote
+from fakekube.apiserver.registry.generic.validation.content import range_problem
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.wire.status import go_quote
 
 Object = dict[str, Any]
 
@@ -42,64 +43,45 @@ MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
 STATUSES = ("True", "False", "Unknown")
 
 
-def validate_api_service(service: Object) -> list[FieldError]:
-    spec = service.get("spec") or {}
-    group, version = spec.get("group") or "", spec.get("version") or ""
-    errors: Errors = []
-    wanted, name = f"{version}.{group}", service["metadata"].get("name") or ""
-    if name and name != wanted and not names.path_segment_problems(name):
-        why = f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'
-        errors.append(field_invalid("metadata.name", name, why))
-    if group:
-        add(errors, "spec.group", group, names.dns_subdomain_problems(group))
-    elif version != "v1":
-        why = "only v1 may have an empty group and it better be legacy kube"
-        errors.append(field_required("spec.group", why))
-    add(errors, "spec.version", version, names.dns1035_label_problems(version))
+def validate(service: Field) -> None:
+    spec, name = service["spec"], service["metadata"]["name"].optional()
+    group, version = spec["group"], spec["version"]
+    wanted = f"{version.text}.{group.text}"
+    if name.text != wanted and not names.path_segment_problems(name.text):
+        name.invalid(f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
+    if version.value != "v1":
+        group.required("only v1 may have an empty group and it better be legacy kube")
+    group.optional().dns_subdomain()
+    version.check(names.dns1035_label_problems)
     for field, most in (("groupPriorityMinimum", MOST_GROUP_PRIORITY), ("versionPriority", MOST_VERSION_PRIORITY)):
-        priority = spec.get(field) or 0
-        if not 0 < priority <= most:
-            errors.append(field_invalid(f"spec.{field}", priority, f"must be positive and less than {most}"))
-    if spec.get("service") is None:
-        _check_local(spec, errors)
+        if not 0 < spec[field].number <= most:
+            spec[field].invalid(f"must be positive and less than {most}", spec[field].number)
+    if spec["service"].value is None:
+        _validate_local(spec)
     else:
-        _check_remote(spec, errors)
-    return errors
+        _validate_remote(spec)
 
 
-def _check_local(spec: Object, errors: Errors) -> None:
-    bundle = len(base64.b64decode(spec.get("caBundle") or ""))
+def _validate_local(spec: Field) -> None:
+    bundle = len(base64.b64decode(spec["caBundle"].text))
     if bundle:
-        why = "local APIServices may not have a caBundle"
-        errors.append(field_invalid("spec.caBundle", f"{bundle} bytes", why))
-    if spec.get("insecureSkipTLSVerify"):
-        why = "local APIServices may not have insecureSkipTLSVerify"
-        errors.append(field_invalid("spec.insecureSkipTLSVerify", True, why))
+        spec["caBundle"].invalid("local APIServices may not have a caBundle", f"{bundle} bytes")
+    if spec["insecureSkipTLSVerify"]:
+        spec["insecureSkipTLSVerify"].invalid("local APIServices may not have insecureSkipTLSVerify")
 
 
-def _check_remote(spec: Object, errors: Errors) -> None:
+def _validate_remote(spec: Field) -> None:
     service = spec["service"]
-    for field in ("namespace", "name"):
-        if not service.get(field):
-            errors.append(field_required(f"spec.service.{field}"))
-    port = service.get("port") or 0
-    if not 1 <= port <= 65535:
-        errors.append(field_invalid("spec.service.port", port, f"port is not valid: {range_problem(1, 65535)}"))
-    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
-        errors.append(field_invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present"))
+    service.require("namespace", "name")
+    if not 1 <= service["port"].number <= 65535:
+        service["port"].invalid(f"port is not valid: {range_problem(1, 65535)}", service["port"].number)
+    if spec["insecureSkipTLSVerify"] and spec["caBundle"]:
+        spec["insecureSkipTLSVerify"].invalid("may not be true if caBundle is present")
 
 
-def validate_api_service_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_api_service(new)
-
-
-def validate_api_service_status(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    for i, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
-        status = condition.get("status") or ""
-        if status not in STATUSES:
-            errors.append(field_not_supported(f"status.conditions[{i}].status", status, STATUSES))
-    return errors
+def validate_status_update(new: Field, old: Field) -> None:
+    for condition in new["status"]["conditions"]:
+        condition["status"].one_of(STATUSES)
 
 
 def _api_service(obj: Object, ages: Ages) -> list[Any]:
@@ -119,9 +101,9 @@ KIND = Kind(
         unconditional_update=False,
         default=default_api_service,
         prepare_create=prepare_api_service,
-        validate=validate_api_service,
-        validate_update=validate_api_service_update,
-        validate_status_update=validate_api_service_status,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Service", "Available", AGE), _api_service),
 )

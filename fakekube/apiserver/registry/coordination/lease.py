@@ -1,4 +1,4 @@
-"""TODO"""
+"""Lease: a lock that expires (`ValidateLease`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative, check_qualified_name
-from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_not_supported
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
 
@@ -26,34 +25,27 @@ def prepare_lease_update(new: Object, old: Object) -> Object:
     return prepare_lease(new)
 
 
-STRATEGIES = ("OldestEmulationVersion",)
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
 
-def validate_lease(lease: Object) -> list[FieldError]:
-    errors: Errors = []
-    spec = lease.get("spec") or {}
-    duration = spec.get("leaseDurationSeconds")
-    if duration is not None and duration <= 0:
-        errors.append(field_invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
-    check_nonnegative(spec.get("leaseTransitions"), "spec.leaseTransitions", errors)
-    strategy = spec.get("strategy")
-    if strategy is not None:
-        _check_strategy(strategy, "spec.strategy", errors)
-    if spec.get("preferredHolder") and not strategy:
-        errors.append(field_forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
-    return errors
+def validate(lease: Field) -> None:
+    spec = lease["spec"]
+    duration = spec["leaseDurationSeconds"]
+    if duration.value is not None and duration.value <= 0:
+        duration.invalid("must be greater than 0")
+    spec["leaseTransitions"].non_negative()
+    validate_strategy(spec.get("strategy"))
+    if spec["preferredHolder"] and not spec["strategy"]:
+        spec["preferredHolder"].forbidden("may only be specified if `strategy` is defined")
 
 
-def validate_lease_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_lease(new)
-
-
-def _check_strategy(strategy: str, path: str, errors: Errors) -> None:
+def validate_strategy(strategy: Field) -> None:
     """One of Kubernetes' own, or one with a domain."""
-    if "/" in strategy:
-        check_qualified_name(strategy, f"{path}.strategy", errors)
-    elif strategy not in STRATEGIES:
-        errors.append(field_not_supported(f"{path}.strategy", strategy, STRATEGIES))
+    name = strategy.at("strategy", strategy.value)
+    if "/" in name.text:
+        name.qualified_name()
+    else:
+        name.one_of((OLDEST_EMULATION_VERSION,))
 
 
 def _lease(obj: Object, ages: Ages) -> list[Any]:
@@ -67,8 +59,8 @@ KIND = Kind(
         unconditional_update=False,
         prepare_create=prepare_lease,
         prepare_update=prepare_lease_update,
-        validate=validate_lease,
-        validate_update=validate_lease_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
     ),
     printer=Printer(columns(NAME, "Holder", AGE), _lease),
 )

@@ -1,19 +1,19 @@
-"""TODO"""
+"""LeaseCandidate: a candidate of coordinated leader election (`ValidateLeaseCandidate`)."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from fakekube.apiserver.registry.coordination.lease import STRATEGIES, _check_strategy
+from fakekube.apiserver.registry.coordination.lease import OLDEST_EMULATION_VERSION, validate_strategy
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
+
 
 _semver = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
@@ -25,45 +25,33 @@ _semver = re.compile(
 Version = tuple[int, int, int]
 
 
-def validate_candidate(candidate: Object) -> list[FieldError]:
-    errors: Errors = []
-    spec = candidate.get("spec") or {}
-    if not spec.get("leaseName"):
-        errors.append(field_required("spec.leaseName"))
-    emulated = _check_version(spec, "emulationVersion", errors, required=False)
-    binary = _check_version(spec, "binaryVersion", errors, required=True)
-    if spec.get("binaryVersion") and spec.get("emulationVersion") and binary < emulated:
-        why = "must be greater than or equal to `emulationVersion`"
-        errors.append(field_invalid("spec.binaryVersion", spec["binaryVersion"], why))
-    strategy = spec.get("strategy") or ""
+def validate(candidate: Field) -> None:
+    spec = candidate["spec"]
+    spec["leaseName"].required()
+    emulated = _version(spec["emulationVersion"].optional())
+    binary = _version(spec["binaryVersion"].required())
+    if spec["binaryVersion"] and spec["emulationVersion"] and binary < emulated:
+        spec["binaryVersion"].invalid("must be greater than or equal to `emulationVersion`")
+    strategy = spec["strategy"].required()
     if not strategy:
-        errors.append(field_required("spec.strategy"))
-        return errors
-    if strategy in STRATEGIES and emulated == (0, 0, 0):
-        why = "must be specified when `strategy` is 'OldestEmulationVersion'"
-        errors.append(field_required("spec.emulationVersion", why))
-    _check_strategy(strategy, "spec.strategy", errors)
-    return errors
+        return
+    if strategy.value == OLDEST_EMULATION_VERSION and emulated == (0, 0, 0):
+        spec["emulationVersion"].missing("must be specified when `strategy` is 'OldestEmulationVersion'")
+    validate_strategy(strategy)
 
 
-def _check_version(spec: Object, field: str, errors: Errors, *, required: bool) -> Version:
-    text = spec.get(field) or ""
-    if not text:
-        if required:
-            errors.append(field_required(f"spec.{field}"))
-        return (0, 0, 0)
-    match = _semver.fullmatch(text)
+def _version(field: Field) -> Version:
+    """The version's numbers; zeros if it is not valid."""
+    match = _semver.fullmatch(field.text)
     if match is None:
-        errors.append(field_invalid(f"spec.{field}", text, "must be a valid semantic version"))
+        field.invalid("must be a valid semantic version")
         return (0, 0, 0)
     return int(match[1]), int(match[2]), int(match[3])
 
 
-def validate_candidate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = validate_candidate(new)
-    after, before = new.get("spec") or {}, old.get("spec") or {}
-    check_immutable(after.get("leaseName", ""), before.get("leaseName", ""), "spec.leaseName", errors)
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    validate(new)
+    new["spec"]["leaseName"].immutable_text(old["spec"]["leaseName"])
 
 
 def _lease_candidate(obj: Object, ages: Ages) -> list[Any]:
@@ -76,8 +64,8 @@ KIND = Kind(
     Strategy(
         create_on_update=True,
         unconditional_update=False,
-        validate=validate_candidate,
-        validate_update=validate_candidate_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "LeaseName", "BinaryVersion", "EmulationVersion", AGE), _lease_candidate),
 )

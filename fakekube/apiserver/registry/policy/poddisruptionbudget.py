@@ -1,4 +1,4 @@
-"""TODO"""
+"""PodDisruptionBudget (`ValidatePodDisruptionBudget`)."""
 
 from __future__ import annotations
 
@@ -8,51 +8,37 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
+from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
 
 Object = dict[str, Any]
+
 
 EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
-def validate(budget: Object) -> Errors:
-    errors: Errors = []
-    _check(budget.get("spec") or {}, errors)
-    return errors
-
-
-def validate_update(new: Object, old: Object) -> Errors:
-    """Values that no label has stay where there were some."""
-    errors: Errors = []
-    lenient = labelselectors.has_invalid_values((old.get("spec") or {}).get("selector"))
-    _check(new.get("spec") or {}, errors, any_values=lenient)
-    return errors
-
-
-def _check(spec: Object, errors: Errors, *, any_values: bool = False) -> None:
-    numbers = [field for field in ("minAvailable", "maxUnavailable") if spec.get(field) is not None]
+def validate(budget: Field, *, any_values: bool = False) -> None:
+    spec = budget["spec"]
+    numbers = spec.members(("minAvailable", "maxUnavailable"))
     if len(numbers) == 2:
-        why = "minAvailable and maxUnavailable cannot be both set"
-        errors.append(invalid_struct("spec", "PodDisruptionBudgetSpec", spec, why))
-    for field in numbers:
-        content.check_int_or_percent(spec[field], f"spec.{field}", errors)
-        content.check_at_most_all(spec[field], f"spec.{field}", errors)
-    labelselectors.check_label_selector(spec.get("selector"), "spec.selector", errors, any_values=any_values)
-    policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None:
-        content.check_supported(policy, EVICTION_POLICIES, "spec.unhealthyPodEvictionPolicy", errors)
+        spec.invalid_struct("PodDisruptionBudgetSpec", "minAvailable and maxUnavailable cannot be both set")
+    for number in numbers:
+        number.int_or_percent().at_most_all()
+    validate_label_selector(spec["selector"], any_values=any_values)
+    spec.get("unhealthyPodEvictionPolicy").one_of(EVICTION_POLICIES)
 
 
-def validate_status_update(new: Object, old: Object) -> Errors:
-    errors: Errors = []
-    status = new.get("status") or {}
-    check_conditions(status.get("conditions") or (), "status.conditions", errors)
+def validate_update(new: Field, old: Field) -> None:
+    """Values that no label has stay valid if the stored selector has some."""
+    validate(new, any_values=has_invalid_values(old["spec"]["selector"].value))
+
+
+def validate_status_update(new: Field, old: Field) -> None:
+    status = new["status"]
+    validate_conditions(status["conditions"])
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        check_nonnegative(status.get(field), f"status.{field}", errors)
-    return errors
+        status[field].non_negative()
 
 
 def _budget(obj: Object, ages: Ages) -> list[Any]:
@@ -65,9 +51,9 @@ KIND = Kind(
     Strategy(
         generation=("spec",),
         unconditional_update=False,
-        validate=validate,
-        validate_update=validate_update,
-        validate_status_update=validate_status_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Min Available", "Max Unavailable", integer("Allowed Disruptions"), AGE), _budget),
 )

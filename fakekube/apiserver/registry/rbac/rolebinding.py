@@ -1,4 +1,4 @@
-"""TODO"""
+"""RoleBinding, and ClusterRoleBinding, which has the same rules (`ValidateRoleBinding`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of, wide
-from fakekube.apiserver.registry.generic.validation import gostructs
-from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_dns_subdomain
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.rbac.role import is_namespaced
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required
 
 Object = dict[str, Any]
+
+
+GROUP = "rbac.authorization.k8s.io"
+
+
+SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 
 def default_binding(obj: Object) -> None:
@@ -28,62 +32,39 @@ def default_binding(obj: Object) -> None:
             subject["apiGroup"] = GROUP
 
 
-GROUP = "rbac.authorization.k8s.io"
+def validate(binding: Field) -> None:
+    namespaced, role = is_namespaced(binding), binding["roleRef"]
+    role["apiGroup"].one_of((GROUP,))
+    role["kind"].one_of(("Role", "ClusterRole") if namespaced else ("ClusterRole",))
+    role["name"].required().check(names.path_segment_problems)
+    for subject in binding["subjects"]:
+        _validate_subject(subject, namespaced)
 
 
-SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
+    new.errors.extend(objectmeta.validate_update(new.value["metadata"], old.value["metadata"]))
+    role = new["roleRef"]
+    if role.struct != old["roleRef"].struct:
+        shown = {"APIGroup": role["apiGroup"].text, "Kind": role["kind"].text, "Name": role["name"].text}
+        role.with_value(shown).invalid_go("cannot change roleRef")
 
 
-def validate_binding(binding: Object) -> list[FieldError]:
-    """Of a RoleBinding, and of a ClusterRoleBinding, which has no namespace."""
-    errors: Errors = []
-    namespaced, role = is_namespaced(binding), binding.get("roleRef") or {}
-    group, kind, name = (role.get(field) or "" for field in ("apiGroup", "kind", "name"))
-    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    if group != GROUP:
-        errors.append(field_not_supported("roleRef.apiGroup", group, (GROUP,)))
-    if kind not in kinds:
-        errors.append(field_not_supported("roleRef.kind", kind, kinds))
-    if name:
-        add(errors, "roleRef.name", name, names.path_segment_problems(name))
-    else:
-        errors.append(field_required("roleRef.name"))
-    for i, subject in enumerate(binding.get("subjects") or ()):
-        _check_subject(subject, f"subjects[{i}]", errors, namespaced)
-    return errors
-
-
-def validate_binding_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_again(new, errors)
-    errors += validate_binding(new)
-    errors += objectmeta.validate_update(new["metadata"], old["metadata"])
-    role = new.get("roleRef") or {}
-    if role != (old.get("roleRef") or {}):
-        shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}
-        why = f"Invalid value: {gostructs.marshal(shown)}: cannot change roleRef"
-        errors.append(FieldError("roleRef", "FieldValueInvalid", why))
-    return errors
-
-
-def _check_subject(subject: Object, path: str, errors: Errors, namespaced: bool) -> None:
-    kind, name, group = (subject.get(field) or "" for field in ("kind", "name", "apiGroup"))
-    if not name:
-        errors.append(field_required(f"{path}.name"))
-    if kind == "ServiceAccount":
-        if name:
-            check_dns_subdomain(name, f"{path}.name", errors)
-        if group:
-            errors.append(field_not_supported(f"{path}.apiGroup", group, ("",)))
-        if not namespaced and not subject.get("namespace"):
-            errors.append(field_required(f"{path}.namespace"))
-    elif kind in SUBJECT_KINDS:
+def _validate_subject(subject: Field, namespaced: bool) -> None:
+    kind, name, group = subject["kind"], subject["name"], subject["apiGroup"]
+    name.required()
+    if kind.value == "ServiceAccount":
+        name.optional().dns_subdomain()
+        group.optional().one_of(("",))
+        if not namespaced:
+            subject["namespace"].required()
+        return
+    kind.one_of(SUBJECT_KINDS)
+    if kind.value in SUBJECT_KINDS:
         if not name:
-            errors.append(field_invalid(f"{path}.name", name, f"{kind.lower()} name cannot be empty"))
-        if group != GROUP:
-            errors.append(field_not_supported(f"{path}.apiGroup", group, (GROUP,)))
-    else:
-        errors.append(field_not_supported(f"{path}.kind", kind, SUBJECT_KINDS))
+            name.invalid(f"{kind.text.lower()} name cannot be empty")
+        group.one_of((GROUP,))
 
 
 def _subjects(obj: Object, kind: str) -> str:
@@ -112,9 +93,10 @@ STRATEGY = Strategy(
     create_on_update=True,
     repeats_metadata=False,
     default=default_binding,
-    validate=validate_binding,
-    validate_update=validate_binding_update,
+    validate=validator(validate),
+    validate_update=update_validator(validate_update),
 )
+
 
 KIND = Kind(
     "rolebindings.rbac.authorization.k8s.io",

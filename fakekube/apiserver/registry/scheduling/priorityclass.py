@@ -1,4 +1,4 @@
-"""TODO"""
+"""PriorityClass (`ValidatePriorityClass`)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     integer,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.wire.status import field_forbidden
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
 
@@ -39,21 +37,16 @@ SYSTEM_PREFIX = "system-"
 SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
-def validate_priority_class(obj: Object) -> Errors:
-    errors: Errors = []
-    name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
-    if name.startswith(SYSTEM_PREFIX):
-        problem = _system_problem(obj, name, value)
+def validate(priority_class: Field) -> None:
+    name, value = priority_class["metadata"]["name"], priority_class["value"]
+    if name.text.startswith(SYSTEM_PREFIX):
+        problem = _system_problem(priority_class.value, name.text, value.number)
         if problem:
             reserved = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only"
-            errors.append(field_forbidden("metadata.name", f"{reserved}. error: {problem}"))
-    elif value > HIGHEST:
-        why = f"maximum allowed value of a user defined priority is {HIGHEST}"
-        errors.append(field_forbidden("value", why))
-    policy = obj.get("preemptionPolicy")
-    if policy is not None:
-        content.check_choice(policy, PREEMPTION_POLICIES, "preemptionPolicy", errors)
-    return errors
+            name.forbidden(f"{reserved}. error: {problem}")
+    elif value.number > HIGHEST:
+        value.forbidden(f"maximum allowed value of a user defined priority is {HIGHEST}")
+    priority_class.get("preemptionPolicy").required().one_of(PREEMPTION_POLICIES)
 
 
 def _system_problem(obj: Object, name: str, value: int) -> str:
@@ -65,12 +58,10 @@ def _system_problem(obj: Object, name: str, value: int) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if obj.get("globalDefault") else ""
 
 
-def validate_priority_class_update(new: Object, old: Object) -> Errors:
-    errors: Errors = []
-    if (new.get("value") or 0) != (old.get("value") or 0):
-        errors.append(field_forbidden("value", "may not be changed in an update."))
-    content.check_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    if new["value"].number != old["value"].number:
+        new["value"].forbidden("may not be changed in an update.")
+    new["preemptionPolicy"].immutable(old["preemptionPolicy"])
 
 
 def _priority_class(obj: Object, ages: Ages) -> list[Any]:
@@ -83,8 +74,8 @@ KIND = Kind(
     Strategy(
         default=default_priority_class,
         constant_generation=True,
-        validate=validate_priority_class,
-        validate_update=validate_priority_class_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(
         columns(NAME, integer("Value"), boolean("Global-Default"), AGE, "PreemptionPolicy"), _priority_class

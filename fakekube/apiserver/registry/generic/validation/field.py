@@ -265,6 +265,16 @@ class Field:
         """A number, or the name of a container's port."""
         return self.check(content.port_name_problems) if isinstance(self.value, str) else self.port_number()
 
+    def int_or_percent(self) -> Field:
+        """A count, or a percentage (`ValidatePositiveIntOrPercent`)."""
+        return self.check(content.percent_problems) if isinstance(self.value, str) else self.non_negative()
+
+    def at_most_all(self) -> Field:
+        """`IsNotMoreThan100Percent`."""
+        if isinstance(self.value, str) and not content.percent_problems(self.value) and int(self.value[:-1]) > 100:
+            self.invalid("must not be greater than 100%")
+        return self
+
     def immutable(self, old: Field) -> Field:
         if self.value != old.value:
             self.invalid(content.IMMUTABLE, self.value)
