@@ -98,6 +98,11 @@ def qualified_name_problems(value: str) -> tuple[str, ...]:
     return tuple(names.qualified_name_problems(value))
 
 
+@lru_cache(maxsize=8192)
+def label_value_problems(value: str) -> tuple[str, ...]:
+    return tuple(names.label_value_problems(value))
+
+
 def check_dns_label(value: str, path: str, errors: Errors) -> None:
     add(errors, path, value, dns_label_problems(value))
 
@@ -164,7 +169,8 @@ def check_domain_prefixed_path(value: str, path: str, errors: Errors) -> None:
 # --- ports ---------------------------------------------------------------------------------------------------------
 
 
-def port_name_problems(value: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def port_name_problems(value: str) -> tuple[str, ...]:
     problems = [names.too_long(15)] if len(value) > 15 else []
     if not _port_characters.fullmatch(value):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -174,7 +180,7 @@ def port_name_problems(value: str) -> list[str]:
         problems.append("must not contain consecutive hyphens")
     if value and "-" in (value[0], value[-1]):
         problems.append("must not begin or end with a hyphen")
-    return problems
+    return tuple(problems)
 
 
 def check_port_number(value: int, path: str, errors: Errors) -> None:

@@ -15,7 +15,7 @@ zero values of Go's structs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
@@ -31,7 +31,6 @@ from fakekube.apiserver.wire.status import (
     field_too_many,
 )
 
-Errors = list[FieldError]
 C = TypeVar("C")
 
 _NOTHING: Mapping[str, Any] = {}
@@ -51,9 +50,9 @@ class Field:
 
     value: Any
     _key: str | int | tuple[str]
-    _owner: Field | Errors | None
+    _owner: Field | list[Any] | None
 
-    def __init__(self, value: Any, path: str = "", errors: Errors | None = None) -> None:
+    def __init__(self, value: Any, path: str = "", errors: list[Any] | None = None) -> None:
         self.value, self._key = value, path
         self._owner = [] if errors is None else errors
 
@@ -64,7 +63,19 @@ class Field:
         """Whether the value is neither absent nor a zero value."""
         return bool(self.value)
 
+    def __len__(self) -> int:
+        return len(self.value or ())
+
+    def __contains__(self, item: object) -> bool:
+        return item in (self.value or ())
+
     # --- where it is ---
+
+    @property
+    def parent(self) -> Field:
+        """The field that this is a member, an item or an entry of."""
+        assert isinstance(self._owner, Field)
+        return self._owner
 
     @property
     def path(self) -> str:
@@ -79,7 +90,7 @@ class Field:
         return path if root else path.removeprefix(".")
 
     @property
-    def errors(self) -> Errors:
+    def errors(self) -> list[Any]:
         """The list that errors are added to."""
         owner = self._owner
         while isinstance(owner, Field):
@@ -224,6 +235,11 @@ class Field:
             self.check(content.dns_label_problems)
         return self
 
+    def label_value(self) -> Field:
+        if content.label_value_problems(self.value or ""):
+            self.check(content.label_value_problems)
+        return self
+
     def dns_subdomain(self) -> Field:
         if content.dns_subdomain_problems(self.value or ""):
             self.check(content.dns_subdomain_problems)
@@ -248,8 +264,13 @@ class Field:
             self.invalid(content.range_problem(low, high), self.value or 0)
         return self
 
-    def non_negative(self) -> Field:
-        if (self.value or 0) < 0:
+    def non_negative(self, *names: str) -> Field:
+        """This number is not negative; with names, none of these members is."""
+        if names:
+            for name in names:
+                if ((self.value or _NOTHING).get(name) or 0) < 0:
+                    self[name].invalid(content.NEGATIVE)
+        elif (self.value or 0) < 0:
             self.invalid(content.NEGATIVE)
         return self
 
@@ -300,8 +321,8 @@ class Field:
         return self
 
     def max_items(self, limit: int) -> Field:
-        if len(self.value or ()) > limit:
-            self.errors.append(field_too_many(self.path, len(self.value), limit))
+        if len(self) > limit:
+            self.too_many(limit)
         return self
 
     # --- errors ---
@@ -310,41 +331,52 @@ class Field:
         """`value` is what the error shows, if that is not the field's own."""
         if value is _UNSET:
             value = "" if self.value is None else self.value
-        self.errors.append(field_invalid(self.path, value, why))
+        self._add(field_invalid, value, why)
 
     def invalid_struct(self, struct: str, why: str) -> None:
         """Shows the value as Go prints the struct of this name."""
-        self.errors.append(gostructs.invalid_struct(self.path, struct, self.value, why))
+        self._add(gostructs.invalid_struct, struct, self.value, why)
 
     def invalid_go(self, why: str) -> None:
         """Shows the value as Go's `json.Marshal` does, with its members in their order."""
-        text = f"Invalid value: {gostructs.marshal(self.value)}: {why}"
-        self.errors.append(FieldError(self.path, "FieldValueInvalid", text))
+        self._add(FieldError, "FieldValueInvalid", f"Invalid value: {gostructs.marshal(self.value)}: {why}")
 
     def invalid_omitted(self, why: str) -> None:
         """Shows no value (`field.OmitValueType`)."""
-        self.errors.append(gostructs.without_value(self.path, why))
+        self._add(gostructs.without_value, why)
 
     def missing(self, why: str = "") -> None:
-        self.errors.append(field_required(self.path, why))
+        """Adds "Required value"; `required` does so only if the value is empty."""
+        self._add(field_required, why)
 
     def forbidden(self, why: str) -> None:
-        self.errors.append(field_forbidden(self.path, why))
+        self._add(field_forbidden, why)
 
     def duplicate(self, value: Any = _UNSET) -> None:
-        self.errors.append(field_duplicate(self.path, self.text if value is _UNSET else value))
+        self._add(field_duplicate, self.text if value is _UNSET else value)
 
     def not_found(self, value: Any = _UNSET) -> None:
-        self.errors.append(field_not_found(self.path, self.text if value is _UNSET else value))
+        self._add(field_not_found, self.text if value is _UNSET else value)
 
-    def not_supported(self, choices: Collection[str], value: Any = _UNSET) -> None:
-        value = self.text if value is _UNSET else value
-        self.errors.append(field_not_supported(self.path, value, tuple(choices)))
+    def not_supported(self, choices: Sequence[str], value: Any = _UNSET) -> None:
+        self._add(field_not_supported, self.text if value is _UNSET else value, choices)
 
     def too_long(self, limit: int) -> None:
-        self.errors.append(field_too_long(self.path, limit))
+        self._add(field_too_long, limit)
+
+    def too_many(self, limit: int) -> None:
+        self._add(field_too_many, len(self), limit)
+
+    def _add(self, error: Callable[..., FieldError], *arguments: Any) -> None:
+        if self is not SKIPPED:
+            self.errors.append(error(self.path, *arguments))
+
+    def warn(self, why: str) -> None:
+        """Adds a warning, in a walk whose root has a list of warnings."""
+        self.errors.append(f"{self.path}: {why}")
 
 
+#: A field that is not checked.
 SKIPPED = Field(None)
 SKIPPED._owner = None
 
