@@ -1,26 +1,19 @@
-"""TODO"""
+"""PriorityLevelConfiguration: the concurrency of a priority level (`ValidatePriorityLevelConfiguration`)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from fakekube.apiserver.registry.flowcontrol.flowschema import CATCH_ALL, EXEMPT, _check_status, validate_status_update
+from fakekube.apiserver.registry.flowcontrol.flowschema import CATCH_ALL, EXEMPT, validate_status
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_range
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
+
 
 QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
@@ -60,98 +53,69 @@ FIXED_LEVELS: dict[str, Object] = {
 }
 
 
-def validate_priority_level(level: Object) -> list[FieldError]:
-    name, spec = level["metadata"].get("name") or "", level.get("spec") or {}
-    errors: Errors = []
-    type, limited, exempt = spec.get("type") or "", spec.get("limited"), spec.get("exempt")
-    if (name == EXEMPT) != (type == "Exempt"):
-        errors.append(field_invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"))
-    if type == "Exempt":
-        if limited is not None:
-            errors.append(field_forbidden("spec.limited", "must be nil if the type is not Limited"))
-        _check_exempt(exempt or {}, "spec.exempt", errors)
-    elif type == "Limited":
-        if exempt is not None:
-            errors.append(field_forbidden("spec.exempt", "must be nil if the type is Limited"))
-        _check_limited(limited, "spec.limited", errors)
+def validate(level: Field) -> None:
+    name, spec = level["metadata"]["name"].text, level["spec"]
+    kind, limited, exempt = spec["type"], spec["limited"], spec["exempt"]
+    if (name == EXEMPT) != (kind.value == "Exempt"):
+        kind.invalid("type must be 'Exempt' if and only if name is 'exempt'")
+    if kind.value == "Exempt":
+        spec.get("limited").forbidden("must be nil if the type is not Limited")
+        _validate_shares(exempt)
+        exempt.get("lendablePercent").between(0, 100)
+    elif kind.value == "Limited":
+        spec.get("exempt").forbidden("must be nil if the type is Limited")
+        _validate_limited(limited.specified("must not be empty when type is Limited"))
     else:
-        errors.append(field_not_supported("spec.type", type, LEVELS))
-    _check_fixed_level(name, spec, errors)
-    _check_status(level, errors)
-    return errors
+        kind.not_supported(LEVELS)
+    _validate_fixed(spec, name)
+    validate_status(level)
 
 
-def validate_priority_level_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_priority_level(new)
-
-
-def _check_fixed_level(name: str, spec: Object, errors: Errors) -> None:
-    """Of the exempt level only what it lends can be changed."""
+def _validate_fixed(spec: Field, name: str) -> None:
+    """Of the exempt level only what it lends can change."""
     if name not in FIXED_LEVELS:
         return
     free = name == EXEMPT
-    fixed = {key: value for key, value in spec.items() if not (free and key == "exempt")}
+    fixed = {key: value for key, value in spec.struct.items() if not (free and key == "exempt")}
     if fixed != FIXED_LEVELS[name]:
         but = " except the 'spec.exempt' field" if free else ""
         why = f"spec of '{name}'{but} must equal the fixed value"
-        errors.append(invalid_struct("spec", "PriorityLevelConfigurationSpec", spec, why))
+        spec.with_value(spec.struct).invalid_struct("PriorityLevelConfigurationSpec", why)
 
 
-def _check_shares(config: Object, path: str, errors: Errors) -> None:
-    shares = config.get("nominalConcurrencyShares") or 0
-    if shares < 0:
-        errors.append(field_invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+def _validate_shares(config: Field) -> None:
+    if config["nominalConcurrencyShares"].number < 0:
+        config["nominalConcurrencyShares"].invalid("must be a non-negative integer")
 
 
-def _check_lendable(config: Object, path: str, errors: Errors) -> None:
-    if config.get("lendablePercent") is not None:
-        check_range(config["lendablePercent"], 0, 100, f"{path}.lendablePercent", errors)
+def _validate_limited(limited: Field) -> None:
+    _validate_shares(limited)
+    _validate_response(limited["limitResponse"])
+    limited.get("lendablePercent").between(0, 100)
+    if limited["borrowingLimitPercent"].number < 0:
+        limited["borrowingLimitPercent"].invalid("if specified, must be a non-negative integer")
 
 
-def _check_exempt(exempt: Object, path: str, errors: Errors) -> None:
-    _check_shares(exempt, path, errors)
-    _check_lendable(exempt, path, errors)
-
-
-def _check_limited(limited: Object | None, path: str, errors: Errors) -> None:
-    if limited is None:
-        errors.append(field_required(path, "must not be empty when type is Limited"))
-        return
-    _check_shares(limited, path, errors)
-    _check_response(limited.get("limitResponse") or {}, f"{path}.limitResponse", errors)
-    _check_lendable(limited, path, errors)
-    borrowing = limited.get("borrowingLimitPercent")
-    if borrowing is not None and borrowing < 0:
-        why = "if specified, must be a non-negative integer"
-        errors.append(field_invalid(f"{path}.borrowingLimitPercent", borrowing, why))
-
-
-def _check_response(response: Object, path: str, errors: Errors) -> None:
-    type, queuing = response.get("type") or "", response.get("queuing")
-    if type == "Reject":
-        if queuing is not None:
-            why = "must be nil if limited.limitResponse.type is not Limited"
-            errors.append(field_forbidden(f"{path}.queuing", why))
-    elif type != "Queue":
-        errors.append(field_not_supported(f"{path}.type", type, RESPONSES))
-    elif queuing is None:
+def _validate_response(response: Field) -> None:
+    kind = response["type"].one_of(RESPONSES)
+    if kind.value == "Reject":
+        response.get("queuing").forbidden("must be nil if limited.limitResponse.type is not Limited")
+    elif kind.value == "Queue":
         why = "must not be empty if limited.limitResponse.type is Limited"
-        errors.append(field_required(f"{path}.queuing", why))
-    else:
-        _check_queuing(queuing, f"{path}.queuing", errors)
+        _validate_queuing(response["queuing"].specified(why))
 
 
-def _check_queuing(queuing: Object, path: str, errors: Errors) -> None:
-    limit, queues, hand = (queuing.get(key) or 0 for key in ("queueLengthLimit", "queues", "handSize"))
-    if limit <= 0:
-        errors.append(field_invalid(f"{path}.queueLengthLimit", limit, "must be positive"))
-    if queues <= 0:
-        errors.append(field_invalid(f"{path}.queues", queues, "must be positive"))
-    elif queues > MOST_QUEUES:
-        errors.append(field_invalid(f"{path}.queues", queues, f"must not be greater than {MOST_QUEUES}"))
-    problem = _hand_problem(queues, hand)
+def _validate_queuing(queuing: Field) -> None:
+    limit, queues, hand = (queuing[name] for name in ("queueLengthLimit", "queues", "handSize"))
+    if limit.number <= 0:
+        limit.invalid("must be positive", limit.number)
+    if queues.number <= 0:
+        queues.invalid("must be positive", queues.number)
+    elif queues.number > MOST_QUEUES:
+        queues.invalid(f"must not be greater than {MOST_QUEUES}")
+    problem = _hand_problem(queues.number, hand.number)
     if problem:
-        errors.append(field_invalid(f"{path}.handSize", hand, problem))
+        hand.invalid(problem, hand.number)
 
 
 def _hand_problem(queues: int, hand: int) -> str:
@@ -181,9 +145,9 @@ KIND = Kind(
         generation=("spec",),
         repeats_metadata=False,
         default=default_priority_level,
-        validate=validate_priority_level,
-        validate_update=validate_priority_level_update,
-        validate_status_update=validate_status_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_status_update=update_validator(lambda new, old: validate_status(new)),
     ),
     printer=Printer(
         columns(NAME, "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", AGE),

@@ -1,15 +1,12 @@
-"""TODO"""
+"""PEM blocks of certificates and of requests for them."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-from typing import Any
 
 from fakekube.apiserver.wire.status import go_quote
-
-Object = dict[str, Any]
 
 _PEM = re.compile(r"-----BEGIN ([^\n]+?)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
 

@@ -1,23 +1,21 @@
-"""TODO"""
+"""CertificateSigningRequest (`registry/certificates/certificates`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.registry.certificates.certificatesigningrequest import validation
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.table import PRINTER
-from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import (
-    DECISIONS,
-    validate_request,
-    validate_request_status,
-    validate_request_update,
-)
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import DECISIONS
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 from fakekube.apiserver.registry.kinds.parts import timed
 
 Object = dict[str, Any]
+
 
 _IDENTITY = frozenset({"username", "uid", "groups", "extra"})
 
@@ -64,9 +62,9 @@ KIND = Kind(
         prepare_update=prepare_update,
         prepare_status_update=prepare_status_update,
         date_status=date_status,
-        validate=validate_request,
-        validate_update=validate_request_update,
-        validate_status_update=validate_request_status,
+        validate=validator(validation.validate),
+        validate_update=update_validator(validation.validate_update),
+        validate_status_update=update_validator(validation.validate_status_update),
     ),
     printer=PRINTER,
 )

@@ -1,26 +1,16 @@
-"""TODO"""
+"""CertificateSigningRequests (`ValidateCertificateSigningRequestCreate`, `ValidateCertificateSigningRequestUpdate`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
 from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.generic.validation.content import Errors, add
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
 from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
-    field_too_long,
     go_quote,
 )
-
-Object = dict[str, Any]
 
 #: What a certificate may be used for (`certificates/v1.KeyUsage`).
 USAGES = (
@@ -55,12 +45,9 @@ FINAL = (*DECISIONS, "Failed")
 STATUSES = ("False", "True", "Unknown")
 
 
-CONDITIONS = "status.conditions"
-
-
 @dataclass(frozen=True, slots=True)
 class Tolerated:
-    """What a stored request has wrong already, and may keep."""
+    """What a stored request has wrong already, and can keep."""
 
     legacy_signer: bool = False
     unknown_usages: bool = False
@@ -71,161 +58,139 @@ class Tolerated:
     any_certificate: bool = False
 
 
-def tolerated(new: Object, old: Object) -> Tolerated:
-    spec, usages = old.get("spec") or {}, (old.get("spec") or {}).get("usages") or []
-    types = [one.get("type") or "" for one in _conditions(old)]
+def _tolerated(new: Field, old: Field) -> Tolerated:
+    spec, usages = old["spec"], old["spec"]["usages"].value or []
+    types = [condition["type"].text for condition in old["status"]["conditions"]]
+    certificate = _certificate(old).text
     return Tolerated(
-        legacy_signer=spec.get("signerName") == LEGACY_SIGNER,
+        legacy_signer=spec["signerName"].value == LEGACY_SIGNER,
         unknown_usages=any(usage not in USAGES for usage in usages),
         duplicate_usages=len(set(usages)) < len(usages),
         both_decisions=all(decision in types for decision in DECISIONS),
         duplicate_types=len(set(types)) < len(types),
         empty_types="" in types,
-        any_certificate=_certificate(new) == _certificate(old) or bool(certificate_problem(_certificate(old))),
+        any_certificate=_certificate(new).text == certificate or bool(certificate_problem(certificate)),
     )
 
 
-def _conditions(request: Object) -> list[Object]:
-    found: list[Object] = (request.get("status") or {}).get("conditions") or []
-    return found
+def _certificate(request: Field) -> Field:
+    return request["status"]["certificate"]
 
 
-def _certificate(request: Object) -> str:
-    found: str = (request.get("status") or {}).get("certificate") or ""
-    return found
+def validate(request: Field) -> None:
+    _validate_request(request, Tolerated())
 
 
-def validate_request(request: Object) -> list[FieldError]:
-    return _request_errors(request, Tolerated())
-
-
-def _request_errors(request: Object, old: Tolerated) -> list[FieldError]:
-    spec = request.get("spec") or {}
-    errors: Errors = []
-    problem = request_problem(spec.get("request") or "")
+def _validate_request(request: Field, old: Tolerated) -> None:
+    spec, certificate = request["spec"], _certificate(request)
+    problem = request_problem(spec["request"].text)
     if problem:
-        errors.append(field_invalid("spec.request", spec.get("request"), problem))
-    _check_usages(spec.get("usages") or [], "spec.usages", errors, old)
-    signer = spec.get("signerName") or ""
-    if signer == LEGACY_SIGNER and not old.legacy_signer:
-        why = "the legacy signerName is not allowed via this API version"
-        errors.append(field_invalid("spec.signerName", signer, why))
+        spec["request"].invalid(problem, spec["request"].value)
+    _validate_usages(spec["usages"], old)
+    signer = spec["signerName"]
+    if signer.value == LEGACY_SIGNER and not old.legacy_signer:
+        signer.invalid("the legacy signerName is not allowed via this API version")
     else:
-        check_signer_name(signer, "spec.signerName", errors)
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < SHORTEST:
-        why = "may not specify a duration less than 600 seconds (10 minutes)"
-        errors.append(field_invalid("spec.expirationSeconds", seconds, why))
-    _check_conditions(_conditions(request), errors, old)
-    problem = "" if old.any_certificate else certificate_problem(_certificate(request))
+        validate_signer_name(signer)
+    seconds = spec["expirationSeconds"]
+    if seconds.value is not None and seconds.value < SHORTEST:
+        seconds.invalid("may not specify a duration less than 600 seconds (10 minutes)")
+    _validate_conditions(request["status"]["conditions"], old)
+    problem = "" if old.any_certificate else certificate_problem(certificate.text)
     if problem:
-        errors.append(field_invalid("status.certificate", "<certificate data>", problem))
-    return errors
+        certificate.invalid(problem, "<certificate data>")
 
 
-def _check_usages(usages: Sequence[str], path: str, errors: Errors, old: Tolerated) -> None:
-    if not usages:
-        errors.append(field_required(path))
+def _validate_usages(usages: Field, old: Tolerated) -> None:
+    usages.required()
     if not old.unknown_usages:
-        for i, usage in enumerate(usages):
-            if usage not in USAGES:
-                errors.append(field_not_supported(f"{path}[{i}]", usage, USAGES))
+        for usage in usages:
+            usage.one_of(USAGES)
     if not old.duplicate_usages:
-        for i, usage in enumerate(usages):
-            if usage in usages[:i]:
-                errors.append(field_duplicate(f"{path}[{i}]", usage))
+        seen: set[str] = set()
+        for usage in usages:
+            usage.unique(seen)
 
 
-def check_signer_name(signer: str, path: str, errors: Errors) -> None:
+def validate_signer_name(field: Field) -> None:
     """A domain with a dot in it, and a path (`ValidateSignerName`)."""
-    if not signer:
-        errors.append(field_required(path))
+    signer = field.required()
+    if signer.text.count("/") != 1:
+        signer.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'")
         return
-    segments = signer.split("/")
-    if len(segments) != 2:
-        why = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        errors.append(field_invalid(path, signer, why))
-        return
-    domain, name = segments
+    domain, name = signer.text.split("/")
     if len(domain) > LONGEST_DOMAIN:
-        errors.append(field_too_long(path, LONGEST_DOMAIN))
-    labels = domain.split(".")
-    _check_segment(domain, labels, names.dns_label_problems, path, errors)
-    if len(labels) < 2:
-        errors.append(field_invalid(path, domain, "should be a domain with at least two segments separated by dots"))
-    _check_segment(name, name.split("."), names.dns_subdomain_problems, path, errors)
-    if len(signer) > LONGEST_SIGNER:
-        errors.append(field_too_long(path, LONGEST_SIGNER))
+        signer.too_long(LONGEST_DOMAIN)
+    _validate_segment(signer.with_value(domain), names.dns_label_problems)
+    if "." not in domain:
+        signer.invalid("should be a domain with at least two segments separated by dots", domain)
+    _validate_segment(signer.with_value(name), names.dns_subdomain_problems)
+    if len(signer.text) > LONGEST_SIGNER:
+        signer.too_long(LONGEST_SIGNER)
 
 
-def _check_segment(
-    segment: str, labels: Sequence[str], check: Callable[[str], Sequence[str]], path: str, errors: Errors
-) -> None:
-    """Names the first label that is none."""
-    for label in labels:
-        problems = check(label)
+def _validate_segment(segment: Field, problems_of: Callable[[str], Sequence[str]]) -> None:
+    """Reports the first label that is not valid."""
+    for label in segment.text.split("."):
+        problems = problems_of(label)
+        for problem in problems:
+            segment.invalid(f"validating label {go_quote(label)}: {problem}")
         if problems:
-            add(errors, path, segment, [f"validating label {go_quote(label)}: {problem}" for problem in problems])
             return
 
 
-def _check_conditions(conditions: Sequence[Object], errors: Errors, old: Tolerated) -> None:
+def _validate_conditions(conditions: Field, old: Tolerated) -> None:
     seen: set[str] = set()
-    for i, condition in enumerate(conditions):
-        here, type, status = f"{CONDITIONS}[{i}]", condition.get("type") or "", condition.get("status") or ""
-        if not type and not old.empty_types:
-            errors.append(field_required(f"{here}.type"))
-        allowed = ("True",) if type in FINAL else STATUSES
-        if not status:
-            errors.append(field_required(f"{here}.status"))
-        elif status not in allowed:
-            errors.append(field_not_supported(f"{here}.status", status, allowed))
-        if type in DECISIONS and not old.both_decisions and seen & (set(DECISIONS) - {type}):
-            why = "Approved and Denied conditions are mutually exclusive"
-            errors.append(field_invalid(CONDITIONS, type, why))
-        if type in seen and not old.duplicate_types:
-            errors.append(field_duplicate(f"{here}.type", type))
-        seen.add(type)
+    for condition in conditions:
+        type = condition["type"]
+        if not old.empty_types:
+            type.required()
+        condition["status"].required().one_of(("True",) if type.value in FINAL else STATUSES)
+        if type.value in DECISIONS and not old.both_decisions and seen & (set(DECISIONS) - {type.value}):
+            conditions.invalid("Approved and Denied conditions are mutually exclusive", type.value)
+        if type.text in seen and not old.duplicate_types:
+            type.duplicate()
+        seen.add(type.text)
 
 
-def validate_request_update(new: Object, old: Object) -> list[FieldError]:
-    return _request_errors(new, tolerated(new, old)) + _removals(new, old) + _undecided(new, old) + _unsigned(new, old)
+# --- updates ---------------------------------------------------------------------------------------------------------
 
 
-def validate_approval(new: Object, old: Object) -> list[FieldError]:
+def validate_update(new: Field, old: Field) -> None:
+    _validate_approval(new, old, decides=False)
+
+
+@update_validator
+def validate_approval(new: Field, old: Field) -> None:
     """Of a write through `/approval`."""
-    return _request_errors(new, tolerated(new, old)) + _removals(new, old) + _unsigned(new, old)
+    _validate_approval(new, old, decides=True)
 
 
-def validate_request_status(new: Object, old: Object) -> list[FieldError]:
+def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
+    _validate_request(new, _tolerated(new, old))
+    _validate_changes(new, old, decides=decides)
+    if _certificate(new).text != _certificate(old).text:
+        _certificate(new).forbidden("updates may not set certificate content")
+
+
+def validate_status_update(new: Field, old: Field) -> None:
     """Of a write through `/status`: a certificate is issued once."""
-    errors = _request_errors(new, tolerated(new, old)) + _removals(new, old) + _undecided(new, old)
-    if _certificate(old) and _certificate(new) != _certificate(old):
-        errors.append(field_forbidden("status.certificate", "updates may not modify existing certificate content"))
-    return errors
+    _validate_request(new, _tolerated(new, old))
+    _validate_changes(new, old, decides=False)
+    if _certificate(old) and _certificate(new).text != _certificate(old).text:
+        _certificate(new).forbidden("updates may not modify existing certificate content")
 
 
-def _of_type(request: Object, type: str) -> list[Object]:
-    return [one for one in _conditions(request) if one.get("type") == type]
+def _validate_changes(new: Field, old: Field, *, decides: bool) -> None:
+    conditions = new["status"]["conditions"]
+    counts = {type: _count(new, type) - _count(old, type) for type in FINAL}
+    for type in FINAL:
+        if counts[type] < 0:
+            conditions.forbidden(f'updates may not remove a condition of type "{type}"')
+    for type in () if decides else DECISIONS:
+        if counts[type] > 0:
+            conditions.forbidden(f'updates may not add a condition of type "{type}"')
 
 
-def _removals(new: Object, old: Object) -> list[FieldError]:
-    return [
-        field_forbidden(CONDITIONS, f'updates may not remove a condition of type "{type}"')
-        for type in FINAL
-        if len(_of_type(new, type)) < len(_of_type(old, type))
-    ]
-
-
-def _undecided(new: Object, old: Object) -> list[FieldError]:
-    return [
-        field_forbidden(CONDITIONS, f'updates may not add a condition of type "{type}"')
-        for type in DECISIONS
-        if len(_of_type(new, type)) > len(_of_type(old, type))
-    ]
-
-
-def _unsigned(new: Object, old: Object) -> list[FieldError]:
-    if _certificate(new) == _certificate(old):
-        return []
-    return [field_forbidden("status.certificate", "updates may not set certificate content")]
+def _count(request: Field, type: str) -> int:
+    return sum(condition["type"].value == type for condition in request["status"]["conditions"])

@@ -361,6 +361,9 @@ class Field:
     def not_supported(self, choices: Sequence[str], value: Any = _UNSET) -> None:
         self._add(field_not_supported, self.text if value is _UNSET else value, choices)
 
+    def unsupported_struct(self, struct: str, choices: tuple[str, ...]) -> None:
+        self._add(gostructs.unsupported_struct, struct, self.value, choices)
+
     def too_long(self, limit: int) -> None:
         self._add(field_too_long, limit)
 
@@ -381,11 +384,11 @@ SKIPPED = Field(None)
 SKIPPED._owner = None
 
 
-def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], Errors]:
+def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], list[FieldError]]:
     """Returns a function that applies the rules to an object and returns the errors."""
 
-    def validate(obj: Mapping[str, Any]) -> Errors:
-        errors: Errors = []
+    def validate(obj: Mapping[str, Any]) -> list[FieldError]:
+        errors: list[FieldError] = []
         rules(Field(obj, "", errors))
         return errors
 
@@ -394,11 +397,11 @@ def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]],
 
 def update_validator(
     rules: Callable[[Field, Field], object],
-) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Errors]:
+) -> Callable[[Mapping[str, Any], Mapping[str, Any]], list[FieldError]]:
     """The same of an update: the rules take the new object and the stored one."""
 
-    def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-        errors: Errors = []
+    def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
+        errors: list[FieldError] = []
         rules(Field(new, "", errors), Field(old, ""))
         return errors
 
