@@ -1,40 +1,28 @@
-"""TODO"""
+"""DeviceClass: a kind of device that claims can name (`ValidateDeviceClass`)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from fakekube.apiserver.registry.core.resourcenames import is_extended
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     MOST_SELECTORS,
-    _check_config,
-    _check_list,
-    _check_selector,
+    each,
+    validate_config,
+    validate_selector,
 )
-from fakekube.apiserver.wire.status import FieldError, field_invalid
-
-Object = dict[str, Any]
 
 
-def validate_class(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors: Errors = []
-    _check_list(spec.get("selectors") or [], MOST_SELECTORS, _check_selector, "spec.selectors", errors)
-    _check_list(spec.get("config") or [], MOST_CONFIGS, _check_config, "spec.config", errors)
-    name = spec.get("extendedResourceName")
-    if name is not None and not is_extended(name):
-        why = "must be a valid extended resource name"
-        errors.append(field_invalid("spec.extendedResourceName", name, why))
-    return errors
-
-
-def validate_class_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_class(new)
+def validate(device_class: Field) -> None:
+    spec = device_class["spec"]
+    each(spec["selectors"], MOST_SELECTORS, validate_selector)
+    each(spec["config"], MOST_CONFIGS, validate_config)
+    name = spec["extendedResourceName"]
+    if name.value is not None and not is_extended(name.value):
+        name.invalid("must be a valid extended resource name")
 
 
 KIND = Kind(
@@ -42,8 +30,8 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         generation=("spec",),
-        validate=validate_class,
-        validate_update=validate_class_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
     ),
     printer=NAME_AND_AGE,
 )

@@ -1,35 +1,15 @@
-"""TODO"""
+"""The devices that claims ask for (`resource/validation`). Expressions that select devices are not compiled."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver as check_driver
-from fakekube.apiserver.registry.generic.validation.content import (
-    Errors,
-    add,
-    check_dns_label,
-    check_dns_subdomain,
-    check_immutable,
-)
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_name, value_problems
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-    field_too_long,
-    field_too_many,
-)
-
-Object = dict[str, Any]
-
-CheckItem = Callable[[Any, str, Errors], None]
-
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 MOST_REQUESTS, MOST_CONSTRAINTS, MOST_CONFIGS = 32, 32, 32
 
@@ -40,7 +20,7 @@ MOST_SELECTORS, MOST_ALTERNATIVES = 32, 8
 LONGEST_PARAMETERS = LONGEST_EXPRESSION = 10 * 1024
 
 
-LONGEST_NAME, LONGEST_VALUE, LONGEST_POOL = 32, 64, 253
+LONGEST_NAME, LONGEST_POOL = 32, 253
 
 
 MODES = ("All", "ExactCount")
@@ -62,197 +42,168 @@ IDENTIFIER = (
 )
 
 
-def _check_list(items: Sequence[Any], most: int, check: CheckItem, path: str, errors: Errors) -> None:
-    """Too many are not looked at."""
+Rule = Callable[[Field], object]
+
+WHICH_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
+REQUEST_REFERENCE = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+
+def each(items: Field, most: int, rule: Rule) -> None:
+    """Applies the rule to all items, unless there are too many."""
     if len(items) > most:
-        errors.append(field_too_many(path, len(items), most))
+        items.too_many(most)
         return
-    for i, item in enumerate(items):
-        check(item, f"{path}[{i}]", errors)
+    for item in items:
+        rule(item)
 
 
-def _check_set(
-    items: Sequence[Any], most: int, check: CheckItem, key: Callable[[Any], Hashable], path: str, errors: Errors
-) -> None:
-    _check_list(items, most, check, path, errors)
-    seen: set[Hashable] = set()
-    for i, item in enumerate(items if len(items) <= most else ()):
-        if key(item) in seen:
-            errors.append(field_duplicate(f"{path}[{i}]", key(item)))
-        seen.add(key(item))
+def each_once(items: Field, most: int, rule: Rule, key: Callable[[Field], Any]) -> None:
+    """The same of items with distinct keys."""
+    each(items, most, rule)
+    seen: set[Any] = set()
+    for item in items if len(items) <= most else ():
+        item.unique(seen, key(item))
 
 
-def _itself(item: str) -> str:
-    return item
+def named(item: Field) -> str:
+    return item["name"].text
 
 
-def _named(item: Object) -> str:
-    return item.get("name") or ""
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
-def validate_claim_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_immutable(new.get("spec"), old.get("spec"), "spec", errors)
-    return errors
+def request_names(devices: Field) -> dict[str, set[str]]:
+    """The names of the requests, each with those of its alternatives."""
+    return {named(one): {named(sub) for sub in one["firstAvailable"]} for one in devices["requests"]}
 
 
-def _request_names(devices: Object) -> dict[str, set[str]]:
-    """Requests, and the alternatives of each."""
-    return {
-        _named(one): {_named(sub) for sub in one.get("firstAvailable") or ()} for one in devices.get("requests") or ()
-    }
+def validate_devices(devices: Field) -> None:
+    """`validateDeviceClaim`."""
+    known = request_names(devices)
+    each_once(devices["requests"], MOST_REQUESTS, _validate_request, named)
+    each(devices["constraints"], MOST_CONSTRAINTS, partial(_validate_constraint, known=known))
+    each(devices["config"], MOST_CONFIGS, partial(validate_config, known=known))
 
 
-def _check_claim(devices: Object, path: str, errors: Errors) -> None:
-    known = _request_names(devices)
-
-    def check_constraint(constraint: Object, path: str, errors: Errors) -> None:
-        _check_request_refs(constraint.get("requests") or [], known, f"{path}.requests", errors)
-        for field in ("matchAttribute", "distinctAttribute"):
-            if constraint.get(field) is not None:
-                _check_full_name(constraint[field], f"{path}.{field}", errors)
-                return
-        why = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        errors.append(field_required(path, why))
-
-    def check_config(config: Object, path: str, errors: Errors) -> None:
-        _check_request_refs(config.get("requests") or [], known, f"{path}.requests", errors)
-        _check_config(config, path, errors)
-
-    _check_set(devices.get("requests") or [], MOST_REQUESTS, _check_request, _named, f"{path}.requests", errors)
-    _check_list(devices.get("constraints") or [], MOST_CONSTRAINTS, check_constraint, f"{path}.constraints", errors)
-    _check_list(devices.get("config") or [], MOST_CONFIGS, check_config, f"{path}.config", errors)
-
-
-def _check_request(request: Object, path: str, errors: Errors) -> None:
-    check_dns_label(_named(request), f"{path}.name", errors)
-    exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
-    which = "exactly one of `exactly` or `firstAvailable` is required"
-    if exactly is None and not alternatives:
-        errors.append(field_required(path, which))
-    elif exactly is not None and alternatives:
-        errors.append(field_invalid(path, None, f"{which}, but multiple fields are set"))
+def _validate_request(request: Field) -> None:
+    request["name"].dns_label()
+    exactly, alternatives = request["exactly"], request["firstAvailable"]
+    if exactly.value is None and not alternatives:
+        request.missing(WHICH_REQUEST)
+    elif exactly.value is not None and alternatives:
+        request.invalid(f"{WHICH_REQUEST}, but multiple fields are set", None)
     elif alternatives:
-        here = f"{path}.firstAvailable"
-        _check_set(alternatives, MOST_ALTERNATIVES, _check_alternative, _named, here, errors)
+        each_once(alternatives, MOST_ALTERNATIVES, _validate_alternative, named)
     else:
-        _check_exact(exactly or {}, f"{path}.exactly", errors)
+        _validate_exact(exactly)
 
 
-def _check_alternative(request: Object, path: str, errors: Errors) -> None:
-    check_dns_label(_named(request), f"{path}.name", errors)
-    _check_exact(request, path, errors)
+def _validate_alternative(request: Field) -> None:
+    request["name"].dns_label()
+    _validate_exact(request)
 
 
-def _check_exact(request: Object, path: str, errors: Errors) -> None:
-    name = request.get("deviceClassName") or ""
-    if name:
-        check_dns_subdomain(name, f"{path}.deviceClassName", errors)
+def _validate_exact(request: Field) -> None:
+    request["deviceClassName"].required().dns_subdomain()
+    each(request["selectors"], MOST_SELECTORS, validate_selector)
+    mode, count = request["allocationMode"].one_of(MODES), request["count"]
+    if mode.value == "All" and count:
+        count.invalid("must not be specified when allocationMode is 'All'")
+    elif mode.value == "ExactCount":
+        count.positive()
+    for toleration in request["tolerations"]:
+        validate_toleration(toleration)
+
+
+def validate_selector(selector: Field) -> None:
+    selector["cel"].specified()["expression"].max_bytes(LONGEST_EXPRESSION)
+
+
+def validate_toleration(toleration: Field) -> None:
+    toleration["key"].optional().qualified_name()
+    operator, value = toleration["operator"], toleration["value"]
+    if operator.value == "Exists" and value:
+        value.invalid("must be empty for operator `Exists`")
+    elif operator.value == "Equal":
+        value.label_value()
     else:
-        errors.append(field_required(f"{path}.deviceClassName"))
-    _check_list(request.get("selectors") or [], MOST_SELECTORS, _check_selector, f"{path}.selectors", errors)
-    mode, count = request.get("allocationMode") or "", request.get("count") or 0
-    if mode not in MODES:
-        errors.append(field_not_supported(f"{path}.allocationMode", mode, MODES))
-    elif mode == "All" and count:
-        why = "must not be specified when allocationMode is 'All'"
-        errors.append(field_invalid(f"{path}.count", count, why))
-    elif mode == "ExactCount" and count <= 0:
-        errors.append(field_invalid(f"{path}.count", count, "must be greater than zero"))
-    for i, toleration in enumerate(request.get("tolerations") or ()):
-        _check_toleration(toleration, f"{path}.tolerations[{i}]", errors)
+        operator.required().one_of(OPERATORS)
+    toleration["effect"].optional().one_of(EFFECTS)
 
 
-def _check_selector(selector: Object, path: str, errors: Errors) -> None:
-    expression = selector.get("cel")
-    if expression is None:
-        errors.append(field_required(f"{path}.cel"))
-    elif len((expression.get("expression") or "").encode()) > LONGEST_EXPRESSION:
-        errors.append(field_too_long(f"{path}.cel.expression", LONGEST_EXPRESSION))
+def _validate_constraint(constraint: Field, known: Mapping[str, set[str]]) -> None:
+    _validate_references(constraint["requests"], known)
+    attributes = constraint.members(("matchAttribute", "distinctAttribute"))
+    if attributes:
+        _validate_full_name(attributes[0])
+    else:
+        why = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        constraint.missing(why)
 
 
-def _check_toleration(toleration: Object, path: str, errors: Errors) -> None:
-    if toleration.get("key"):
-        check_label_name(toleration["key"], f"{path}.key", errors)
-    operator, value = toleration.get("operator") or "", toleration.get("value") or ""
-    if operator == "Exists" and value:
-        errors.append(field_invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
-    elif operator == "Equal":
-        add(errors, f"{path}.value", value, value_problems(value))
-    elif not operator:
-        errors.append(field_required(f"{path}.operator"))
-    elif operator not in OPERATORS:
-        errors.append(field_not_supported(f"{path}.operator", operator, OPERATORS))
-    effect = toleration.get("effect") or ""
-    if effect and effect not in EFFECTS:
-        errors.append(field_not_supported(f"{path}.effect", effect, EFFECTS))
+def _validate_references(references: Field, known: Mapping[str, set[str]]) -> None:
+    rule = partial(validate_reference, known=known)
+    each_once(references, MOST_REQUESTS, rule, lambda reference: reference.value)
 
 
-def _check_request_refs(refs: list[str], known: Mapping[str, set[str]], path: str, errors: Errors) -> None:
-    def check(ref: str, path: str, errors: Errors) -> None:
-        _check_request_ref(ref, known, path, errors)
-
-    _check_set(refs, MOST_REQUESTS, check, _itself, path, errors)
-
-
-def _check_request_ref(ref: str, known: Mapping[str, set[str]], path: str, errors: Errors) -> None:
-    parts = ref.split("/")
-    why = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+def validate_reference(reference: Field, known: Mapping[str, set[str]]) -> None:
+    """To a request, or to an alternative of one."""
+    parts = reference.text.split("/")
     if len(parts) <= 2:
         for part in parts:
-            check_dns_label(part, path, errors)
+            reference.with_value(part).dns_label()
     if len(parts) > 2 or parts[0] not in known or (len(parts) == 2 and parts[1] not in known[parts[0]]):
-        errors.append(field_invalid(path, ref, why))
+        reference.invalid(REQUEST_REFERENCE)
 
 
-def _check_config(config: Object, path: str, errors: Errors) -> None:
-    opaque = config.get("opaque")
-    if opaque is None:
-        errors.append(field_required(f"{path}.opaque"))
+def validate_config(config: Field, known: Mapping[str, set[str]] | None = None) -> None:
+    if known is not None:
+        _validate_references(config["requests"], known)
+    opaque = config["opaque"].specified()
+    validate_csi_driver_name(opaque["driver"])
+    _validate_parameters(opaque["parameters"].specified())
+
+
+def _validate_parameters(parameters: Field) -> None:
+    text = json.dumps(parameters.value, separators=(",", ":"), ensure_ascii=False)
+    if len(text.encode()) > LONGEST_PARAMETERS:
+        parameters.too_long(LONGEST_PARAMETERS)
+    elif not isinstance(parameters.value, dict):
+        parameters.invalid("must be a valid JSON object", "<value omitted>")
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def validate_pool_name(name: Field) -> None:
+    pool = name.required()
+    if len(pool.text) > LONGEST_POOL:
+        pool.too_long(LONGEST_POOL)
+    for part in pool.text.split("/"):
+        pool.with_value(part).dns_subdomain()
+
+
+def validate_name(name: Field) -> None:
+    """An identifier, maybe with the domain of its driver before it."""
+    domain, slash, identifier = name.text.rpartition("/")
+    if "/" in domain:
         return
-    check_driver(opaque.get("driver") or "", f"{path}.opaque.driver", errors)
-    _check_parameters(opaque.get("parameters"), f"{path}.opaque.parameters", errors)
-
-
-def _check_parameters(parameters: Any, path: str, errors: Errors) -> None:
-    if parameters is None:
-        errors.append(field_required(path))
-    elif len(json.dumps(parameters, separators=(",", ":"), ensure_ascii=False).encode()) > LONGEST_PARAMETERS:
-        errors.append(field_too_long(path, LONGEST_PARAMETERS))
-    elif not isinstance(parameters, dict):
-        errors.append(field_invalid(path, "<value omitted>", "must be a valid JSON object"))
-
-
-def _check_pool_name(name: str, path: str, errors: Errors) -> None:
-    if not name:
-        errors.append(field_required(path))
+    if domain:
+        validate_csi_driver_name(name.with_value(domain))
+    elif slash:
+        name.invalid("the domain must not be empty", "")
+    if slash and not identifier:
+        name.invalid("the name must not be empty", "")
         return
-    if len(name) > LONGEST_POOL:
-        errors.append(field_too_long(path, LONGEST_POOL))
-    for part in name.split("/"):
-        check_dns_subdomain(part, path, errors)
+    if len(identifier) > LONGEST_NAME:
+        name.too_long(LONGEST_NAME)
+    if not _identifier.fullmatch(identifier):
+        name.invalid(IDENTIFIER, identifier)
 
 
-def _check_name(name: str, path: str, errors: Errors) -> None:
-    """An identifier, with the domain of its driver before it or not."""
-    parts = name.split("/")
-    if len(parts) > 2:
-        return
-    if len(parts) == 2 and parts[0]:
-        check_driver(parts[0], path, errors)
-    elif len(parts) == 2:
-        errors.append(field_invalid(path, "", "the domain must not be empty"))
-    if len(parts) == 2 and not parts[1]:
-        errors.append(field_invalid(path, "", "the name must not be empty"))
-        return
-    if len(parts[-1]) > LONGEST_NAME:
-        errors.append(field_too_long(path, LONGEST_NAME))
-    if not _identifier.fullmatch(parts[-1]):
-        errors.append(field_invalid(path, parts[-1], IDENTIFIER))
-
-
-def _check_full_name(name: str, path: str, errors: Errors) -> None:
-    _check_name(name, path, errors)
-    if "/" not in name:
-        why = "a fully qualified name must be a domain and a name separated by a slash"
-        errors.append(field_invalid(path, name, why))
+def _validate_full_name(name: Field) -> None:
+    validate_name(name)
+    if "/" not in name.text:
+        name.invalid("a fully qualified name must be a domain and a name separated by a slash")

@@ -1,12 +1,12 @@
-"""TODO"""
+"""ResourceClaim: devices for the pods that name the claim (`ValidateResourceClaim`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.affinity import check_node_selector
-from fakekube.apiserver.registry.core.pod.validation.volumes import check_csi_driver as check_driver
+from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -21,27 +21,18 @@ from fakekube.apiserver.registry.generic.table.columns import (
     joined,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation.conditions import check_conditions
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_dns_label, check_immutable
+from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
-    _check_claim,
-    _check_config,
-    _check_list,
-    _check_pool_name,
-    _check_request_ref,
-    _check_request_refs,
-    _check_set,
-    _check_toleration,
-    _request_names,
-    validate_claim_update,
-)
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
+    each,
+    each_once,
+    request_names,
+    validate_config,
+    validate_devices,
+    validate_pool_name,
+    validate_reference,
+    validate_toleration,
 )
 
 Object = dict[str, Any]
@@ -72,82 +63,66 @@ MOST_RESULTS, MOST_CONSUMERS = 32, 256
 SOURCES = ("FromClaim", "FromClass")
 
 
-def validate_claim(claim: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_claim((claim.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
-    return errors
+def validate(claim: Field) -> None:
+    validate_devices(claim["spec"]["devices"])
 
 
-def validate_claim_status(new: Object, old: Object) -> list[FieldError]:
-    status, before = new.get("status") or {}, old.get("status") or {}
-    known = _request_names((new.get("spec") or {}).get("devices") or {})
-    errors: Errors = []
-    consumers, allocation = status.get("reservedFor") or [], status.get("allocation")
-    _check_set(consumers, MOST_CONSUMERS, _check_consumer, lambda one: one.get("uid"), "status.reservedFor", errors)
-    _check_device_states(status.get("devices") or [], allocation, errors)
-    if consumers and allocation is None:
-        why = "may not be specified when `allocated` is not set"
-        errors.append(field_forbidden("status.reservedFor", why))
-    elif new["metadata"].get("deletionTimestamp") and any(
-        one not in (before.get("reservedFor") or ()) for one in consumers
-    ):
+def validate_status_update(new: Field, old: Field) -> None:
+    status, before = new["status"], old["status"]
+    consumers, allocation, stored = status["reservedFor"], status["allocation"], before["allocation"]
+    each_once(
+        consumers,
+        MOST_CONSUMERS,
+        lambda consumer: consumer.require("resource", "name", "uid"),
+        lambda consumer: consumer["uid"].value,
+    )
+    _validate_device_states(status["devices"], allocation)
+    if consumers and allocation.value is None:
+        consumers.forbidden("may not be specified when `allocated` is not set")
+    elif new["metadata"]["deletionTimestamp"] and any(one.value not in before["reservedFor"] for one in consumers):
         why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        errors.append(field_forbidden("status.reservedFor", why))
-    if allocation is not None and before.get("allocation") is not None:
-        check_immutable(allocation, before["allocation"], "status.allocation", errors)
-    elif allocation is not None:
-        _check_allocation(allocation, known, "status.allocation", errors)
-    return errors
+        consumers.forbidden(why)
+    if allocation.value is not None and stored.value is not None:
+        allocation.immutable(stored)
+    elif allocation.value is not None:
+        _validate_allocation(allocation, request_names(new["spec"]["devices"]))
 
 
-def _check_consumer(consumer: Object, path: str, errors: Errors) -> None:
-    for field in ("resource", "name", "uid"):
-        if not consumer.get(field):
-            errors.append(field_required(f"{path}.{field}"))
+def _device_id(device: Field) -> tuple[str, ...]:
+    return tuple(device[field].text for field in ("driver", "pool", "device", "shareID"))
 
 
-def _device_id(device: Object) -> tuple[str, ...]:
-    return tuple(device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
+def _validate_device(device: Field) -> None:
+    validate_csi_driver_name(device["driver"])
+    validate_pool_name(device["pool"])
+    device["device"].dns_label()
 
 
-def _check_device_states(devices: Sequence[Object], allocation: Object | None, errors: Errors) -> None:
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_device_id(one) for one in results}
-    for i, device in enumerate(devices):
-        path = f"status.devices[{i}]"
-        check_driver(device.get("driver") or "", f"{path}.driver", errors)
-        _check_pool_name(device.get("pool") or "", f"{path}.pool", errors)
-        check_dns_label(device.get("device") or "", f"{path}.device", errors)
+def _validate_device_states(devices: Field, allocation: Field) -> None:
+    allocated = {_device_id(one) for one in allocation["devices"]["results"]}
+    for device in devices:
+        _validate_device(device)
         if _device_id(device) not in allocated:
             shown = "/".join(part for part in _device_id(device) if part)
-            errors.append(field_invalid(path, shown, "must be an allocated device in the claim"))
-        check_conditions(device.get("conditions") or (), f"{path}.conditions", errors)
+            device.invalid("must be an allocated device in the claim", shown)
+        validate_conditions(device["conditions"])
 
 
-def _check_allocation(allocation: Object, known: Mapping[str, set[str]], path: str, errors: Errors) -> None:
-    devices = allocation.get("devices") or {}
+def _validate_allocation(allocation: Field, known: Mapping[str, set[str]]) -> None:
+    def validate_result(result: Field) -> None:
+        validate_reference(result["request"], known)
+        _validate_device(result)
+        for toleration in result["tolerations"]:
+            validate_toleration(toleration)
 
-    def check_result(result: Object, path: str, errors: Errors) -> None:
-        _check_request_ref(result.get("request") or "", known, f"{path}.request", errors)
-        check_driver(result.get("driver") or "", f"{path}.driver", errors)
-        _check_pool_name(result.get("pool") or "", f"{path}.pool", errors)
-        check_dns_label(result.get("device") or "", f"{path}.device", errors)
-        for i, toleration in enumerate(result.get("tolerations") or ()):
-            _check_toleration(toleration, f"{path}.tolerations[{i}]", errors)
+    def validate_allocated_config(config: Field) -> None:
+        config["source"].required().one_of(SOURCES)
+        validate_config(config, known)
 
-    def check_config(config: Object, path: str, errors: Errors) -> None:
-        source = config.get("source") or ""
-        if not source:
-            errors.append(field_required(f"{path}.source"))
-        elif source not in SOURCES:
-            errors.append(field_not_supported(f"{path}.source", source, SOURCES))
-        _check_request_refs(config.get("requests") or [], known, f"{path}.requests", errors)
-        _check_config(config, path, errors)
-
-    _check_list(devices.get("results") or [], MOST_RESULTS, check_result, f"{path}.devices.results", errors)
-    _check_list(devices.get("config") or [], 2 * MOST_CONFIGS, check_config, f"{path}.devices.config", errors)
-    if allocation.get("nodeSelector") is not None:
-        check_node_selector(allocation["nodeSelector"], f"{path}.nodeSelector", errors, any_values=False)
+    each(allocation["devices"]["results"], MOST_RESULTS, validate_result)
+    each(allocation["devices"]["config"], 2 * MOST_CONFIGS, validate_allocated_config)
+    if allocation["nodeSelector"].value is not None:
+        validate_node_selector(allocation["nodeSelector"], any_values=False)
 
 
 def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
@@ -164,9 +139,9 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         default=default_claim,
-        validate=validate_claim,
-        validate_update=validate_claim_update,
-        validate_status_update=validate_claim_status,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "State", AGE), _resource_claim),
 )

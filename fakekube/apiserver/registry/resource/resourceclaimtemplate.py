@@ -1,4 +1,4 @@
-"""TODO"""
+"""ResourceClaimTemplate (`ValidateResourceClaimTemplate`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.registry.resource.devices import _check_claim, validate_claim_update
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.resource.devices import validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
-from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
 
@@ -19,14 +18,8 @@ def default_template(obj: Object) -> None:
     default_claim(obj.get("spec") or {})
 
 
-def validate_template(template: Object) -> list[FieldError]:
-    errors: Errors = []
-    spec = (template.get("spec") or {}).get("spec") or {}
-    _check_claim(spec.get("devices") or {}, "spec.spec.devices", errors)
-    return errors
-
-
-validate_template_update = validate_claim_update
+def validate(template: Field) -> None:
+    validate_devices(template["spec"]["spec"]["devices"])
 
 
 KIND = Kind(
@@ -34,8 +27,8 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         default=default_template,
-        validate=validate_template,
-        validate_update=validate_template_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
     ),
     printer=NAME_AND_AGE,
 )
