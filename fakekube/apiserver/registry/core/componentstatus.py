@@ -1,4 +1,4 @@
-"""TODO"""
+"""ComponentStatus."""
 
 from __future__ import annotations
 

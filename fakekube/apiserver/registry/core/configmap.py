@@ -1,4 +1,4 @@
-"""TODO"""
+"""ConfigMap (`ValidateConfigMap`)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
-from fakekube.apiserver.registry.generic.validation.content import CONFIG_KEY, Errors, config_key_problems
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_too_long
+from fakekube.apiserver.registry.generic.validation.content import CONFIG_KEY, config_key_problems
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
+
 
 #: Bytes of all values together (`MaxSecretSize`).
 SIZE_LIMIT = 1024 * 1024
@@ -22,43 +23,35 @@ SIZE_LIMIT = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 
-#: Keys that need no closer look.
-_plain_key = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
+#: Keys that are valid for certain.
+PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
 
 
-def validate_configmap(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_configmap(obj, errors)
-    return errors
-
-
-def validate_configmap_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    if old.get("immutable"):
-        _check_frozen(new, old, ("data", "binaryData"), errors)
-    check_again(new, errors)
-    _check_configmap(new, errors)
-    return errors
-
-
-def _check_configmap(obj: Object, errors: Errors) -> None:
-    data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+def validate(config_map: Field) -> None:
+    data, binary = config_map["data"], config_map["binaryData"]
+    binary_values = binary.struct
     size = 0
-    for key, value in data.items():
-        if not _plain_key.fullmatch(key):
-            _check_key(key, f"data[{key}]", errors)
-        if key in binary:
-            errors.append(field_invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key, value in data.struct.items():
+        if not PLAIN_KEY.fullmatch(key):
+            validate_key(data, key)
+        if key in binary_values:
+            data.entry(key).invalid("duplicate of key present in binaryData", key)
         size += len(value) if value.isascii() else len(value.encode())
-    for key, value in binary.items():
-        _check_key(key, f"binaryData[{key}]", errors)
+    for key, value in binary_values.items():
+        validate_key(binary, key)
         size += decoded_size(value)
     if size > SIZE_LIMIT:
-        errors.append(field_too_long("[]", SIZE_LIMIT))
+        config_map["[]"].too_long(SIZE_LIMIT)
 
 
-def _check_key(key: str, path: str, errors: Errors) -> None:
-    errors += [field_invalid(path, key, problem) for problem in config_key_problems(key)]
+def validate_update(new: Field, old: Field) -> None:
+    validate_frozen(new, old, "data", "binaryData")
+    validate_metadata(new)
+    validate(new)
+
+
+def validate_key(data: Field, key: str) -> None:
+    data.entry(key).with_value(key).check(config_key_problems)
 
 
 def decoded_size(text: str) -> int:
@@ -66,12 +59,15 @@ def decoded_size(text: str) -> int:
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
-def _check_frozen(new: Object, old: Object, fields: tuple[str, ...], errors: Errors) -> None:
-    if not new.get("immutable"):
-        errors.append(field_forbidden("immutable", FROZEN))
+def validate_frozen(new: Field, old: Field, *fields: str) -> None:
+    """An object that is marked as immutable stays as it is."""
+    if not old["immutable"]:
+        return
+    if not new["immutable"]:
+        new["immutable"].forbidden(FROZEN)
     for field in fields:
-        if (new.get(field) or {}) != (old.get(field) or {}):
-            errors.append(field_forbidden(field, FROZEN))
+        if new[field].struct != old[field].struct:
+            new[field].forbidden(FROZEN)
 
 
 def _config_map(obj: Object, ages: Ages) -> list[Any]:
@@ -80,6 +76,6 @@ def _config_map(obj: Object, ages: Ages) -> list[Any]:
 
 KIND = Kind(
     "configmaps",
-    Strategy(validate=validate_configmap, validate_update=validate_configmap_update),
+    Strategy(validate=validator(validate), validate_update=update_validator(validate_update)),
     printer=Printer(columns(NAME, "Data", AGE), _config_map),
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Endpoints (`ValidateEndpoints`)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,9 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, joined, name_of
-from fakekube.apiserver.registry.generic.validation.content import (
-    Errors,
-    add,
-    check_choice,
-    check_dns_label,
-    check_dns_subdomain,
-    check_ip,
-    check_port_number,
-    check_qualified_name,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import special_problems
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_required
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -34,55 +24,42 @@ def default_endpoints(obj: Object) -> None:
             port.setdefault("protocol", "TCP")
 
 
-def validate_endpoints(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_subsets(obj.get("subsets") or (), errors, ())
-    return errors
+ADDRESSES = ("addresses", "notReadyAddresses")
 
 
-def validate_endpoints_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_again(new, errors)
-    after, before = new.get("subsets") or [], old.get("subsets") or []
-    if after != before:  # what is stored may be wrong by today's rules
-        known = [one.get("ip", "") for subset in before for one in subset.get("addresses") or ()]
-        known += [one.get("ip", "") for subset in before for one in subset.get("notReadyAddresses") or ()]
-        _check_subsets(after, errors, known)
-    return errors
+def validate(endpoints: Field, known: Sequence[str] = ()) -> None:
+    """`known` are the addresses of the stored object, which stay valid."""
+    for subset in endpoints["subsets"]:
+        if not subset["addresses"] and not subset["notReadyAddresses"]:
+            subset.missing("must specify `addresses` or `notReadyAddresses`")
+        for field in ADDRESSES:
+            for address in subset[field]:
+                _validate_address(address, known)
+        for port in subset["ports"]:
+            _validate_port(port, named=len(subset["ports"]) > 1)
 
 
-def _check_subsets(subsets: Sequence[Object], errors: Errors, known: Sequence[str]) -> None:
-    for i, subset in enumerate(subsets):
-        path = f"subsets[{i}]"
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            errors.append(field_required(path, "must specify `addresses` or `notReadyAddresses`"))
-        for field in ("addresses", "notReadyAddresses"):
-            for j, address in enumerate(subset.get(field) or ()):
-                _check_endpoint_address(address, f"{path}.{field}[{j}]", errors, known)
-        ports = subset.get("ports") or ()
-        for j, port in enumerate(ports):
-            _check_endpoint_port(port, f"{path}.ports[{j}]", errors, named=len(ports) > 1)
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    if (new["subsets"].value or []) != (old["subsets"].value or []):
+        stored = (subset[field] for field in ADDRESSES for subset in old["subsets"])
+        validate(new, [address["ip"].text for addresses in stored for address in addresses])
 
 
-def _check_endpoint_address(address: Object, path: str, errors: Errors, known: Sequence[str]) -> None:
-    ip = address.get("ip") or ""
-    check_ip(ip, f"{path}.ip", errors, known)
-    if address.get("hostname"):
-        check_dns_label(address["hostname"], f"{path}.hostname", errors)
-    if address.get("nodeName") is not None:
-        check_dns_subdomain(address["nodeName"], f"{path}.nodeName", errors)
-    add(errors, f"{path}.ip", ip, special_problems(ip))
+def _validate_address(address: Field, known: Sequence[str]) -> None:
+    address["ip"].ip(known)
+    address["hostname"].optional().dns_label()
+    address.get("nodeName").dns_subdomain()
+    address["ip"].check(special_problems)
 
 
-def _check_endpoint_port(port: Object, path: str, errors: Errors, *, named: bool) -> None:
-    if port.get("name"):
-        check_dns_label(port["name"], f"{path}.name", errors)
-    elif named:
-        errors.append(field_required(f"{path}.name"))
-    check_port_number(port.get("port", 0), f"{path}.port", errors)
-    check_choice(port.get("protocol"), PROTOCOLS, f"{path}.protocol", errors)
-    if port.get("appProtocol") is not None:
-        check_qualified_name(port["appProtocol"], f"{path}.appProtocol", errors)
+def _validate_port(port: Field, *, named: bool) -> None:
+    if named:
+        port["name"].required()
+    port["name"].optional().dns_label()
+    port["port"].port_number()
+    port["protocol"].required().one_of(PROTOCOLS)
+    port.get("appProtocol").qualified_name()
 
 
 def _host_port(address: str, port: int) -> str:
@@ -110,8 +87,8 @@ KIND = Kind(
         default=default_endpoints,
         create_on_update=True,
         deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-        validate=validate_endpoints,
-        validate_update=validate_endpoints_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "Endpoints", AGE), _endpoints),
 )

@@ -1,28 +1,17 @@
-"""TODO"""
+"""Event of core/v1, the form in which all events are stored (`legacyValidateEvent`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Fields, Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Column, Printer, columns, get, name_of, wide
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, dns_subdomain_problems
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
-
-
-def string_at(*path: str) -> Callable[[Object], str]:
-    def read(event: Object) -> str:
-        value: Any = event
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value if isinstance(value, str) else ""
-
-    return read
 
 
 def _source(event: Object) -> str:
@@ -41,57 +30,42 @@ CORE_FIELDS: Fields = {
 }
 
 
-#: Field of an event with an eventTime -> how it is called in errors, and its most characters; all but the note are
-#: required.
-LIMITED = (
-    ("reportingInstance", "reportingInstance", 128),
-    ("action", "action", 128),
-    ("reason", "reason", 128),
-    ("message", "message", 1024),
-)
-
-
 MISPLACED = "does not match event.namespace"
 
 
-def validate_event(event: Object) -> list[FieldError]:
-    """Of core/v1, new or changed (`legacyValidateEvent`)."""
-    errors: Errors = []
-    namespace = event["metadata"].get("namespace") or ""
-    _check_place(event, namespace, errors)
-    if event.get("eventTime"):
-        _check_reporter(event, errors)
-    errors += [field_invalid("namespace", namespace, problem) for problem in dns_subdomain_problems(namespace)]
-    return errors
+#: Field of an event with an eventTime -> its most characters; all but the message are required.
+LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
-def validate_event_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_event(new)
+def validate(event: Field) -> None:
+    """Of a new event and of a changed one."""
+    namespace = event["metadata"]["namespace"].text
+    _validate_place(event, namespace)
+    if event["eventTime"]:
+        _validate_reporter(event)
+    event.at("namespace", namespace).dns_subdomain()
 
 
-def _check_place(event: Object, namespace: str, errors: Errors) -> None:
-    """An event lies where what it is about lies; what has no namespace has its events in `default`."""
-    about = (event.get("involvedObject") or {}).get("namespace") or ""
+def _validate_place(event: Field, namespace: str) -> None:
+    """An event is in the namespace of its object; events of objects without one are in `default`."""
+    about, timed = event["involvedObject"]["namespace"], bool(event["eventTime"])
     if about:
-        wrong = not event.get("eventTime") and about != namespace
+        wrong = not timed and about.value != namespace
     else:
-        homes = ("default", "kube-system") if event.get("eventTime") else ("", "default")
-        wrong = namespace not in homes
+        wrong = namespace not in (("default", "kube-system") if timed else ("", "default"))
     if wrong:
-        errors.append(field_invalid("involvedObject.namespace", about, MISPLACED))
+        about.invalid(MISPLACED)
 
 
-def _check_reporter(event: Object, errors: Errors) -> None:
-    reporter = event.get("reportingComponent") or ""
-    if not reporter:
-        errors.append(field_required("reportingController"))
-    check_qualified_name(reporter, "reportingController", errors)
-    for field, shown, limit in LIMITED:
-        value = event.get(field) or ""
-        if not value and field != "message":
-            errors.append(field_required(shown))
-        if len(value.encode()) > limit:
-            errors.append(field_invalid(shown, "", f"can have at most {limit} characters"))
+def _validate_reporter(event: Field) -> None:
+    reporter = event.at("reportingController", event["reportingComponent"].value)
+    reporter.required()
+    reporter.qualified_name()
+    for field, limit in LIMITS.items():
+        if field != "message":
+            event[field].required()
+        if len(event[field].text.encode()) > limit:
+            event[field].invalid(f"can have at most {limit} characters", "")
 
 
 def _event_times(event: Object, ages: Ages) -> tuple[str, str, int]:
@@ -138,8 +112,8 @@ KIND = Kind(
         fields=CORE_FIELDS,
         fields_message="label",
         repeats_metadata=False,
-        validate=validate_event,
-        validate_update=validate_event_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
     ),
     printer=PRINTER,
 )

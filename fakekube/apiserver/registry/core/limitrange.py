@@ -1,4 +1,4 @@
-"""TODO"""
+"""LimitRange (`ValidateLimitRange`)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fakekube.apiserver.registry.core.resourcenames import (
 )
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.content import Errors, add, qualified_name_problems
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_forbidden, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -37,53 +37,7 @@ def default_limit_range(obj: Object) -> None:
 LIMIT_TYPES = frozenset(("Pod", "Container", "PersistentVolumeClaim"))
 
 
-def validate_limit_range(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    seen: set[str] = set()
-    for i, limit in enumerate((obj.get("spec") or {}).get("limits") or ()):
-        path, kind = f"spec.limits[{i}]", limit.get("type") or ""
-        problems = qualified_name_problems(kind)
-        add(errors, f"{path}.type", kind, problems)
-        if not problems and "/" not in kind and kind not in LIMIT_TYPES:
-            why = "must be a standard limit type or fully qualified"
-            errors.append(field_invalid(f"{path}.type", kind, why))
-        if kind in seen:
-            errors.append(field_duplicate(f"{path}.type", kind))
-        seen.add(kind)
-        _check_limit(limit, kind, path, errors)
-    return errors
-
-
-def validate_limit_range_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_again(new, errors)
-    return errors + validate_limit_range(new)
-
-
-def _check_limit(limit: Object, kind: str, path: str, errors: Errors) -> None:
-    problems_of = container_name_problems if kind in ("Pod", "Container") else name_problems
-    for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
-        if field == "maxLimitRequestRatio":
-            _check_claim_bounds(limit, kind, path, errors)
-        if kind == "Pod" and field in ("default", "defaultRequest"):
-            if limit.get(field):
-                errors.append(field_forbidden(f"{path}.{field}", "may not be specified when `type` is 'Pod'"))
-            continue
-        for name in limit.get(field) or ():
-            add(errors, f"{path}.{field}[{name}]", name, problems_of(name))
-    fields = ("max", "min", "maxLimitRequestRatio") if kind == "Pod" else FIELDS
-    found = {field: limit.get(field) or {} for field in fields}
-    for name in dict.fromkeys(name for values in found.values() for name in values):
-        _check_bounds({field: values[name] for field, values in found.items() if name in values}, name, path, errors)
-
-
 FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-
-
-def _check_claim_bounds(limit: Object, kind: str, path: str, errors: Errors) -> None:
-    if kind == "PersistentVolumeClaim" and not any("storage" in (limit.get(field) or {}) for field in ("min", "max")):
-        why = "either minimum or maximum storage value is required, but neither was provided"
-        errors.append(field_required(f"{path}.limits", why))
 
 
 #: Lower bound, upper bound, the field that is said to be wrong, which of the two is shown, and what they are called.
@@ -106,32 +60,65 @@ BOUNDS = (
 )  # fmt: skip
 
 
-def _check_bounds(values: Mapping[str, str], name: str, path: str, errors: Errors) -> None:
+def validate(limit_range: Field) -> None:
+    kinds: set[str] = set()
+    for limit in limit_range["spec"]["limits"]:
+        kind = limit["type"].qualified_name()
+        if "/" not in kind.text and kind.text not in LIMIT_TYPES and not qualified_name_problems(kind.text):
+            kind.invalid("must be a standard limit type or fully qualified")
+        kind.unique(kinds)
+        _validate_limit(limit, kind.text)
+
+
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
+
+
+def _validate_limit(limit: Field, kind: str) -> None:
+    problems_of = container_name_problems if kind in ("Pod", "Container") else name_problems
+    fields = ("max", "min", "maxLimitRequestRatio") if kind == "Pod" else FIELDS
+    for field in FIELDS:
+        if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
+            _validate_claim_bounds(limit)
+        if field not in fields:
+            limit[field].optional().forbidden("may not be specified when `type` is 'Pod'")
+            continue
+        for quantity in limit[field].entries():
+            quantity.with_value(quantity.key).check(problems_of)
+    names = dict.fromkeys(name for field in fields for name in limit[field].struct)
+    for name in names:
+        values = {field: limit[field].struct[name] for field in fields if name in limit[field].struct}
+        _validate_bounds(limit, values, name)
+
+
+def _validate_claim_bounds(limit: Field) -> None:
+    if "storage" not in limit["min"].struct and "storage" not in limit["max"].struct:
+        limit["limits"].missing("either minimum or maximum storage value is required, but neither was provided")
+
+
+def _validate_bounds(limit: Field, values: Mapping[str, str], name: str) -> None:
     numbers = {field: number_of(value) for field, value in values.items()}
     for lower, upper, field, shown, text in BOUNDS:
         if lower in values and upper in values and numbers[lower] > numbers[upper]:
-            why = text.format(values[lower], values[upper])
-            errors.append(field_invalid(f"{path}.{field}[{name}]", values[shown], why))
-    _check_ratio(values, numbers, f"{path}.maxLimitRequestRatio[{name}]", errors)
+            limit[field].entry(name).invalid(text.format(values[lower], values[upper]), values[shown])
+    if "maxLimitRequestRatio" in numbers:
+        _validate_ratio(limit["maxLimitRequestRatio"].entry(name), numbers)
     given = numbers.keys() >= {"default", "defaultRequest"}
     if given and not allows_overcommit(name) and numbers["default"] != numbers["defaultRequest"]:
-        why = (
-            f"default value {values['default']} must equal to defaultRequest value {values['defaultRequest']} in {name}"
-        )
-        errors.append(field_invalid(f"{path}.defaultRequest[{name}]", values["defaultRequest"], why))
+        limits, requests = values["default"], values["defaultRequest"]
+        why = f"default value {limits} must equal to defaultRequest value {requests} in {name}"
+        limit["defaultRequest"].entry(name).invalid(why)
 
 
-def _check_ratio(values: Mapping[str, str], numbers: Mapping[str, Decimal], path: str, errors: Errors) -> None:
-    ratio = numbers.get("maxLimitRequestRatio")
-    if ratio is None:
-        return
-    shown = values["maxLimitRequestRatio"]
-    if ratio < 1:
-        errors.append(field_invalid(path, shown, f"ratio {shown} is less than 1"))
+def _validate_ratio(ratio: Field, numbers: Mapping[str, Decimal]) -> None:
+    number = numbers["maxLimitRequestRatio"]
+    if number < 1:
+        ratio.invalid(f"ratio {ratio.text} is less than 1")
     if "min" in numbers and "max" in numbers and numbers["min"]:
         most = numbers["max"] / numbers["min"]
-        if ratio > most:
-            errors.append(field_invalid(path, shown, f"ratio {shown} is greater than max/min = {float(most):f}"))
+        if number > most:
+            ratio.invalid(f"ratio {ratio.text} is greater than max/min = {float(most):f}")
 
 
 KIND = Kind(
@@ -140,7 +127,7 @@ KIND = Kind(
         create_on_update=True,
         default=default_limit_range,
         repeats_metadata=False,
-        validate=validate_limit_range,
-        validate_update=validate_limit_range_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Namespace (`ValidateNamespace`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_field
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name
-from fakekube.apiserver.wire.status import FieldError, field_invalid
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
+
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -51,34 +51,31 @@ def _phase(obj: Object) -> str:
 UNDOMAINED = "name is neither a standard finalizer name nor is it fully qualified"
 
 
-def _check_finalizer(name: str, path: str, errors: Errors) -> None:
-    check_qualified_name(name, path, errors)
-    if "/" not in name and name not in objectmeta.STANDARD_FINALIZERS:
-        errors.append(field_invalid(path, name, UNDOMAINED))
+def validate(namespace: Field) -> None:
+    finalizers = namespace["spec"]["finalizers"]
+    for name in finalizers:
+        _validate_finalizer(finalizers.with_value(name.value))
 
 
-def validate_namespace(namespace: Object) -> list[FieldError]:
-    errors: Errors = []
-    for name in (namespace.get("spec") or {}).get("finalizers") or ():
-        _check_finalizer(name, "spec.finalizers", errors)
-    return errors
+def _validate_finalizer(name: Field) -> None:
+    name.qualified_name()
+    if "/" not in name.text and name.value not in objectmeta.STANDARD_FINALIZERS:
+        name.invalid(UNDOMAINED)
 
 
-def validate_finalize(new: Object, old: Object) -> list[FieldError]:
-    """Of a write through /finalize."""
-    errors = objectmeta.validate_update(new["metadata"], old["metadata"])
-    for i, name in enumerate((new.get("spec") or {}).get("finalizers") or ()):
-        _check_finalizer(name, f"spec.finalizers[{i}]", errors)
-    return errors
+@update_validator
+def validate_finalize(new: Field, old: Field) -> None:
+    """Of a write through `/finalize`."""
+    new.errors.extend(objectmeta.validate_update(new.value["metadata"], old.value["metadata"]))
+    for name in new["spec"]["finalizers"]:
+        _validate_finalizer(name)
 
 
-def validate_namespace_status(new: Object, old: Object) -> list[FieldError]:
-    deleted = bool(new["metadata"].get("deletionTimestamp"))
-    wanted, which = ("Terminating", "is not") if deleted else ("Active", "is")
-    phase = (new.get("status") or {}).get("phase") or ""
-    if phase == wanted:
-        return []
-    return [field_invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` {which} empty")]
+def validate_status_update(new: Field, old: Field) -> None:
+    wanted, which = ("Terminating", "is not") if new["metadata"]["deletionTimestamp"] else ("Active", "is")
+    phase = new["status"].at("Phase", new["status"]["phase"].value)
+    if phase.text != wanted:
+        phase.invalid(f"may only be '{wanted}' if `deletionTimestamp` {which} empty")
 
 
 def _namespace(obj: Object, ages: Ages) -> list[Any]:
@@ -94,8 +91,8 @@ KIND = Kind(
         prepare_create=prepare_namespace,
         prepare_update=prepare_namespace_update,
         prepare_status_update=prepare_namespace_status,
-        validate=validate_namespace,
-        validate_status_update=validate_namespace_status,
+        validate=validator(validate),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Status", AGE), _namespace),
 )

@@ -1,12 +1,12 @@
-"""TODO"""
+"""Node (`ValidateNode`, `ValidateNodeUpdate`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.resourcenames import check_quantity
+from fakekube.apiserver.registry.core.resourcenames import validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.names import label_value_problems
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import (
@@ -20,27 +20,14 @@ from fakekube.apiserver.registry.generic.table.columns import (
     name_of,
     wide,
 )
-from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
-    Errors,
-    add,
-    check_dns_label,
-    check_dns_subdomain,
-    check_qualified_name,
     config_key_problems,
 )
-from fakekube.apiserver.registry.generic.validation.ip import check_cidr, cidr_family
-from fakekube.apiserver.registry.generic.validation.labelselectors import value_problems
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
 
 Object = dict[str, Any]
+
 
 #: The taint that every new node gets, until its kubelet says that it is ready (admission plugin
 #: TaintNodesByCondition).
@@ -74,117 +61,92 @@ def prepare_node_update(new: Object, old: Object) -> Object:
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def validate_node(node: Object) -> list[FieldError]:
-    errors: Errors = []
-    spec = node.get("spec") or {}
-    _check_taints(spec.get("taints") or (), errors)
-    _check_resources(node, errors)
-    _check_pod_ranges(spec.get("podCIDRs") or [], errors)
-    return errors
+ONLY_ONCE = 'node updates may not change {} except from "" to valid'
 
 
-def validate_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Of the node and of its status: both are checked whole."""
-    errors: Errors = []
-    after, before, status = new.get("spec") or {}, old.get("spec") or {}, new.get("status") or {}
-    _check_resources(new, errors)
-    _check_node_addresses(status.get("addresses") or (), errors)
-    _check_pod_ranges_kept(after.get("podCIDRs") or [], before.get("podCIDRs") or [], errors)
-    if before.get("providerID") and before["providerID"] != after.get("providerID"):
-        why = 'node updates may not change providerID except from "" to valid'
-        errors.append(field_forbidden("spec.providerID", why))
-    if after.get("configSource") is not None:
-        _check_config_source(after["configSource"], "spec.configSource", errors, recorded=False)
-    for field in ("assigned", "active", "lastKnownGood"):
-        source = (status.get("config") or {}).get(field)
-        if source is not None:
-            _check_config_source(source, f"status.config.{field}", errors, recorded=True)
-    _check_taints(after.get("taints") or (), errors)
-    if (after.get("externalID") or "") != (before.get("externalID") or ""):
-        errors.append(field_forbidden("spec.externalID", "may not be updated"))
-    return errors
+def validate(node: Field) -> None:
+    _validate_taints(node)
+    _validate_resources(node["status"])
+    _validate_pod_ranges(node["spec"]["podCIDRs"])
 
 
-def _check_taints(taints: Sequence[Object], errors: Errors) -> None:
+def validate_update(new: Field, old: Field) -> None:
+    """Of the node and of its status: both are validated whole."""
+    after, before, status = new["spec"], old["spec"], new["status"]
+    _validate_resources(status)
+    addresses = status["addresses"]
+    for i, address in enumerate(addresses):
+        if address.value in addresses.value[:i]:
+            address.duplicate_go({"Type": address["type"].text, "Address": address["address"].text})
+    _validate_pod_ranges_kept(after["podCIDRs"], before["podCIDRs"].value or [])
+    if before["providerID"] and before["providerID"].value != after["providerID"].value:
+        after["providerID"].forbidden(ONLY_ONCE.format("providerID"))
+    _validate_config_source(after.get("configSource"), recorded=False)
+    for source in status["config"].members(("assigned", "active", "lastKnownGood")):
+        _validate_config_source(source, recorded=True)
+    _validate_taints(new)
+    if after["externalID"].text != before["externalID"].text:
+        after["externalID"].forbidden("may not be updated")
+
+
+def _validate_taints(node: Field) -> None:
     """The paths are below metadata, where taints once were."""
     seen: set[tuple[str, str]] = set()
-    for i, taint in enumerate(taints):
-        path = f"metadata.taints[{i}]"
-        key, value, effect = (taint.get(field) or "" for field in ("key", "value", "effect"))
-        check_qualified_name(key, f"{path}.key", errors)
-        problems = value_problems(value)
+    for taint in node["metadata"].at("taints", node["spec"]["taints"].value):
+        key, value, effect = taint["key"], taint["value"], taint["effect"]
+        key.qualified_name()
+        problems = label_value_problems(value.text)
         if problems:
-            errors.append(field_invalid(f"{path}.value", value, ";".join(problems)))
-        if not effect:
-            errors.append(field_required(f"{path}.effect"))
-        elif effect not in EFFECTS:
-            errors.append(field_not_supported(f"{path}.effect", effect, EFFECTS))
-        if (key, effect) in seen:
-            shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
-            why = f"Duplicate value: {gostructs.marshal(shown)}: taints must be unique by key and effect pair"
-            errors.append(FieldError(path, "FieldValueDuplicate", why))
-        seen.add((key, effect))
+            value.invalid(";".join(problems))
+        effect.required().one_of(EFFECTS)
+        if (key.text, effect.text) in seen:
+            shown = {"Key": key.text, "Value": value.text, "Effect": effect.text, "TimeAdded": taint["timeAdded"].value}
+            taint.duplicate_go(shown, "taints must be unique by key and effect pair")
+        seen.add((key.text, effect.text))
 
 
-def _check_resources(node: Object, errors: Errors) -> None:
-    status = node.get("status") or {}
+def _validate_resources(status: Field) -> None:
     for field in ("capacity", "allocatable"):
-        for name, value in (status.get(field) or {}).items():
-            check_quantity(name, value, f"status.{field}.{name}", errors)
+        for name in status[field].struct:
+            validate_quantity(status[field][name], name)
 
 
-def _check_pod_ranges(ranges: list[str], errors: Errors) -> None:
-    path = "spec.podCIDRs"
-    for i, one in enumerate(ranges):
-        check_cidr(one, f"{path}[{i}]", errors)
+def _validate_pod_ranges(ranges: Field) -> None:
+    for one in ranges:
+        one.check(cidr_problems)
     if len(ranges) < 2:
         return
-    families = [cidr_family(one) for one in ranges]
+    families = [cidr_family(one) for one in ranges.value]
     if "" not in families and (len(set(families)) < 2 or len(ranges) > 2):
-        errors.append(field_invalid(path, ranges, "may specify no more than one CIDR for each IP family"))
-    for i, one in enumerate(ranges):
-        if one in ranges[:i]:
-            errors.append(field_duplicate(f"{path}[{i}]", one))
+        ranges.invalid("may specify no more than one CIDR for each IP family")
+    seen: set[str] = set()
+    for one in ranges:
+        one.unique(seen)
 
 
-def _check_pod_ranges_kept(after: list[str], before: list[str], errors: Errors) -> None:
+def _validate_pod_ranges_kept(ranges: Field, before: list[str]) -> None:
     if not before:
         return
-    why = 'node updates may not change podCIDR except from "" to valid'
+    after: list[str] = ranges.value or []
     changed = 1 if len(after) != len(before) else sum(one != other for one, other in zip(after, before, strict=True))
-    errors += [field_forbidden("spec.podCIDRs", why)] * changed
+    for _ in range(changed):
+        ranges.forbidden(ONLY_ONCE.format("podCIDR"))
 
 
-def _check_node_addresses(addresses: Sequence[Object], errors: Errors) -> None:
-    for i, address in enumerate(addresses):
-        if address in addresses[:i]:
-            shown = gostructs.marshal({"Type": address.get("type", ""), "Address": address.get("address", "")})
-            errors.append(FieldError(f"status.addresses[{i}]", "FieldValueDuplicate", f"Duplicate value: {shown}"))
-
-
-def _check_config_source(source: Object, path: str, errors: Errors, *, recorded: bool) -> None:
-    """A kubelet's configuration from a ConfigMap: long gone, still checked."""
-    reference = source.get("configMap")
-    if reference is None:
-        why = "exactly one reference subfield must be non-nil"
-        errors.append(FieldError(path, "FieldValueInvalid", f'Invalid value: {{"ConfigMap":null}}: {why}'))
+def _validate_config_source(source: Field, *, recorded: bool) -> None:
+    """A kubelet's configuration in a ConfigMap: the kubelet ignores it, the API server still validates it."""
+    reference = source["configMap"]
+    if reference.value is None:
+        source.with_value({"ConfigMap": None}).invalid_go("exactly one reference subfield must be non-nil")
         return
-    path = f"{path}.configMap"
     for field in ("uid", "resourceVersion"):
-        if recorded and not reference.get(field):
-            errors.append(field_required(f"{path}.{field}", f"{field} must be set in status"))
-        if not recorded and reference.get(field):
-            errors.append(field_forbidden(f"{path}.{field}", f"{field} must not be set in spec"))
-    for field in ("namespace", "name", "kubeletConfigKey"):
-        value, here = reference.get(field) or "", f"{path}.{field}"
-        if not value:
-            errors.append(field_required(here, f"{field} must be set"))
-        elif field == "namespace":
-            check_dns_label(value, here, errors)
-        elif field == "name":
-            check_dns_subdomain(value, here, errors)
+        if recorded:
+            reference[field].required(f"{field} must be set in status")
         else:
-            add(errors, here, value, config_key_problems(value))
+            reference[field].optional().forbidden(f"{field} must not be set in spec")
+    reference["namespace"].required("namespace must be set").dns_label()
+    reference["name"].required("name must be set").dns_subdomain()
+    reference["kubeletConfigKey"].required("kubeletConfigKey must be set").check(config_key_problems)
 
 
 ROLE_PREFIX, ROLE_LABEL = "node-role.kubernetes.io/", "kubernetes.io/role"
@@ -233,9 +195,9 @@ KIND = Kind(
         default=default_node,
         prepare_create=prepare_node,
         prepare_update=prepare_node_update,
-        validate=validate_node,
-        validate_update=validate_node_update,
-        validate_status_update=validate_node_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_update),
     ),
     printer=Printer(
         columns(

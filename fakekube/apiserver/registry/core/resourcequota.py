@@ -1,22 +1,19 @@
-"""TODO"""
+"""ResourceQuota (`ValidateResourceQuota`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.core.resourcenames import COMPUTE, HUGE_PAGES, check_quantity, name_problems
+from fakekube.apiserver.registry.core.resourcenames import COMPUTE, HUGE_PAGES, name_problems, validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation import gostructs
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, Errors, add
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 
 Object = dict[str, Any]
-
-Quantities = Mapping[str, str]
 
 
 #: Resources that a quota may name without a domain.
@@ -69,96 +66,78 @@ def is_standard(name: str) -> bool:
     return name in STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
 
 
-def _check_quantities(quantities: Quantities | None, path: str, errors: Errors) -> None:
-    for name, value in (quantities or {}).items():
-        here = f"{path}[{name}]"
-        add(errors, here, name, name_problems(name))
-        if "/" not in name and not is_standard(name):
-            errors.append(field_invalid(here, name, "must be a standard resource for quota"))
-        check_quantity(name, value, here, errors)
+def _validate_quantities(quantities: Field) -> None:
+    for quantity in quantities.entries():
+        name = quantity.with_value(quantity.key).check(name_problems)
+        if "/" not in name.text and not is_standard(name.text):
+            name.invalid("must be a standard resource for quota")
+        validate_quantity(quantity, name.text)
 
 
-def validate_quota(quota: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_quota_spec(quota.get("spec") or {}, errors)
-    return errors
-
-
-def validate_quota_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    after, before = new.get("spec") or {}, old.get("spec") or {}
-    _check_quota_spec(after, errors)
-    if set(after.get("scopes") or ()) != set(before.get("scopes") or ()):
-        errors.append(field_invalid("spec.scopes", after.get("scopes") or None, IMMUTABLE))
-    return errors
-
-
-def validate_quota_status(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    status = new.get("status") or {}
-    for field in ("hard", "used"):
-        _check_quantities(status.get(field), f"status.{field}", errors)
-    return errors
-
-
-def _check_quota_spec(spec: Object, errors: Errors) -> None:
-    _check_quantities(spec.get("hard"), "spec.hard", errors)
-    scopes = spec.get("scopes") or []
+def validate(quota: Field) -> None:
+    spec = quota["spec"]
+    scopes, selector = spec["scopes"], spec["scopeSelector"]
+    _validate_quantities(spec["hard"])
     for scope in scopes:
-        if scope not in SCOPES:
-            errors.append(field_invalid("spec.scopes", scopes, "unsupported scope"))
-        for _ in _beyond(scope, spec):
-            errors.append(field_invalid("spec.scopes", scopes, "unsupported scope applied to resource"))
-    _check_exclusive(scopes, scopes, "spec.scopes", errors)
-    if spec.get("scopeSelector") is not None:
-        _check_selector(spec, errors)
+        if scope.value not in SCOPES:
+            scopes.invalid("unsupported scope")
+        for _ in _beyond(scope.text, spec["hard"]):
+            scopes.invalid("unsupported scope applied to resource")
+    _validate_exclusive(scopes.value or (), scopes, scopes)
+    if selector.value is not None:
+        _validate_selector(selector["matchExpressions"], spec)
 
 
-def _beyond(scope: str, spec: Object) -> list[str]:
-    """The resources of the quota that a scope says nothing of."""
+def validate_update(new: Field, old: Field) -> None:
+    validate(new)
+    scopes = new["spec"]["scopes"]
+    if set(scopes.value or ()) != set(old["spec"]["scopes"].value or ()):
+        scopes.invalid(IMMUTABLE, scopes.value or None)
+
+
+def validate_status_update(new: Field, old: Field) -> None:
+    _validate_quantities(new["status"]["hard"])
+    _validate_quantities(new["status"]["used"])
+
+
+def _beyond(scope: str, hard: Field) -> list[str]:
+    """The resources of the quota that a scope does not apply to."""
     if scope not in SCOPES:
         return []
-    return [name for name in sorted(spec.get("hard") or ()) if is_standard(name) and name not in SCOPES[scope]]
+    return [name for name in sorted(hard.struct) if is_standard(name) and name not in SCOPES[scope]]
 
 
-def _check_exclusive(found: list[str], shown: list[str], path: str, errors: Errors) -> None:
+def _validate_exclusive(found: Sequence[str], path: Field, scopes: Field) -> None:
     for pair in EXCLUSIVE:
         if set(pair) <= set(found):
-            errors.append(field_invalid(path, shown or None, "conflicting scopes"))
+            path.invalid("conflicting scopes", scopes.value or None)
 
 
-def _check_selector(spec: Object, errors: Errors) -> None:
-    path, selector = "spec.scopeSelector.matchExpressions", spec["scopeSelector"]
-    expressions = selector.get("matchExpressions") or ()
+def _validate_selector(expressions: Field, spec: Field) -> None:
     for one in expressions:
-        scope, operator = one.get("scopeName") or "", one.get("operator") or ""
+        scope, operator = one["scopeName"].text, one["operator"].text
         if scope not in SCOPES:
-            errors.append(field_invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        for _ in _beyond(scope, spec):
-            shown = gostructs.marshal({"MatchExpressions": [_requirement(each) for each in expressions]})
-            why = f"Invalid value: {shown}: unsupported scope applied to resource"
-            errors.append(FieldError(path, "FieldValueInvalid", why))
+            expressions.at("scopeName", scope).invalid("unsupported scope")
+        for _ in _beyond(scope, spec["hard"]):
+            shown = {"MatchExpressions": [_go_requirement(each) for each in expressions]}
+            expressions.with_value(shown).invalid_go("unsupported scope applied to resource")
         if scope in UNVALUED and operator != "Exists":
-            errors.append(field_invalid(f"{path}.operator", operator, ONLY_EXISTS))
-        _check_values(operator, one.get("values") or [], path, errors)
-    _check_exclusive([one.get("scopeName") or "" for one in expressions], spec.get("scopes") or [], path, errors)
+            expressions.at("operator", operator).invalid(ONLY_EXISTS)
+        _validate_values(expressions.at("values", one["values"].value), operator)
+    _validate_exclusive([one["scopeName"].text for one in expressions], expressions, spec["scopes"])
 
 
-def _requirement(one: Object) -> Object:
-    return {"ScopeName": one.get("scopeName", ""), "Operator": one.get("operator", ""), "Values": one.get("values")}
+def _go_requirement(one: Field) -> Object:
+    return {"ScopeName": one["scopeName"].text, "Operator": one["operator"].text, "Values": one["values"].value}
 
 
-def _check_values(operator: str, values: list[str], path: str, errors: Errors) -> None:
+def _validate_values(values: Field, operator: str) -> None:
     if operator in ("In", "NotIn"):
-        if not values:
-            why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            errors.append(field_required(f"{path}.values", why))
+        values.required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector")
     elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            errors.append(field_invalid(f"{path}.values", values, why))
+        values.optional().invalid("must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector")
     else:
-        errors.append(field_invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        values.parent.at("operator", operator).invalid("not a valid selector operator")
 
 
 def _quota(obj: Object, ages: Ages) -> list[Any]:
@@ -173,9 +152,9 @@ KIND = Kind(
     "resourcequotas",
     Strategy(
         returns_deleted=True,
-        validate=validate_quota,
-        validate_update=validate_quota_update,
-        validate_status_update=validate_quota_status,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Request", "Limit", AGE), _quota),
 )

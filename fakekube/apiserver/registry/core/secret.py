@@ -1,4 +1,4 @@
-"""TODO"""
+"""Secret (`ValidateSecret`)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.core.configmap import SIZE_LIMIT, _check_frozen, _check_key, _plain_key, decoded_size
+from fakekube.apiserver.registry.core.configmap import (
+    PLAIN_KEY,
+    SIZE_LIMIT,
+    decoded_size,
+    validate_frozen,
+    validate_key,
+)
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.wire import codec, gojson
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required, field_too_long
 
 Object = dict[str, Any]
 
@@ -43,58 +48,42 @@ JSON_KEYS: Mapping[str, str] = {
 }
 
 
-def validate_secret(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_secret(obj, errors)
-    return errors
-
-
-def validate_secret_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    check_immutable(new.get("type", ""), old.get("type", ""), "type", errors)
-    if old.get("immutable"):
-        _check_frozen(new, old, ("data",), errors)
-    check_again(new, errors)
-    _check_secret(new, errors)
-    return errors
-
-
-def _check_secret(obj: Object, errors: Errors) -> None:
-    data = obj.get("data") or {}
+def validate(secret: Field) -> None:
+    data, kind = secret["data"], secret["type"].text
+    values = data.struct
     size = 0
-    for key, value in data.items():
-        if not _plain_key.fullmatch(key):
-            _check_key(key, f"data[{key}]", errors)
+    for key, value in values.items():
+        if not PLAIN_KEY.fullmatch(key):
+            validate_key(data, key)
         size += decoded_size(value or "")
     if size > SIZE_LIMIT:
-        errors.append(field_too_long("data", SIZE_LIMIT))
-    kind = obj.get("type", "")
+        data.too_long(SIZE_LIMIT)
     if kind in JSON_KEYS:
-        _check_json(data, JSON_KEYS[kind], errors)
+        _validate_json(data.entry(JSON_KEYS[kind]))
     for key in REQUIRED_KEYS.get(kind, ()):
-        if key not in data:
-            errors.append(field_required(f"data[{key}]"))
-    if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
-        errors += [field_required(f"data[{key}]") for key in ("username", "password")]
-    elif kind == "kubernetes.io/ssh-auth" and not data.get("ssh-privatekey"):
-        errors.append(field_required("data[ssh-privatekey]"))
-    elif kind == "kubernetes.io/service-account-token" and not _service_account(obj):
-        errors.append(field_required(f"metadata.annotations[{SERVICE_ACCOUNT_NAME}]"))
+        data.entry(key).specified()
+    if kind == "kubernetes.io/basic-auth" and not values.keys() & {"username", "password"}:
+        data.entry("username").missing()
+        data.entry("password").missing()
+    elif kind == "kubernetes.io/ssh-auth":
+        data.entry("ssh-privatekey").required()
+    elif kind == "kubernetes.io/service-account-token":
+        secret["metadata"]["annotations"].entry(SERVICE_ACCOUNT_NAME).required()
 
 
-def _service_account(obj: Object) -> str:
-    name: str = (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME, "")
-    return name
+def validate_update(new: Field, old: Field) -> None:
+    new["type"].immutable_text(old["type"])
+    validate_frozen(new, old, "data")
+    validate_metadata(new)
+    validate(new)
 
 
-def _check_json(data: Object, key: str, errors: Errors) -> None:
-    """It must be an object; the message does not show what it is instead."""
-    if key not in data:
-        errors.append(field_required(f"data[{key}]"))
-        return
-    problem = _json_problem(data[key])
+def _validate_json(value: Field) -> None:
+    """A JSON object; the error does not show what it is instead."""
+    problem = "" if value.value is None else _json_problem(value.value)
+    value.specified()
     if problem:
-        errors.append(field_invalid(f"data[{key}]", "<secret contents redacted>", problem))
+        value.invalid(problem, "<secret contents redacted>")
 
 
 def _json_problem(encoded: str) -> str:
@@ -117,8 +106,8 @@ KIND = Kind(
         fields={"type": string_at("type")},
         fields_message="label",
         default=default_secret,
-        validate=validate_secret,
-        validate_update=validate_secret_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "Type", "Data", AGE), _secret),
 )

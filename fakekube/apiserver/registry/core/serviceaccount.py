@@ -1,26 +1,15 @@
-"""TODO"""
+"""ServiceAccount."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError
-
-Object = dict[str, Any]
-
-
-def validate_service_account_update(new: Object, old: Object) -> list[FieldError]:
-    errors: list[FieldError] = []
-    check_again(new, errors)
-    return errors
-
+from fakekube.apiserver.registry.generic.validation.field import update_validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 KIND = Kind(
     "serviceaccounts",
-    Strategy(returns_deleted=True, validate_update=validate_service_account_update),
+    Strategy(returns_deleted=True, validate_update=update_validator(lambda new, old: validate_metadata(new))),
     printer=NAME_AND_AGE,
 )

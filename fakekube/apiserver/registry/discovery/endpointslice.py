@@ -1,39 +1,25 @@
-"""TODO"""
+"""EndpointSlice (`ValidateEndpointSlice`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.names import label_value_problems
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, joined, name_of
 from fakekube.apiserver.registry.generic.validation.content import (
-    Errors,
-    add,
-    check_choice,
-    check_dns_label,
-    check_dns_subdomain,
-    check_immutable,
-    check_ip,
-    check_qualified_name,
     dns_label_problems,
     dns_subdomain_problems,
     ip_problems,
 )
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import family, ip_warnings, special_problems
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_labels, value_problems
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-    field_too_many,
-)
+from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -55,115 +41,78 @@ ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20_000, 16, 8
 
 
-def validate_endpoint_slice(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_slice(obj, errors, ())
-    return errors
+def validate(endpoint_slice: Field, known: Sequence[str] = ()) -> None:
+    """`known` are the addresses of the stored object, which stay valid."""
+    kind = endpoint_slice["addressType"].required().one_of(ADDRESS_TYPES)
+    _validate_ports(endpoint_slice["ports"])
+    endpoints = endpoint_slice["endpoints"].max_items(MAX_ENDPOINTS)
+    for endpoint in endpoints if len(endpoints) <= MAX_ENDPOINTS else ():
+        _validate_endpoint(endpoint, kind.text, known)
 
 
-def validate_endpoint_slice_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    known = [address for one in old.get("endpoints") or () for address in one.get("addresses") or ()]
-    check_again(new, errors)
-    _check_slice(new, errors, known)
-    check_immutable(new.get("addressType", ""), old.get("addressType", ""), "addressType", errors)
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new, [address for endpoint in old["endpoints"] for address in endpoint["addresses"].value or ()])
+    new["addressType"].immutable_text(old["addressType"])
 
 
-def _check_slice(obj: Object, errors: Errors, known: Sequence[str]) -> None:
-    kind = obj.get("addressType") or ""
-    check_choice(kind, ADDRESS_TYPES, "addressType", errors)
-    _check_slice_ports(obj.get("ports") or (), errors)
-    endpoints = obj.get("endpoints") or ()
-    if len(endpoints) > MAX_ENDPOINTS:
-        errors.append(field_too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
-        return
-    for i, endpoint in enumerate(endpoints):
-        _check_endpoint(endpoint, kind, f"endpoints[{i}]", errors, known)
+def _validate_ports(ports: Field) -> None:
+    ports.max_items(MAX_PORTS)
+    names: set[str] = set()
+    for port in ports if len(ports) <= MAX_PORTS else ():
+        port["name"].optional().dns_label()
+        port["name"].unique(names)
+        port["protocol"].specified().one_of(PROTOCOLS)
+        port.get("appProtocol").qualified_name()
 
 
-def _check_slice_ports(ports: Sequence[Object], errors: Errors) -> None:
-    if len(ports) > MAX_PORTS:
-        errors.append(field_too_many("ports", len(ports), MAX_PORTS))
-        return
-    seen: set[str] = set()
-    for i, port in enumerate(ports):
-        path, name = f"ports[{i}]", port.get("name") or ""
-        if name:
-            check_dns_label(name, f"{path}.name", errors)
-        if name in seen:
-            errors.append(field_duplicate(f"{path}.name", name))
-        seen.add(name)
-        protocol = port.get("protocol")
-        if protocol is None:
-            errors.append(field_required(f"{path}.protocol"))
-        elif protocol not in PROTOCOLS:
-            errors.append(field_not_supported(f"{path}.protocol", protocol, PROTOCOLS))
-        if port.get("appProtocol") is not None:
-            check_qualified_name(port["appProtocol"], f"{path}.appProtocol", errors)
+def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None:
+    endpoint["addresses"].required("must contain at least 1 address").max_items(MAX_ADDRESSES)
+    for address in endpoint["addresses"]:
+        _validate_address(address, kind, known)
+    endpoint.get("nodeName").dns_subdomain()
+    validate_labels(endpoint["deprecatedTopology"].max_items(MAX_TOPOLOGY))
+    endpoint.get("hostname").dns_label()
+    hints = endpoint["hints"]
+    if _validate_hints(hints["forZones"], label_value_problems):
+        _validate_hints(hints["forNodes"], dns_subdomain_problems)
 
 
-def _check_endpoint(endpoint: Object, kind: str, path: str, errors: Errors, known: Sequence[str]) -> None:
-    addresses = endpoint.get("addresses") or ()
-    if not addresses:
-        errors.append(field_required(f"{path}.addresses", "must contain at least 1 address"))
-    elif len(addresses) > MAX_ADDRESSES:
-        errors.append(field_too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
-    for i, address in enumerate(addresses):
-        _check_slice_address(address, kind, f"{path}.addresses[{i}]", errors, known)
-    if endpoint.get("nodeName") is not None:
-        check_dns_subdomain(endpoint["nodeName"], f"{path}.nodeName", errors)
-    topology = endpoint.get("deprecatedTopology") or {}
-    if len(topology) > MAX_TOPOLOGY:
-        errors.append(field_too_many(f"{path}.deprecatedTopology", len(topology), MAX_TOPOLOGY))
-    check_labels(topology, f"{path}.deprecatedTopology", errors)
-    if endpoint.get("hostname") is not None:
-        check_dns_label(endpoint["hostname"], f"{path}.hostname", errors)
-    if endpoint.get("hints") is not None:
-        _check_hints(endpoint["hints"], f"{path}.hints", errors)
-
-
-def _check_slice_address(address: str, kind: str, path: str, errors: Errors, known: Sequence[str]) -> None:
+def _validate_address(address: Field, kind: str, known: Sequence[str]) -> None:
     if kind == "FQDN":
-        _check_full_name(address, path, errors)
+        _validate_full_name(address)
     elif kind in ("IPv4", "IPv6"):
-        if address not in known and ip_problems(address):
-            check_ip(address, path, errors)
+        if address.text not in known and ip_problems(address.text):
+            address.ip()
             return
-        if family(address) != kind:
-            errors.append(field_invalid(path, address, f"must be an {kind} address"))
-        add(errors, path, address, special_problems(address))
+        if family(address.text) != kind:
+            address.invalid(f"must be an {kind} address")
+        address.check(special_problems)
 
 
-def _check_full_name(name: str, path: str, errors: Errors) -> None:
+def _validate_full_name(field: Field) -> None:
     """`IsFullyQualifiedDomainName`."""
-    name = name.removesuffix(".")
-    problems = dns_subdomain_problems(name)
-    if not name:
-        errors.append(field_required(path))
-    elif problems:
-        errors.append(field_invalid(path, name, ",".join(problems)))
-    elif "." not in name:
-        why = "should be a domain with at least two segments separated by dots"
-        errors.append(field_invalid(path, name, why))
+    name = field.with_value(field.text.removesuffix(".")).required()
+    problems = dns_subdomain_problems(name.text)
+    if problems:
+        name.invalid(",".join(problems))
+    elif "." not in name.text:
+        name.invalid("should be a domain with at least two segments separated by dots")
     else:
-        for label in name.split("."):
-            if dns_label_problems(label):
-                errors.append(field_invalid(path, label, ",".join(dns_label_problems(label))))
-                return
+        wrong = next((label for label in name.text.split(".") if dns_label_problems(label)), None)
+        if wrong is not None:
+            name.invalid(",".join(dns_label_problems(wrong)), wrong)
 
 
-def _check_hints(hints: Object, path: str, errors: Errors) -> None:
-    for field, problems_of in (("forZones", value_problems), ("forNodes", dns_subdomain_problems)):
-        names = [one.get("name") or "" for one in hints.get(field) or ()]
-        if len(names) > MAX_HINTS:
-            errors.append(field_too_many(f"{path}.{field}", len(names), MAX_HINTS))
-            return
-        for i, name in enumerate(names):
-            here = f"{path}.{field}[{i}].name"
-            if name in names[:i]:
-                errors.append(field_duplicate(here, name))
-            add(errors, here, name, problems_of(name))
+def _validate_hints(hints: Field, problems_of: Callable[[str], Sequence[str]]) -> bool:
+    """Returns whether there are not too many."""
+    hints.max_items(MAX_HINTS)
+    if len(hints) > MAX_HINTS:
+        return False
+    seen: set[str] = set()
+    for hint in hints:
+        hint["name"].unique(seen).check(problems_of)
+    return True
 
 
 def slice_address_warnings(new: Object, old: Object) -> list[str]:
@@ -204,8 +153,8 @@ KIND = Kind(
         generation=("addressType", "endpoints", "ports"),
         labels_count=True,
         repeats_metadata=False,
-        validate=validate_endpoint_slice,
-        validate_update=validate_endpoint_slice_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
         warnings=slice_warnings,
         update_warnings=slice_address_warnings,
     ),

@@ -1,18 +1,20 @@
-"""TODO"""
+"""Event of events.k8s.io/v1 (`ValidateEventCreate`, `ValidateEventUpdate`; conversion: `pkg/apis/events/v1`). What is
+validated is the stored form of core/v1, whose names the errors carry."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.event import PRINTER, REFERENCE_FIELDS, string_at, validate_event
+from fakekube.apiserver.registry.core.event import PRINTER, REFERENCE_FIELDS, validate
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Fields, Strategy
-from fakekube.apiserver.registry.generic.validation import gostructs
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, Errors
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
+
 
 #: Field of events.k8s.io/v1 -> the same of core/v1.
 RENAMED = {
@@ -66,14 +68,6 @@ def from_core(event: Object) -> Object:
     return {**_NEW_ALWAYS, **found}
 
 
-def _validate_new(event: Object) -> list[FieldError]:
-    return validate_new_event(to_core(event))
-
-
-def _validate_changed(new: Object, old: Object) -> list[FieldError]:
-    return validate_changed_event(to_core(new), to_core(old))
-
-
 NEW_FIELDS: Fields = {
     **{f"regarding.{key}": string_at("involvedObject", key) for key in REFERENCE_FIELDS},
     "reason": string_at("reason"),
@@ -86,37 +80,6 @@ TYPES = ("Normal", "Warning")
 
 
 UNSET = "needs to be unset"
-
-
-def validate_new_event(event: Object) -> list[FieldError]:
-    """Of events.k8s.io/v1."""
-    errors = validate_event(event)
-    check_again(event, errors)
-    _check_series(event, errors)
-    if not event.get("eventTime"):
-        errors.append(field_required("eventTime"))
-    if event.get("type", "") not in TYPES:
-        errors.append(field_invalid("type", "", f"has invalid value: {event.get('type', '')}"))
-    source = event.get("source") or {}
-    for field in ("firstTimestamp", "lastTimestamp", "count"):
-        if event.get(field):
-            errors.append(field_invalid(field, "", UNSET))
-    if source.get("component") or source.get("host"):
-        errors.append(field_invalid("source", "", UNSET))
-    return errors
-
-
-def _check_series(event: Object, errors: Errors) -> None:
-    series = event.get("series")
-    if series is None:
-        return
-    if (series.get("count") or 0) < 2:
-        errors.append(field_invalid("series.count", "", "should be at least 2"))
-    if not series.get("lastObservedTime"):
-        errors.append(field_required("series.lastObservedTime"))
-
-
-REFERENCE_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
 _GO_NAMES = {"uid": "UID", "apiVersion": "APIVersion"}
@@ -146,24 +109,45 @@ KEPT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "count": 0}
 
 
-def validate_changed_event(new: Object, old: Object) -> list[FieldError]:
-    """Of events.k8s.io/v1: only the series changes."""
-    errors = validate_event(new)
-    if new.get("series") != old.get("series"):
-        _check_series(new, errors)
+def _validate_new(event: Field) -> None:
+    validate(event)
+    validate_metadata(event)
+    _validate_series(event["series"])
+    event["eventTime"].required()
+    if event["type"].text not in TYPES:
+        event["type"].invalid(f"has invalid value: {event['type'].text}", "")
+    for field in ("firstTimestamp", "lastTimestamp", "count"):
+        event[field].optional().invalid(UNSET, "")
+    source = event["source"]
+    if source["component"] or source["host"]:
+        source.invalid(UNSET, "")
+
+
+def _validate_series(series: Field) -> None:
+    if series.value is None:
+        return
+    if series["count"].number < 2:
+        series["count"].invalid("should be at least 2", "")
+    series["lastObservedTime"].required()
+
+
+def _validate_update(new: Field, old: Field) -> None:
+    """Only the series changes."""
+    event, stored = new.with_value(to_core(new.value)), old.with_value(to_core(old.value))
+    validate(event)
+    if event["series"].value != stored["series"].value:
+        _validate_series(event["series"])
     for field, shown, parts in KEPT:
-        if (new.get(field) or None) == (old.get(field) or None):
+        value = event[field].value
+        if (value or None) == (stored[field].value or None):
             continue
-        value = new.get(field)
         if parts:
-            text = gostructs.marshal(_struct(value, parts))
-            errors.append(FieldError(shown, "FieldValueInvalid", f"Invalid value: {text}: {IMMUTABLE}"))
+            event.at(shown, _go_struct(value, parts)).invalid_go(IMMUTABLE)
         else:
-            errors.append(field_invalid(shown, value or _UNSET_VALUES.get(field, ""), IMMUTABLE))
-    return errors
+            event[shown].invalid(IMMUTABLE, value or _UNSET_VALUES.get(field, ""))
 
 
-def _struct(value: Object | None, parts: tuple[str, ...]) -> Object | None:
+def _go_struct(value: Object | None, parts: tuple[str, ...]) -> Object | None:
     if value is None:
         return None
     return {_GO_NAMES.get(part, part[0].upper() + part[1:]): value.get(part) or "" for part in parts}
@@ -175,8 +159,8 @@ KIND = Kind(
         create_on_update=True,
         fields=NEW_FIELDS,
         fields_message="label",
-        validate=_validate_new,
-        validate_update=_validate_changed,
+        validate=validator(lambda event: _validate_new(event.with_value(to_core(event.value)))),
+        validate_update=update_validator(_validate_update),
         read=from_core,
         write=to_core,
         named_group="",

@@ -252,7 +252,7 @@ class Field:
 
     def ip(self, known: Container[str] = ()) -> Field:
         """An address. `known` are those of the stored object, which stay valid."""
-        return self if self.value in known else self.check(content.ip_problems)
+        return self if (self.value or "") in known else self.check(content.ip_problems)
 
     def one_of(self, choices: Sequence[str]) -> Field:
         if self.value not in choices:
@@ -354,6 +354,11 @@ class Field:
 
     def duplicate(self, value: Any = _UNSET) -> None:
         self._add(field_duplicate, self.text if value is _UNSET else value)
+
+    def duplicate_go(self, value: Any, why: str = "") -> None:
+        """Shows the value as Go's `json.Marshal` does, with its members in their order."""
+        text = f"Duplicate value: {gostructs.marshal(value)}"
+        self._add(FieldError, "FieldValueDuplicate", f"{text}: {why}" if why else text)
 
     def not_found(self, value: Any = _UNSET) -> None:
         self._add(field_not_found, self.text if value is _UNSET else value)
