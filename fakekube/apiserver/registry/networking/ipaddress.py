@@ -1,4 +1,4 @@
-"""TODO"""
+"""IPAddress: an address of a service, and its holder (`ValidateIPAddress`)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation import gostructs
 from fakekube.apiserver.registry.generic.validation.content import (
     IMMUTABLE,
-    Errors,
-    add,
-    check_dns_subdomain,
     ip_problems,
     parse_ip,
 )
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import canonical
 from fakekube.apiserver.resource import qualify
-from fakekube.apiserver.wire.status import FieldError, field_required
 
 Object = dict[str, Any]
 
@@ -34,30 +30,20 @@ def address_name_problems(name: str, prefix: bool = False) -> list[str]:
     return problems
 
 
-def validate_ip_address(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    path, parent = "spec.parentRef", (obj.get("spec") or {}).get("parentRef")
-    if parent is None:
-        return [field_required(path)]
-    if parent.get("group"):
-        check_dns_subdomain(parent["group"], f"{path}.group", errors)
-    for field in ("resource", "name", "namespace"):
-        value = parent.get(field) or ""
-        if value:
-            add(errors, f"{path}.{field}", value, names.path_segment_problems(value))
-        elif field != "namespace":
-            errors.append(field_required(f"{path}.{field}"))
-    return errors
+def validate(address: Field) -> None:
+    parent = address["spec"]["parentRef"].specified()
+    parent["group"].optional().dns_subdomain()
+    parent["resource"].required().check(names.path_segment_problems)
+    parent["name"].required().check(names.path_segment_problems)
+    parent["namespace"].optional().check(names.path_segment_problems)
 
 
-def validate_ip_address_update(new: Object, old: Object) -> list[FieldError]:
-    after, before = (new.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
-    if after == before:
-        return []
-    parent = after or {}
-    shown = {field.title(): parent.get(field, "") for field in ("group", "resource", "namespace", "name")}
-    value = gostructs.marshal(shown) if after is not None else "null"
-    return [FieldError("spec.parentRef", "FieldValueInvalid", f"Invalid value: {value}: {IMMUTABLE}")]
+def validate_update(new: Field, old: Field) -> None:
+    parent = new["spec"]["parentRef"]
+    if parent.value == old["spec"]["parentRef"].value:
+        return
+    shown = {field.title(): parent[field].text for field in ("group", "resource", "namespace", "name")}
+    parent.with_value(None if parent.value is None else shown).invalid_go(IMMUTABLE)
 
 
 def _ip_address(obj: Object, ages: Ages) -> list[Any]:
@@ -75,8 +61,8 @@ KIND = Kind(
     "ipaddresses.networking.k8s.io",
     Strategy(
         name_check=address_name_problems,
-        validate=validate_ip_address,
-        validate_update=validate_ip_address_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "ParentRef"), _ip_address),
 )

@@ -1,8 +1,8 @@
-"""TODO"""
+"""NetworkPolicy (`ValidateNetworkPolicy`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -10,16 +10,10 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.table.labels import selector_cell
-from fakekube.apiserver.registry.generic.validation.content import Errors, add, check_port_number, port_name_problems
-from fakekube.apiserver.registry.generic.validation.ip import check_cidr, cidr_warnings, parse_cidr
-from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_selector, has_invalid_values
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
+from fakekube.apiserver.registry.generic.validation.content import port_name_problems
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.ip import cidr_warnings, parse_cidr, validate_cidr
+from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
 
 Object = dict[str, Any]
 
@@ -43,21 +37,6 @@ POLICY_TYPES = ("Ingress", "Egress")
 PEERS = {"ingress": "from", "egress": "to"}
 
 
-def validate_network_policy(policy: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_spec(policy.get("spec") or {}, errors, any_values=False, known=())
-    return errors
-
-
-def validate_network_policy_update(new: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    before = old.get("spec") or {}
-    known = [cidr for _, block in _blocks(before) for cidr in (block.get("cidr") or "", *(block.get("except") or ()))]
-    any_values = has_invalid_values(before.get("podSelector"))
-    _check_spec(new.get("spec") or {}, errors, any_values=any_values, known=known)
-    return errors
-
-
 def _blocks(spec: Object) -> Iterator[tuple[str, Object]]:
     """Every ipBlock with its path."""
     for direction, peers in PEERS.items():
@@ -67,73 +46,70 @@ def _blocks(spec: Object) -> Iterator[tuple[str, Object]]:
                     yield f"spec.{direction}[{i}].{peers}[{j}].ipBlock", peer["ipBlock"]
 
 
-def _check_spec(spec: Object, errors: Errors, *, any_values: bool, known: Any) -> None:
-    check_label_selector(spec.get("podSelector"), "spec.podSelector", errors, any_values=any_values)
+def validate(policy: Field, *, any_values: bool = False, known: Sequence[str] = ()) -> None:
+    """`any_values` and `known` accept label values and ranges of addresses of the stored object."""
+    spec = policy["spec"]
+    validate_label_selector(spec["podSelector"], any_values=any_values)
     for direction, peers in PEERS.items():
-        for i, rule in enumerate(spec.get(direction) or ()):
-            path = f"spec.{direction}[{i}]"
-            for j, port in enumerate(rule.get("ports") or ()):
-                _check_port(port, f"{path}.ports[{j}]", errors)
-            for j, peer in enumerate(rule.get(peers) or ()):
-                _check_peer(peer, f"{path}.{peers}[{j}]", errors, any_values, known)
-    types = spec.get("policyTypes") or ()
+        for rule in spec[direction]:
+            for port in rule["ports"]:
+                _validate_port(port)
+            for peer in rule[peers]:
+                _validate_peer(peer, any_values, known)
+    types = spec["policyTypes"]
     if len(types) > len(POLICY_TYPES):
-        errors.append(field_invalid("spec.policyTypes", list(types), "may not specify more than two policyTypes"))
+        types.invalid("may not specify more than two policyTypes")
         return
-    for i, one in enumerate(types):
-        if one not in POLICY_TYPES:
-            errors.append(field_not_supported(f"spec.policyTypes[{i}]", one, POLICY_TYPES))
+    for one in types:
+        one.one_of(POLICY_TYPES)
 
 
-def _check_port(port: Object, path: str, errors: Errors) -> None:
-    protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
-    if protocol is not None and protocol not in PROTOCOLS:
-        errors.append(field_not_supported(f"{path}.protocol", protocol, PROTOCOLS))
-    if number is None:
-        if end is not None:
-            errors.append(field_invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified"))
-    elif isinstance(number, str):
-        if end is not None:
-            errors.append(field_invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric"))
-        add(errors, f"{path}.port", number, port_name_problems(number))
+def validate_update(new: Field, old: Field) -> None:
+    before = old["spec"]
+    blocks = (block for _, block in _blocks(before.value or {}))
+    known = [cidr for block in blocks for cidr in (block.get("cidr") or "", *(block.get("except") or ()))]
+    validate(new, any_values=has_invalid_values(before["podSelector"].value), known=known)
+
+
+def _validate_port(port: Field) -> None:
+    number, end = port["port"], port.get("endPort")
+    port.get("protocol").one_of(PROTOCOLS)
+    if number.value is None:
+        end.invalid("may not be specified when `port` is not specified")
+    elif isinstance(number.value, str):
+        end.invalid("may not be specified when `port` is non-numeric")
+        number.check(port_name_problems)
     else:
-        check_port_number(number, f"{path}.port", errors)
-        if end is not None and end < number:
-            errors.append(field_invalid(f"{path}.endPort", end, "must be greater than or equal to `port`"))
-        if end is not None:
-            check_port_number(end, f"{path}.endPort", errors)
+        number.port_number()
+        if end.number < number.value:
+            end.invalid("must be greater than or equal to `port`")
+        end.port_number()
 
 
-def _check_peer(peer: Object, path: str, errors: Errors, any_values: bool, known: Any) -> None:
-    named = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
-    for field in named:
-        if field == "ipBlock":
-            _check_block(peer[field], f"{path}.ipBlock", errors, known)
+def _validate_peer(peer: Field, any_values: bool, known: Sequence[str]) -> None:
+    named = peer.members(("podSelector", "namespaceSelector", "ipBlock"))
+    for one in named:
+        if one.key == "ipBlock":
+            _validate_block(one, known)
         else:
-            check_label_selector(peer[field], f"{path}.{field}", errors, any_values=any_values)
+            validate_label_selector(one, any_values=any_values)
     if not named:
-        errors.append(field_required(path, "must specify a peer"))
-    elif len(named) > 1 and "ipBlock" in named:
-        errors.append(field_forbidden(path, "may not specify both ipBlock and another peer"))
+        peer.missing("must specify a peer")
+    elif len(named) > 1 and peer["ipBlock"].value is not None:
+        peer.forbidden("may not specify both ipBlock and another peer")
 
 
-def _check_block(block: Object, path: str, errors: Errors, known: Any) -> None:
-    cidr = block.get("cidr") or ""
-    if not cidr:
-        errors.append(field_required(f"{path}.cidr"))
-        return
-    check_cidr(cidr, f"{path}.cidr", errors, known)
-    outer = parse_cidr(cidr)
+def _validate_block(block: Field, known: Sequence[str]) -> None:
+    cidr = block["cidr"].required()
+    validate_cidr(cidr, known)
+    outer = parse_cidr(cidr.text)
     if outer is None:
         return
-    for i, one in enumerate(block.get("except") or ()):
-        here = f"{path}.except[{i}]"
-        check_cidr(one, here, errors, known)
-        inner = parse_cidr(one)
-        if inner is None:
-            continue
-        if inner[0] not in outer[1] or outer[1].prefixlen >= inner[1].prefixlen:
-            errors.append(field_invalid(here, one, "must be a strict subset of `cidr`"))
+    for one in block["except"]:
+        validate_cidr(one, known)
+        inner = parse_cidr(one.text)
+        if inner is not None and (inner[0] not in outer[1] or outer[1].prefixlen >= inner[1].prefixlen):
+            one.invalid("must be a strict subset of `cidr`")
 
 
 def network_policy_warnings(policy: Object) -> list[str]:
@@ -154,8 +130,8 @@ KIND = Kind(
     Strategy(
         default=default_network_policy,
         generation=("spec",),
-        validate=validate_network_policy,
-        validate_update=validate_network_policy_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
         warnings=network_policy_warnings,
     ),
     printer=Printer(columns(NAME, "Pod-Selector", AGE), _network_policy),

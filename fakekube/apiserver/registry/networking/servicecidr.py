@@ -1,4 +1,4 @@
-"""TODO"""
+"""ServiceCIDR: ranges of the addresses of services (`ValidateServiceCIDR`)."""
 
 from __future__ import annotations
 
@@ -8,51 +8,35 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, joined, name_of
-from fakekube.apiserver.registry.generic.validation import gostructs
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, Errors
-from fakekube.apiserver.registry.generic.validation.ip import check_canonical_cidr, cidr_family
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.ip import canonical_cidr_problems, cidr_family
 
 Object = dict[str, Any]
 
-PATH = "spec.cidrs"
 
-
-def validate_service_cidr(obj: Object) -> list[FieldError]:
-    errors: Errors = []
-    _check_ranges((obj.get("spec") or {}).get("cidrs") or [], errors)
-    return errors
-
-
-def _check_ranges(cidrs: list[str], errors: Errors) -> None:
-    if not cidrs:
-        errors.append(field_required(PATH, "at least one CIDR required"))
-        return
+def validate(service_cidr: Field) -> None:
+    cidrs = service_cidr["spec"]["cidrs"].required("at least one CIDR required")
     if len(cidrs) > 2:
-        shown = gostructs.marshal({"CIDRs": cidrs})
-        errors.append(FieldError(PATH, "FieldValueInvalid", f"Invalid value: {shown}: may only hold up to 2 values"))
+        cidrs.with_value({"CIDRs": cidrs.value}).invalid_go("may only hold up to 2 values")
         return
-    for i, cidr in enumerate(cidrs):
-        check_canonical_cidr(cidr, f"{PATH}[{i}]", errors)
-    families = [cidr_family(cidr) for cidr in cidrs]
+    for cidr in cidrs:
+        cidr.check(canonical_cidr_problems)
+    families = [cidr_family(cidr.text) for cidr in cidrs]
     if len(cidrs) == 2 and families[0] == families[1] != "":
-        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-        errors.append(field_invalid(PATH, cidrs, why))
+        cidrs.invalid("may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64")
 
 
-def validate_service_cidr_update(new: Object, old: Object) -> list[FieldError]:
-    """One range may get a second one of the other family; nothing else changes."""
-    errors: Errors = []
-    after, before = (new.get("spec") or {}).get("cidrs") or [], (old.get("spec") or {}).get("cidrs") or []
-    if len(after) == len(before) or (len(before), len(after)) == (1, 2):
-        for i, (one, other) in enumerate(zip(before, after, strict=False)):
-            if one != other:
-                errors.append(field_invalid(f"{PATH}[{i}]", other, IMMUTABLE))
-        if len(after) > len(before):
-            _check_ranges(after, errors)
-    else:
-        errors.append(field_invalid(PATH, after or None, IMMUTABLE))
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    """One range can get a second one of the other family; nothing else changes."""
+    after, before = new["spec"]["cidrs"], old["spec"]["cidrs"]
+    if len(after) != len(before) and (len(before), len(after)) != (1, 2):
+        after.invalid(IMMUTABLE, after.value or None)
+        return
+    for one, other in zip(after, before, strict=False):
+        one.immutable(other)
+    if len(after) > len(before):
+        validate(new)
 
 
 def _service_cidr(obj: Object, ages: Ages) -> list[Any]:
@@ -62,8 +46,8 @@ def _service_cidr(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "servicecidrs.networking.k8s.io",
     Strategy(
-        validate=validate_service_cidr,
-        validate_update=validate_service_cidr_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "CIDRs", AGE), _service_cidr),
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Assigns families, addresses and ports to Services (`registry/core/service/storage/alloc.go`)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,18 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.service.allocation import Allocator, Unavailable
 from fakekube.apiserver.registry.core.service.families import init_families, refused
-from fakekube.apiserver.registry.core.service.validation import is_headless, needs_health_check, spec_of
+from fakekube.apiserver.registry.core.service.spec import (
+    allocates_node_ports,
+    is_headless,
+    needs_cluster_address,
+    needs_health_check,
+    needs_node_port,
+    node_ports,
+    spec_of,
+)
 from fakekube.apiserver.wire.status import field_invalid, internal_error
 
 Object = dict[str, Any]
-
-
-def needs_cluster_address(service: Object) -> bool:
-    return spec_of(service).get("type") != "ExternalName"
-
-
-def needs_node_port(service: Object) -> bool:
-    return spec_of(service).get("type") in ("NodePort", "LoadBalancer")
-
-
-def allocates_node_ports(service: Object) -> bool:
-    """A load balancer may do without node ports."""
-    return needs_node_port(service) and spec_of(service).get("allocateLoadBalancerNodePorts") is not False
-
-
-def node_ports(service: Object) -> set[int]:
-    return {port["nodePort"] for port in spec_of(service).get("ports") or () if port.get("nodePort")}
 
 
 def allocate(allocator: Allocator, new: Object, old: Object | None) -> Object:

@@ -1,12 +1,13 @@
-"""TODO"""
+"""Defaults of Services (`SetDefaults_Service`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.service.validation import externally_accessible
+from fakekube.apiserver.registry.core.service.spec import externally_accessible
 
 Object = dict[str, Any]
+
 
 AFFINITY_SECONDS = 10_800
 

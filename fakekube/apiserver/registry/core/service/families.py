@@ -1,14 +1,17 @@
-"""TODO"""
+"""The IP families of Services (`initIPFamilyFields`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.service.validation import HEADLESS, check_cluster_addresses, spec_of
+from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
+from fakekube.apiserver.registry.core.service.validation import validate_cluster_addresses
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import family
 from fakekube.apiserver.wire.status import FieldError, StatusError, field_invalid, invalid
 
 Object = dict[str, Any]
+
 
 #: The families that the cluster has addresses of, its own first (`--service-cluster-ip-range`).
 CLUSTER_FAMILIES = ("IPv4",)
@@ -29,8 +32,9 @@ def init_families(spec: Object, service: Object, old: Object | None) -> None:
     if spec.get("ipFamilyPolicy") is None:
         inherited = spec_of(old).get("ipFamilyPolicy") if old is not None else None
         spec["ipFamilyPolicy"] = inherited or ("RequireDualStack" if headless_alone else "SingleStack")
-    errors: list[FieldError] = []
-    check_cluster_addresses(service, errors)
+    root = Field(service)
+    validate_cluster_addresses(root["spec"])
+    errors: list[FieldError] = root.errors
     if errors:
         raise refused(service, *errors)
     if old is not None:

@@ -1,33 +1,31 @@
-"""TODO"""
+"""Service."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.service.assignment import (
-    allocate,
-    needs_cluster_address,
-    needs_node_port,
-    node_ports,
-)
+from fakekube.apiserver.registry.core.service import validation
+from fakekube.apiserver.registry.core.service.assignment import allocate
 from fakekube.apiserver.registry.core.service.defaults import default_service
-from fakekube.apiserver.registry.core.service.table import PRINTER
-from fakekube.apiserver.registry.core.service.validation import (
+from fakekube.apiserver.registry.core.service.spec import (
     externally_accessible,
     is_load_balancer,
+    needs_cluster_address,
     needs_health_check,
+    needs_node_port,
+    node_ports,
     spec_of,
-    validate_service,
-    validate_service_status,
-    validate_service_update,
 )
+from fakekube.apiserver.registry.core.service.table import PRINTER
 from fakekube.apiserver.registry.core.service.warnings import service_warnings
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
+
 
 #: Fields that a change of type drops where the new type has none and nobody changed them.
 DEPENDENT_FIELDS = (
@@ -61,24 +59,21 @@ def drop_dependent(new: Object, old: Object) -> Object:
     return dropped
 
 
-SERVICE = Strategy(
-    default=default_service,
-    name_check=names.dns_label_problems,
-    create_on_update=True,
-    returns_deleted=True,
-    fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},
-    fields_message="label",
-    allocate=allocate,
-    prepare_update=drop_dependent,
-    validate=validate_service,
-    validate_update=validate_service_update,
-    validate_status_update=validate_service_status,
-    warnings=service_warnings,
-)
-
-
 KIND = Kind(
     "services",
-    SERVICE,
+    Strategy(
+        default=default_service,
+        name_check=names.dns_label_problems,
+        create_on_update=True,
+        returns_deleted=True,
+        fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},
+        fields_message="label",
+        allocate=allocate,
+        prepare_update=drop_dependent,
+        validate=validator(validation.validate),
+        validate_update=update_validator(validation.validate_update),
+        validate_status_update=update_validator(validation.validate_status_update),
+        warnings=service_warnings,
+    ),
     printer=PRINTER,
 )

@@ -1,11 +1,12 @@
-"""TODO"""
+"""Warnings about Services (`GetWarningsForService`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.registry.core.service.validation import HEADLESS, TOPOLOGY_HINTS, TOPOLOGY_MODE, spec_of
+from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
+from fakekube.apiserver.registry.core.service.validation import TOPOLOGY_HINTS, TOPOLOGY_MODE
 from fakekube.apiserver.registry.generic.validation.ip import cidr_warnings, ip_warnings
 
 Object = dict[str, Any]

@@ -152,6 +152,10 @@ def http_header_problems(value: str) -> list[str]:
     return [names.regex_message(message, HTTP_HEADER, "X-Header-Name")]
 
 
+def http_path_problems(value: str) -> list[str]:
+    return [] if _http_path.fullmatch(value) else [names.regex_message("Invalid path", HTTP_PATH)]
+
+
 def check_domain_prefixed_path(value: str, path: str, errors: Errors) -> None:
     """`acme.io/foo` (`IsDomainPrefixedPath`)."""
     if not value:

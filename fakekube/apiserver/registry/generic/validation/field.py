@@ -254,6 +254,17 @@ class Field:
         """An address. `known` are those of the stored object, which stay valid."""
         return self if (self.value or "") in known else self.check(content.ip_problems)
 
+    def domain_prefixed_path(self) -> Field:
+        """`acme.io/foo` (`IsDomainPrefixedPath`)."""
+        field = self.required()
+        host, slash, rest = field.text.partition("/")
+        if host and slash and rest:
+            field.with_value(host).dns_subdomain()
+            field.with_value(rest).check(content.http_path_problems)
+        else:
+            field.invalid('must be a domain-prefixed path (such as "acme.io/foo")')
+        return self
+
     def one_of(self, choices: Sequence[str]) -> Field:
         if self.value not in choices:
             self.not_supported(choices)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from fakekube.apiserver.registry.generic.validation.content import Address, Errors, add, ip_problems, parse_ip
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.status import go_quote
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -87,6 +88,12 @@ def check_cidr(value: str, path: str, errors: Errors, known: Sequence[str] = ())
     """`known` are what the stored object has: they stay, even where they would be refused now."""
     if value not in known:
         add(errors, path, value, cidr_problems(value))
+
+
+def validate_cidr(cidr: Field, known: Container[str] = ()) -> None:
+    """`known` are the ranges of the stored object, which stay valid."""
+    if cidr.text not in known:
+        cidr.check(cidr_problems)
 
 
 def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
