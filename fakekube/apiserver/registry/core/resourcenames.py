@@ -78,9 +78,19 @@ def check_container_resource(name: str, path: str, errors: Errors) -> None:
         errors.append(field_invalid(path, name, problem))
 
 
+def validate_container_resource_name(quantity: Field) -> None:
+    """The key of the entry is a resource that containers can have (`ValidateContainerResourceName`)."""
+    if container_name_problems(quantity.key):
+        quantity.with_value(quantity.key).check(container_name_problems)
+
+
 def validate_quantity(quantity: Field, name: str) -> None:
     """Not negative, and whole if the resource is counted (`ValidateResourceQuantityValue`)."""
-    check_quantity(name, quantity.value, quantity.path, quantity.errors)
+    number = number_of(quantity.value)
+    if number < 0:
+        quantity.invalid(NEGATIVE)
+    if number % 1 and (name in COUNTED or is_extended(name)):
+        quantity.invalid("must be an integer")
 
 
 def is_supported_of_pods(name: str) -> bool:
