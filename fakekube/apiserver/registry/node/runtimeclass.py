@@ -8,7 +8,6 @@ from fakekube.apiserver.registry.core.pod.defaults import round_up
 from fakekube.apiserver.registry.core.pod.validation import resources
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_tolerations
 from fakekube.apiserver.registry.core.pod.warnings import DEPRECATED_LABELS
-from fakekube.apiserver.registry.core.resourcenames import check_container_resource
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -35,7 +34,7 @@ def validate(runtime_class: Field) -> None:
     runtime_class["handler"].dns_label()
     overhead = runtime_class["overhead"]
     if overhead.value is not None:
-        rules = resources.Rules(check_container_resource)
+        rules = resources.Rules()
         resources.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}), rules)
     scheduling = runtime_class["scheduling"]
     validate_labels(scheduling["nodeSelector"])

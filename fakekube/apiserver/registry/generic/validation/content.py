@@ -123,16 +123,18 @@ def subdomain_with_underscore_problems(value: str) -> list[str]:
     return problems
 
 
-def relaxed_env_name_problems(value: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def relaxed_env_name_problems(value: str) -> tuple[str, ...]:
     """Names of environment variables: anything printable but `=`."""
     if not value:
-        return ["environment variable name must be non-empty"]
+        return ("environment variable name must be non-empty",)
     if _relaxed_env_name.fullmatch(value):
-        return []
-    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+        return ()
+    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
-def config_key_problems(value: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def config_key_problems(value: str) -> tuple[str, ...]:
     """Keys of ConfigMaps and Secrets, which are also file names."""
     problems = [names.too_long(253)] if len(value) > 253 else []
     if not _config_key.fullmatch(value):
@@ -142,7 +144,7 @@ def config_key_problems(value: str) -> list[str]:
         problems.append(f"must not be '{value}'")
     elif value.startswith(".."):
         problems.append("must not start with '..'")
-    return problems
+    return tuple(problems)
 
 
 def http_header_problems(value: str) -> list[str]:

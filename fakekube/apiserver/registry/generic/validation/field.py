@@ -15,7 +15,7 @@ zero values of Go's structs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
@@ -50,7 +50,7 @@ class Field:
 
     value: Any
     _key: str | int | tuple[str]
-    _owner: Field | list[Any] | None
+    _owner: Field | list[Any]
 
     def __init__(self, value: Any, path: str = "", errors: list[Any] | None = None) -> None:
         self.value, self._key = value, path
@@ -95,7 +95,7 @@ class Field:
         owner = self._owner
         while isinstance(owner, Field):
             owner = owner._owner
-        return [] if owner is None else owner
+        return owner
 
     @property
     def key(self) -> str:
@@ -217,10 +217,31 @@ class Field:
         self.missing(why)
         return SKIPPED
 
+    # --- checks of members, which make no field of a valid one ---
+
     def require(self, *names: str) -> None:
         """None of the members is empty."""
+        value = self.value or _NOTHING
         for name in names:
-            self[name].required()
+            if not value.get(name):
+                self[name].missing()
+
+    def require_text(self, name: str, problems: Callable[[str], Sequence[str]]) -> None:
+        """The member is not empty and has no problems."""
+        text = (self.value or _NOTHING).get(name)
+        if not text or problems(text):
+            self[name].required().check(problems)
+
+    def require_choice(self, name: str, choices: Sequence[str]) -> None:
+        """The member is one of the choices; another error says if it is empty."""
+        if (self.value or _NOTHING).get(name) not in choices:
+            self[name].required().one_of(choices)
+
+    def non_negative_members(self, *names: str) -> None:
+        value = self.value or _NOTHING
+        for name in names:
+            if (value.get(name) or 0) < 0:
+                self[name].non_negative()
 
     # --- checks ---
 
@@ -275,13 +296,8 @@ class Field:
             self.invalid(content.range_problem(low, high), self.value or 0)
         return self
 
-    def non_negative(self, *names: str) -> Field:
-        """This number is not negative; with names, none of these members is."""
-        if names:
-            for name in names:
-                if ((self.value or _NOTHING).get(name) or 0) < 0:
-                    self[name].invalid(content.NEGATIVE)
-        elif (self.value or 0) < 0:
+    def non_negative(self) -> Field:
+        if (self.value or 0) < 0:
             self.invalid(content.NEGATIVE)
         return self
 
@@ -387,17 +403,51 @@ class Field:
         self._add(field_too_many, len(self), limit)
 
     def _add(self, error: Callable[..., FieldError], *arguments: Any) -> None:
-        if self is not SKIPPED:
-            self.errors.append(error(self.path, *arguments))
+        errors = self.errors
+        if errors is not _DROPPED:
+            errors.append(error(self.path, *arguments))
 
     def warn(self, why: str) -> None:
         """Adds a warning, in a walk whose root has a list of warnings."""
         self.errors.append(f"{self.path}: {why}")
 
 
-#: A field that is not checked.
-SKIPPED = Field(None)
-SKIPPED._owner = None
+_DROPPED: list[Any] = []
+#: A field that is not checked: its errors, and those of its members, are dropped.
+SKIPPED = Field(None, "", _DROPPED)
+
+#: How many valid values each memoized rule remembers.
+MEMORY = 2048
+
+
+def memoized(*names: str, maps: Sequence[str] = ()) -> Callable[[Callable[..., object]], Callable[..., None]]:
+    """Remembers the values that a rule found valid, since the same values occur in most objects.
+
+    The rule depends only on these members of its field, which are scalars or maps of scalars, and on its other
+    arguments.
+    """
+
+    def decorate(rule: Callable[..., object]) -> Callable[..., None]:
+        valid: set[Hashable] = set()
+
+        def check(field: Field, *arguments: Hashable) -> None:
+            get = (field.value or _NOTHING).get
+            key: Hashable = (*map(get, names), *arguments)
+            if maps:
+                key = (key, *[tuple((get(name) or _NOTHING).items()) for name in maps])
+            if key in valid:
+                return
+            errors = field.errors
+            before = len(errors)
+            rule(field, *arguments)
+            if len(errors) == before and errors is not _DROPPED:
+                if len(valid) >= MEMORY:
+                    valid.clear()
+                valid.add(key)
+
+        return check
+
+    return decorate
 
 
 def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], list[FieldError]]:

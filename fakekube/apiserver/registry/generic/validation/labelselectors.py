@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
@@ -61,11 +61,21 @@ def _check_requirement(expression: Object, path: str, errors: Errors, any_values
             errors += [field_invalid(f"{path}.values[{n}]", value, problem) for problem in value_problems(value)]
 
 
+#: Labels that were valid.
+_valid: set[tuple[str, str]] = set()
+
+
 def validate_labels(labels: Field) -> None:
-    for key, value in (labels.value or {}).items():
+    if not labels.value or labels.value.items() <= _valid:
+        return
+    if len(_valid) >= MEMORY:
+        _valid.clear()
+    for key, value in labels.value.items():
         if qualified_name_problems(key) or value_problems(value):
             labels.with_value(key).qualified_name()
             labels.with_value(value).label_value()
+        else:
+            _valid.add((key, value))
 
 
 def validate_annotations(annotations: Field) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector, validate_requirement
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -167,16 +167,20 @@ _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match al
 
 def validate_tolerations(tolerations: Field) -> None:
     for toleration in tolerations:
-        key, operator, effect = toleration["key"], toleration["operator"], toleration["effect"]
-        if key.value:
-            key.qualified_name()
-        elif operator.value != "Exists":
-            operator.invalid(_MATCH_ALL)
-        if toleration.value.get("tolerationSeconds") is not None and effect.value != "NoExecute":
-            effect.invalid("effect must be 'NoExecute' when `tolerationSeconds` is set")
-        _validate_operator(operator, toleration.value.get("value") or "")
-        if effect.value:
-            effect.one_of(EFFECTS)
+        _validate_toleration(toleration)
+
+
+@memoized("key", "operator", "value", "effect", "tolerationSeconds")
+def _validate_toleration(toleration: Field) -> None:
+    key, operator, effect = toleration["key"], toleration["operator"], toleration["effect"]
+    if key:
+        key.qualified_name()
+    elif operator.value != "Exists":
+        operator.invalid(_MATCH_ALL)
+    if toleration["tolerationSeconds"].value is not None and effect.value != "NoExecute":
+        effect.invalid("effect must be 'NoExecute' when `tolerationSeconds` is set")
+    _validate_operator(operator, toleration["value"].text)
+    effect.optional().one_of(EFFECTS)
 
 
 def _validate_operator(operator: Field, value: str) -> None:

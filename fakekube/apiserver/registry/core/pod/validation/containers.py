@@ -11,12 +11,14 @@ from fakekube.apiserver.registry.core.pod.validation.resources import Rules, val
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+MOUNT_OPTIONS = frozenset(("subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly"))
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
+RESTARTING = frozenset(("restartPolicy", "restartPolicyRules"))
 RESTART_ACTIONS = ("Restart", "RestartAllContainers")
 EPHEMERAL = "cannot be set for an Ephemeral Container"
 
@@ -48,7 +50,9 @@ def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
     for container in containers.required():
         _validate_common(container, pod)
-        container["name"].unique(names)
+        if container.value.get("name") in names:
+            container["name"].duplicate()
+        names.add(container.value.get("name") or "")
         _validate_running(container, pod)
         _validate_restart(container)
     _validate_host_ports(containers)
@@ -69,7 +73,8 @@ def validate_init_containers(containers: Field, regular: Field, pod: Pod) -> Non
 
 
 def _validate_running(container: Field, pod: Pod) -> None:
-    validate_lifecycle(container["lifecycle"], pod.grace)
+    if container.value.get("lifecycle"):
+        validate_lifecycle(container["lifecycle"], pod.grace)
     validate_probes(container, pod.grace)
 
 
@@ -112,11 +117,11 @@ def validate_image_spaces(container: Field) -> None:
 
 def _validate_common(container: Field, pod: Pod) -> None:
     """`validateContainerCommon`."""
-    container["name"].required().dns_label()
-    container["image"].required()
-    container["terminationMessagePolicy"].required().one_of(MESSAGE_POLICIES)
+    container.require_text("name", content.dns_label_problems)
+    container.require("image")
+    container.require_choice("terminationMessagePolicy", MESSAGE_POLICIES)
     container.apply(_LISTS, pod)
-    container["imagePullPolicy"].required().one_of(PULL_POLICIES)
+    container.require_choice("imagePullPolicy", PULL_POLICIES)
     container.apply(_SETTINGS, pod)
 
 
@@ -126,23 +131,28 @@ def _validate_common(container: Field, pod: Pod) -> None:
 def _validate_ports(ports: Field, pod: Pod) -> None:
     names: set[str] = set()
     for port in ports:
-        name = port["name"]
-        if content.port_name_problems(name.text):
-            name.optional().check(content.port_name_problems)
-        else:
-            name.unique(names)
-        port["containerPort"].required().port_number()
-        if port.value.get("hostPort"):
-            port["hostPort"].port_number()
-        port["protocol"].required().one_of(PROTOCOLS)
+        name = port.value.get("name")
+        if name and content.port_name_problems(name):
+            port["name"].check(content.port_name_problems)
+        elif name:
+            port["name"].unique(names)
+        _validate_port_numbers(port)
+
+
+@memoized("containerPort", "hostPort", "protocol")
+def _validate_port_numbers(port: Field) -> None:
+    port["containerPort"].required().port_number()
+    port["hostPort"].optional().port_number()
+    port.require_choice("protocol", PROTOCOLS)
 
 
 def _validate_host_ports(containers: Field) -> None:
     """No two containers have the same port of the host."""
     taken: set[str] = set()
     for container in containers:
-        for port in container["ports"]:
-            if port.value.get("hostPort"):
+        for index, value in enumerate(container.value.get("ports") or ()):
+            if value.get("hostPort"):
+                port = container["ports"].at(index, value)
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
                 port["hostPort"].unique(taken, address)
 
@@ -159,19 +169,20 @@ def _validate_mounts(mounts: Field, pod: Pod) -> None:
     devices = _names_and_paths(container["volumeDevices"], "devicePath")
     places: set[str] = set()
     for mount in mounts:
-        name, place = mount["name"], mount["mountPath"]
-        name.required()
-        if name.text not in pod.volumes:
-            name.not_found()
-        place.required()
-        if place.text in places:
-            place.invalid("must be unique")
-        places.add(place.text)
-        if devices and name.text in devices:
-            name.invalid("must not already exist in volumeDevices")
-        if devices and place.text in devices.values():
-            place.invalid("must not already exist as a path in volumeDevices")
-        _validate_mount_options(mount, mounts)
+        name, place = mount.value.get("name") or "", mount.value.get("mountPath") or ""
+        mount.require("name")
+        if name not in pod.volumes:
+            mount["name"].not_found()
+        mount.require("mountPath")
+        if place in places:
+            mount["mountPath"].invalid("must be unique")
+        places.add(place)
+        if devices and name in devices:
+            mount["name"].invalid("must not already exist in volumeDevices")
+        if devices and place in devices.values():
+            mount["mountPath"].invalid("must not already exist as a path in volumeDevices")
+        if not MOUNT_OPTIONS.isdisjoint(mount.value):
+            _validate_mount_options(mount, mounts)
 
 
 def _validate_mount_options(mount: Field, mounts: Field) -> None:
@@ -250,6 +261,8 @@ def _validate_resize_policies(policies: Field, pod: Pod) -> None:
 
 def _validate_restart(container: Field, *, init: bool = False) -> None:
     """The restart policy of a container and its rules for exit codes (`validateContainerRestartPolicy`)."""
+    if RESTARTING.isdisjoint(container.value):
+        return
     policy, rules = container["restartPolicy"], container["restartPolicyRules"]
     if policy.value is not None:
         policy.one_of(RESTART_POLICIES)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
 #: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (
@@ -42,7 +43,7 @@ TOO_MANY = "may not have more than one field specified at a time"
 
 def validate_variables(variables: Field, pod: object) -> None:
     for variable in variables:
-        variable["name"].required().check(content.relaxed_env_name_problems)
+        variable.require_text("name", content.relaxed_env_name_problems)
         if variable.value.get("valueFrom") is not None:
             _validate_source(variable["valueFrom"], variable.value.get("value"))
 
@@ -51,38 +52,42 @@ def _validate_source(source: Field, value: str | None) -> None:
     found = source.members(SOURCES)
     for member in found:
         SOURCES[member.key](member)
+    if len(found) == 1 and not value:
+        return
     shown = source.with_value("")
     if not found:
         one_of = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         shown.invalid(f"must specify one of: {one_of}")
     elif value:
         shown.invalid("may not be specified when `value` is not empty")
-    elif len(found) > 1:
+    else:
         shown.invalid(TOO_MANY)
 
 
+@memoized("name", "key")
 def _validate_key_selector(selector: Field) -> None:
     """A key of a ConfigMap or a Secret."""
     selector["name"].dns_subdomain()
-    selector["key"].required().check(content.config_key_problems)
+    selector.require_text("key", content.config_key_problems)
 
 
 def _validate_file_key_selector(selector: Field) -> None:
     """A variable in a file of an emptyDir."""
-    selector["key"].required().check(content.relaxed_env_name_problems)
-    selector["volumeName"].required().dns_label()
-    selector["path"].required().check(content.backstep_problems)
+    selector.require_text("key", content.relaxed_env_name_problems)
+    selector.require_text("volumeName", content.dns_label_problems)
+    selector.require_text("path", content.backstep_problems)
 
 
 SOURCES = {
     "fieldRef": lambda selector: validate_field_selector(selector, FIELDS_OF_VARIABLES),
-    "resourceFieldRef": lambda selector: validate_resource_field_selector(selector, of_volume=False),
+    "resourceFieldRef": lambda selector: validate_resource_field_selector(selector, False),
     "configMapKeyRef": _validate_key_selector,
     "secretKeyRef": _validate_key_selector,
     "fileKeyRef": _validate_file_key_selector,
 }
 
 
+@memoized("apiVersion", "fieldPath")
 def validate_field_selector(selector: Field, fields: Sequence[str]) -> None:
     """A field of the pod (`validateObjectFieldSelector`)."""
     path = selector["fieldPath"]
@@ -113,7 +118,8 @@ def split_subscript(label: str) -> tuple[str, str | None]:
     return field, key
 
 
-def validate_resource_field_selector(selector: Field, *, of_volume: bool) -> None:
+@memoized("resource", "containerName", "divisor")
+def validate_resource_field_selector(selector: Field, of_volume: bool) -> None:
     """A request or a limit of a container (`validateContainerResourceFieldSelector`)."""
     resource = selector["resource"]
     huge_pages = resource.text.startswith(SHOWN_HUGE_PAGES)
@@ -130,13 +136,19 @@ def validate_resource_field_selector(selector: Field, *, of_volume: bool) -> Non
             selector["divisor"].invalid(problem, resource.text)
 
 
+@lru_cache(maxsize=1024)
+def _prefix_problems(name: str) -> tuple[str, ...]:
+    return tuple(names.dns_subdomain_problems(name, True))
+
+
 def validate_sources(sources: Field, pod: object) -> None:
     """Whole ConfigMaps and Secrets (`ValidateEnvFrom`)."""
     for source in sources:
-        source["prefix"].optional().check(content.relaxed_env_name_problems)
+        if source.value.get("prefix"):
+            source["prefix"].check(content.relaxed_env_name_problems)
         found = source.members(("configMapRef", "secretRef"))
         for reference in found:
-            reference["name"].required().check(lambda name: names.dns_subdomain_problems(name, True))
+            reference.require_text("name", _prefix_problems)
         if len(found) != 1:
             why = TOO_MANY if found else "must specify one of: `configMapRef` or `secretRef`"
             sources.with_value("").invalid(why)

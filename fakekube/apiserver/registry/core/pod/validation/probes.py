@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
 HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -14,15 +14,20 @@ def validate_probes(container: Field, grace: int | None) -> None:
     """`grace`: the seconds that the pod has to terminate."""
     for probe in container.members(PROBES):
         _validate_handler(probe, grace)
-        probe.non_negative(*NUMBERS)
-        seconds = probe["terminationGracePeriodSeconds"]
-        if seconds.value is not None and seconds.value <= 0:
-            seconds.invalid("must be greater than 0")
-        if probe.key == "readinessProbe":
-            if seconds.value is not None:
-                seconds.invalid("must not be set for readinessProbes")
-        elif probe.value.get("successThreshold") != 1:
-            probe["successThreshold"].invalid("must be 1", probe["successThreshold"].number)
+        _validate_numbers(probe, probe.key)
+
+
+@memoized(*NUMBERS, "terminationGracePeriodSeconds")
+def _validate_numbers(probe: Field, kind: str) -> None:
+    probe.non_negative_members(*NUMBERS)
+    seconds, successes = probe["terminationGracePeriodSeconds"], probe["successThreshold"]
+    if seconds.value is not None and seconds.value <= 0:
+        seconds.invalid("must be greater than 0")
+    if kind == "readinessProbe":
+        if seconds.value is not None:
+            seconds.invalid("must not be set for readinessProbes")
+    elif successes.number != 1:
+        successes.invalid("must be 1", successes.number)
 
 
 def validate_lifecycle(lifecycle: Field, grace: int | None) -> None:
@@ -35,9 +40,11 @@ def _validate_handler(handler: Field, grace: int | None) -> None:
     for call in handler.union(HANDLERS, many=many, none=none):
         match call.key:
             case "exec":
-                call["command"].required()
+                call.require("command")
             case "httpGet":
                 _validate_http_get(call)
+                if call.value.get("httpHeaders"):
+                    _validate_headers(call)
             case "sleep":
                 seconds = call["seconds"].number
                 if grace is not None and not 0 <= seconds <= grace:
@@ -47,9 +54,13 @@ def _validate_handler(handler: Field, grace: int | None) -> None:
                 call["port"].port()
 
 
+@memoized("path", "port", "scheme")
 def _validate_http_get(call: Field) -> None:
-    call["path"].required()
+    call.require("path")
     call["port"].port()
     call["scheme"].one_of(("HTTP", "HTTPS"))
+
+
+def _validate_headers(call: Field) -> None:
     for header in call["httpHeaders"]:
         call.at("httpHeaders", header["name"].value).check(content.http_header_problems)

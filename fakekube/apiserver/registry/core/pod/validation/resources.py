@@ -17,7 +17,7 @@ from fakekube.apiserver.registry.core.resourcenames import (
     validate_container_resource_name,
     validate_quantity,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 from fakekube.apiserver.wire.status import FieldError, quoted
 
 
@@ -44,30 +44,24 @@ class Rules:
 
 
 def validate_requirements(requirements: Field, rules: Rules) -> None:
-    limits, requests = requirements["limits"], requirements["requests"]
-    for quantity in limits.entries():
-        _validate_quantity(quantity, rules)
-        _validate_pages(quantity, rules)
-    for quantity in requests.entries():
-        _validate_quantity(quantity, rules)
-        _validate_against_limit(quantity, limits)
-        _validate_pages(quantity, rules)
-    names = (*(limits.value or ()), *(requests.value or ()))
-    if any(name.startswith(HUGE_PAGES) for name in names) and not any(name in COMPUTE for name in names):
-        requirements.forbidden("HugePages require cpu or memory")
+    _validate_quantities(requirements, rules.validate_name, rules.whole_pages)
     if requirements.value.get("claims"):
         _validate_claim_names(requirements["claims"], rules.claims)
 
 
-def _validate_quantity(quantity: Field, rules: Rules) -> None:
-    rules.validate_name(quantity)
-    validate_quantity(quantity, quantity.key)
-
-
-def _validate_pages(quantity: Field, rules: Rules) -> None:
-    name, value = quantity.key, quantity.value
-    if rules.whole_pages and name.startswith(HUGE_PAGES) and not is_divisible(name, value):
-        quantity.invalid(f"{value} is not positive integer multiple of {name}")
+@memoized(maps=("limits", "requests"))
+def _validate_quantities(requirements: Field, validate_name: Callable[[Field], None], whole_pages: bool) -> None:
+    limits, requests = requirements["limits"], requirements["requests"]
+    for quantity in (*limits.entries(), *requests.entries()):
+        validate_name(quantity)
+        validate_quantity(quantity, quantity.key)
+        if quantity.parent is requests:
+            _validate_against_limit(quantity, limits)
+        if whole_pages and quantity.key.startswith(HUGE_PAGES) and not is_divisible(quantity.key, quantity.value):
+            quantity.invalid(f"{quantity.value} is not positive integer multiple of {quantity.key}")
+    names = (*(limits.value or ()), *(requests.value or ()))
+    if any(name.startswith(HUGE_PAGES) for name in names) and not any(name in COMPUTE for name in names):
+        requirements.forbidden("HugePages require cpu or memory")
 
 
 def _validate_against_limit(request: Field, limits: Field) -> None:

@@ -32,16 +32,17 @@ def validate_volumes(volumes: Field, place: Place) -> set[str]:
     """Returns the names of the valid volumes: only these can be mounted."""
     known: set[str] = set()
     errors, pod = volumes.errors, place.pod
-    claims = {f"{pod}-{volume['name'].text}" for volume in volumes if pod and volume["ephemeral"].value is not None}
+    ephemeral = [volume for volume in volumes.value or () if pod and volume.get("ephemeral") is not None]
+    claims = {f"{pod}-{volume.get('name') or ''}" for volume in ephemeral}
     for volume in volumes:
         before = len(errors)
         _validate_source(volume, place)
-        name = volume["name"]
-        name.required().dns_label()
-        if name.text in known:
-            name.duplicate()
+        name = volume.value.get("name") or ""
+        volume.require_text("name", content.dns_label_problems)
+        if name in known:
+            volume["name"].duplicate()
         if len(errors) == before:
-            known.add(name.text)
+            known.add(name)
         if claims and volume.find("persistentVolumeClaim.claimName").value in claims:
             claim = volume["persistentVolumeClaim"]["claimName"]
             claim.invalid("must not reference a PVC that gets created for an ephemeral volume")
@@ -286,7 +287,7 @@ def _validate_downward_file(item: Field) -> None:
         if resource.value is not None:
             item.invalid("fieldRef and resourceFieldRef can not be specified simultaneously", "resource")
     elif resource.value is not None:
-        environment.validate_resource_field_selector(resource, of_volume=True)
+        environment.validate_resource_field_selector(resource, True)
     else:
         item.missing("one of fieldRef and resourceFieldRef is required")
     _validate_mode(item["mode"])
