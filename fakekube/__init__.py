@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakekube.apiserver.auth.authentication import User
     from fakekube.apiserver.faults import FaultRule
     from fakekube.apiserver.requestlog import RequestRecord
+    from fakekube.apiserver.user import User
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
@@ -41,7 +41,7 @@ _HOMES = {
     "Operator": "fakekube.harness.operator",
     "Reconcile": "fakekube.harness.ledger",
     "RequestRecord": "fakekube.apiserver.requestlog",
-    "User": "fakekube.apiserver.auth.authentication",
+    "User": "fakekube.apiserver.user",
     "WouldWait": "fakekube.server.runner",
 }
 

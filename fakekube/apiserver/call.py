@@ -1,4 +1,4 @@
-"""One request on its way through the server: what every verb needs at hand."""
+"""One request on its way through the server, and what the endpoints may use of the server."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.rbac import Decision
-from fakekube.apiserver.crd.custom import CustomVersion
-from fakekube.apiserver.endpoints.discovery import Catalog
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
+from fakekube.apiserver.registry.generic.registration import Registration
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
-from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.negotiation import PLAIN, Representation
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
 
 Object = dict[str, Any]
-
 
 Step = Generator[Need, Any, Response]
 
 
 class RequestContext(Protocol):
-    """What the core may not know of itself: the time, and chance.
+    """Time and randomness, injected per request.
 
-    `now` and `micro` are the moment of the request (seconds and microseconds, RFC 3339). `uid`, `suffix` and `fraction`
-    are drawn for a purpose and a key.
+    `now` and `micro` are the time of the request (RFC 3339, in seconds and in microseconds). `uid`, `suffix` and
+    `fraction` are drawn per purpose and key.
     """
 
     @property
@@ -58,7 +55,7 @@ class RequestContext(Protocol):
 
 
 class Server(Protocol):
-    """What a request may ask of the server that it came to (`apiserver.ApiServer` is the one there is)."""
+    """What a request may use of its server; `apiserver.ApiServer` implements it."""
 
     catalog: Catalog
     store: Store
@@ -71,93 +68,87 @@ class Server(Protocol):
 
     @property
     def on_commit(self) -> Callable[[Change], None]:
-        """Called with each change, after it stands in the store."""
+        """Called with each change after it is stored."""
 
     def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
-        """Whose token it is, and for which of the audiences. Raises 401 for one that is not valid."""
+        """The user of a token, and those of the audiences that it is valid for. Raises 401 for an invalid one."""
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
-        """The rules that hold for a user in a namespace, and what stood in the way of finding more ("": nothing)."""
+        """The rules that apply to a user in a namespace, and why there may be more ("": there are none)."""
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
-        """May they?"""
+        """The authorizer's decision."""
 
-    def strategy(self, resource: Resource) -> Strategy:
-        """The rules of a kind."""
+    def registration(self, resource: Resource) -> Registration:
+        """The rules of a served resource."""
 
-    def schema(self, resource: Resource) -> Schema | None:
-        """The fields of a built-in kind; None for a custom one."""
-
-    def apply_schema(self, resource: Resource) -> Schema:
-        """The schema that server-side apply goes by, of a built-in kind or of a custom one."""
-
-    def custom(self, resource: Resource) -> CustomVersion | None:
-        """The version of a definition that a custom resource is of; None where it is gone."""
-
-    def empty(self, resource: Resource) -> Object:
-        """What even an object without anything shows, beside its metadata."""
-
-    def view(self, resource: Resource) -> View:
-        """How a resource's stored objects are shown, themselves."""
-
-    def printer(self, resource: Resource, kind: str = "") -> Printer:
-        """How the resource is shown as a table; `kind` is that of a subresource which speaks another one."""
+    def body_registration(self, resource: Resource) -> Registration:
+        """The rules of a kind that appears in bodies only, such as Eviction."""
 
     def committed(self, change: Change, context: RequestContext) -> Change:
-        """Every write passes here once it stands."""
+        """Called with every write of a request after it is stored."""
 
     def stop_serving(self, collection: str) -> None:
-        """Forget the resources that a definition made, and what was made for them."""
+        """Remove the resources of a definition, and everything derived from them."""
 
     def openapi(self, request: Request) -> Response | None:
-        """The OpenAPI document of a path, where it has one."""
+        """The OpenAPI document at a path, if there is one."""
 
 
 @dataclass(slots=True)
 class Call:
-    """A request for a resource that exists."""
+    """A request for a served resource.
+
+    `path` is the storage key of the object that the request names. `converted` maps the ids of stored objects to those
+    objects in the version of the request, where a webhook converts them (None: no webhook does).
+    """
 
     server: Server
     request: Request
     info: RequestInfo
     user: User
-    resource: Resource
-    strategy: Strategy
+    registration: Registration
     context: RequestContext
     representation: Representation = PLAIN
-    custom: CustomVersion | None = None
-    """The version of a definition that the resource is of, as it was when the request came."""
     warnings: list[str] = field(default_factory=list)
+    resource: Resource = field(init=False)
+    strategy: Strategy = field(init=False)
     namespace: str = field(init=False)
     path: str = field(init=False)
-    """The stored key of the object that the request names."""
+    converted: dict[int, tuple[Object, Object]] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.namespace = self.info.namespace if self.resource.namespaced else ""
+        registration = self.registration
+        resource = self.resource = registration.resource
+        self.strategy = registration.strategy
+        self.namespace = self.info.namespace if resource.namespaced else ""
         self.path = path_of(self.namespace, self.info.name)
+        version = registration.version
+        self.converted = {} if version is not None and version.converts else None
 
     def shown(self, entry: Entry) -> Object:
-        """A stored object in the version of the request."""
-        if not self.resource.custom:
-            return self.strategy.read(entry.object) if self.strategy.read is not None else entry.object
-        custom = self.custom
-        return entry.object if custom is None or custom.reads_as_stored else custom.read(entry.object)
+        """A stored object in the version of the request; one that a webhook converts must be converted before."""
+        if self.converted is not None:
+            return self.converted[id(entry.object)][1]
+        read = self.registration.read
+        return entry.object if read is None else read(entry.object)
 
-    def as_stored(self, obj: Object) -> Object:
-        """An object of the request's version in the version that is stored."""
-        if not self.resource.custom:
-            return self.strategy.write(obj) if self.strategy.write is not None else obj
-        return obj if self.custom is None else self.custom.write(obj)
+    @property
+    def view(self) -> View:
+        """How the answer shows stored objects, in full."""
+        if self.converted is None:
+            return self.registration.view
+        return View(self.resource.api_version, self.resource.kind, self._shown_object, shared=False)
 
-    def in_version(self, obj: Object, resource: Resource, source: Resource | None = None) -> Object:
-        """An object of the request's version, or of `source`'s, in another version of the same kind."""
-        origin = self if source is None else self.of_kind(source)
-        return self.of_kind(resource).shown(Entry(0, origin.as_stored(obj)))
+    def _shown_object(self, obj: Object) -> Object:
+        assert self.converted is not None, "only views of converted objects look here"
+        if "name" not in obj["metadata"]:  # a bookmark
+            return obj
+        return self.converted[id(obj)][1]
 
-    def of_kind(self, resource: Resource) -> Call:
-        """The same request, for another resource."""
-        custom = self.server.custom(resource) if resource.custom else None
-        return replace(self, resource=resource, strategy=self.server.strategy(resource), custom=custom)
+    def of_kind(self, registration: Registration) -> Call:
+        """The same request with the body, or the object, of another kind."""
+        return replace(self, registration=registration)
 
     def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
         """422 of the kind, with one cause for each error."""
@@ -168,20 +159,5 @@ class Call:
         return self.server.store.get(self.resource.collection, self.path)
 
     def allocator(self, *, dry_run: bool) -> Allocator:
-        """What gives this request its share of the server's ranges."""
+        """Allocates addresses and ports for this request."""
         return Allocator(self.server.allocations.current(), self.context.fraction, dry_run)
-
-    def commit_create(self, path: str, obj: Object) -> Change:
-        stored = self.as_stored(obj)
-        return self.server.committed(self.server.store.create(self.resource.collection, path, stored), self.context)
-
-    def commit_update(self, path: str, before: Entry, obj: Object) -> Change:
-        return self.commit_stored(path, before, self.as_stored(obj))
-
-    def commit_stored(self, path: str, before: Entry, obj: Object) -> Change:
-        """The same with an object that is in the stored version."""
-        change = self.server.store.update(self.resource.collection, path, before, obj)
-        return self.server.committed(change, self.context)
-
-    def commit_delete(self, path: str, before: Entry) -> Change:
-        return self.server.committed(self.server.store.delete(self.resource.collection, path, before), self.context)

@@ -135,6 +135,11 @@ class FaultRule:
         self.hits += 1
         return True
 
+    def give_back(self) -> None:
+        """Count the last request as not made: it was abandoned before it was answered."""
+        self.seen -= 1
+        self.hits -= 1
+
 
 def _fits(pattern: str) -> Callable[[str], object]:
     """Whether a text is as a shell pattern says; most name just one text."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import base64
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,4 +59,23 @@ class Posts:
 Need = Delay | Posts
 """Yielded by a request that cannot complete synchronously. The generator is resumed with the answer."""
 
+
+class Abandoned(BaseException):
+    """Thrown into a request that is given up before it is answered."""
+
+
 Waiting = Generator[Need, Any, None]
+
+
+def webhook_post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
+    """A document for the webhook that a clientConfig names; `seconds` is the timeout."""
+    ca = config.get("caBundle") or ""
+    pem = base64.b64decode(ca).decode("ascii", "replace") if ca else ""
+    ref = config.get("service")
+    if ref is None:
+        url = config["url"]
+        return Post(f"{url}{'&' if '?' in url else '?'}timeout={seconds}s", body, float(seconds), pem)
+    service = Service(ref["namespace"], ref["name"], ref.get("port") or 443)
+    path = (ref.get("path") or "/").lstrip("/")
+    url = f"https://{service.name}.{service.namespace}.svc:{service.port}/{path}?timeout={seconds}s"
+    return Post(url, body, float(seconds), pem, service)

@@ -1,12 +1,25 @@
-"""What a server serves: one Resource for each group, version and plural."""
+"""The resources that a server serves, one for each group, version and plural name, and the type of their objects."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-#: All that can be done with a resource, in the order in which people write it.
+Object = dict[str, Any]
+"""An object of the API as decoded JSON. Objects are never changed in place."""
+
+#: The verbs of the API, in the usual order.
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
+#: Media types of patches. Kinds without Go types have no strategic merge patch.
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+UNTYPED_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +38,9 @@ class Resource:
     """One kind in one version, as discovery lists it.
 
     `collection` names where its objects are stored; several versions, and the two groups of Event, share one.
-    `custom` tells a kind that a CustomResourceDefinition made, `terminating` that it is being deleted.
+    `custom`: a CustomResourceDefinition serves the resource; only `ApiServer.registration` asks. `listed_verbs` are the
+    verbs in the order in which discovery lists them. `names_group`: aggregated discovery names the group and version of
+    the kind.
     """
 
     group: str
@@ -40,8 +55,10 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    patch_types: tuple[str, ...] = PATCH_TYPES
+    listed_verbs: tuple[str, ...] = ()
+    names_group: bool = False
     custom: bool = False
-    terminating: bool = False
 
     @property
     def api_version(self) -> str:
@@ -60,3 +77,12 @@ class Resource:
 def qualify(name: str, group: str) -> str:
     """A plural, or a kind, with its group behind it, where it has one."""
     return f"{name}.{group}" if group else name
+
+
+def version_priority(version: str) -> tuple[int, ...]:
+    """Sort key: GA before beta before alpha, higher numbers first, anything else last (apimachinery `version`)."""
+    match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
+    if not match:
+        return (1, 0, 0, 0)
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (0, stage, -int(match[1]), -int(match[3] or 0))

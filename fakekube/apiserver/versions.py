@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from fakekube.apiserver.endpoints.discovery import version_priority
-from fakekube.apiserver.resource import VERBS, Resource, Subresource
+from fakekube.apiserver.resource import VERBS, Resource, Subresource, version_priority
 from fakekube.apiserver.schema.builtin import BuiltinSchemas, number
 
 #: What the recordings are of, and the default.

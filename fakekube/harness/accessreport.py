@@ -1,4 +1,4 @@
-"""What an operator did, against what its roles let it do: missing, unused, and the least roles that would do."""
+"""Compares what an operator did with its RBAC roles: missing and unused permissions, and minimal roles."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import yaml
 
 from fakekube.apiserver.auth import rbac, serviceaccount
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.escalation import parts
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import VERBS, qualify
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 
 Object = dict[str, Any]
 Rule = dict[str, Any]
 
-#: Paths that the roles every user has are for (system:discovery, system:public-info-viewer).
+#: Paths that every user may read, by system:discovery and system:public-info-viewer.
 OPEN = ("/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """One thing that somebody did or may do. `resource` has its subresource (`pods/log`); `namespace` "": in all.
+    """One permission. `resource` includes the subresource (`pods/log`); an empty `namespace` stands for all.
 
-    `name` is set where a rule is for that object only; `path` is that of no resource.
+    `name` is set if a rule is limited to that object; `path` is a non-resource URL.
     """
 
     namespace: str
@@ -47,7 +47,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class AccessReport:
-    """What a user did (`used`), could not have done with its roles (`missing`), and may do but did not (`unused`)."""
+    """The permissions that a user has used, those of them that its roles lack, and those that it has not used."""
 
     user: str
     used: Sequence[Access]
@@ -57,7 +57,7 @@ class AccessReport:
 
     @property
     def minimal_roles(self) -> list[Object]:
-        """The least roles for what was done: a ClusterRole for what was done everywhere, a Role for each namespace."""
+        """Minimal roles for `used`: a ClusterRole for requests in all namespaces, and a Role for each namespace."""
         everywhere = [one for one in self.used if not one.namespace]
         covered = {(one.group, one.resource, one.verb) for one in everywhere}
         found = [self._role("ClusterRole", "", everywhere)] if everywhere else []
@@ -70,7 +70,7 @@ class AccessReport:
 
     @property
     def minimal(self) -> str:
-        """The same as YAML."""
+        """`minimal_roles` as YAML."""
         return yaml.safe_dump_all(self.minimal_roles, sort_keys=False)
 
     def _role(self, kind: str, namespace: str, used: Iterable[Access]) -> Object:
@@ -85,7 +85,7 @@ class AccessReport:
 
 
 def rules_of(used: Iterable[Access]) -> list[Rule]:
-    """The rules for these, those with the same verbs in the same group together."""
+    """RBAC rules for these permissions; resources of a group with equal verbs share a rule."""
     verbs: dict[tuple[str, str, str], set[str]] = {}
     for one in used:
         verbs.setdefault((one.group, one.resource, one.path), set()).add(one.verb)
@@ -103,11 +103,11 @@ def in_order(verbs: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))
 
 
-# --- what was done ---------------------------------------------------------------------------------------------------
+# --- what was used ---------------------------------------------------------------------------------------------------
 
 
 def used_by(records: Iterable[RequestRecord], user: str) -> list[Access]:
-    """What the requests of a user needed, each once. An apply that creates needs the right to create, too."""
+    """The permissions that the requests of a user needed, each once. An apply that creates also needs `create`."""
     found: dict[Access, None] = {}
     for record in records:
         if record.user == user:
@@ -132,7 +132,7 @@ def _needed(record: RequestRecord) -> Iterator[Access]:
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A rule that holds in a namespace ("": in all); `own`: by a binding of this very user."""
+    """A rule in a namespace (empty: in all); `own` if the binding names the user itself, not a group."""
 
     namespace: str
     rule: Rule
@@ -148,7 +148,7 @@ class _Grant:
 
 
 def report(store: Store, records: Iterable[RequestRecord], user: User) -> AccessReport:
-    """Compare what a user has asked for with the roles that are bound to it now."""
+    """Compare the requests of a user with the roles that are bound to it now."""
     own = [record for record in records if record.user == user.name]
     used = used_by(own, user.name)
     names = _names(own)
@@ -168,7 +168,7 @@ def report(store: Store, records: Iterable[RequestRecord], user: User) -> Access
 
 
 def _names(records: Iterable[RequestRecord]) -> Mapping[Access, Sequence[str]]:
-    """The objects that each thing was done to ("": to none by its name)."""
+    """The names of the objects of each permission (empty: requests without a name)."""
     found: dict[Access, dict[str, None]] = {}
     for record in records:
         for access in _needed(record):
@@ -185,7 +185,7 @@ def _is_used(grant: _Grant, used: Iterable[Access], names: Mapping[Access, Seque
 
 
 def _accesses(namespace: str, part: Rule) -> Iterator[Access]:
-    """A rule of one verb and one resource, or path, as what it allows."""
+    """A rule of one verb and one resource or path, as permissions."""
     (verb,) = part["verbs"]
     for path in part.get("nonResourceURLs") or ():
         yield Access("", "", "", verb, path=path)
@@ -207,5 +207,5 @@ def _grants(store: Store, user: User) -> Iterator[_Grant]:
 
 
 def _namespaces(store: Store) -> set[str]:
-    """Where there are bindings at all."""
+    """The namespaces that have RoleBindings."""
     return {path.partition("/")[0] for path, _ in store.collection(f"rolebindings.{rbac.GROUP}").scan("", "", None)}

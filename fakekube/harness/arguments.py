@@ -1,4 +1,4 @@
-"""What is wrong with an argument, said at the call: its name, what it was, and what to write instead."""
+"""Checks the arguments of FakeKube. Errors name the argument, its value, what is accepted and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, get_type_hints
+from typing import Any
 
 from controllerlib import Request
 from controllerlib.client.models import as_object
 from fakekube.apiserver.faults import FaultRule
-from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import Resource
 from fakekube.server import bootstrap
 from fakekube.virtualtime import Duration, WallClock
@@ -19,24 +18,7 @@ from fakekube.virtualtime.durations import microseconds
 
 Object = dict[str, Any]
 
-#: The fields of DeleteOptions that a test can give.
-DELETE_OPTIONS = (
-    "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
-    "preconditions", "propagationPolicy",
-)  # fmt: skip
-
-#: The fields of an Event that a test can ask for.
-EVENT_FIELDS = (
-    "action", "count", "eventTime", "firstTimestamp", "involvedObject", "lastTimestamp", "message", "metadata",
-    "reason", "related", "reportingComponent", "reportingInstance", "series", "source", "type",
-)  # fmt: skip
-
-_RECORD = {
-    name: (int, float) if kind in (int, float) else (str,) for name, kind in get_type_hints(RequestRecord).items()
-}
-
-
-# --- a cluster's ---------------------------------------------------------------------------------------------------
+# --- FakeKube(...) -------------------------------------------------------------------------------------------------
 
 
 def check_cluster(
@@ -51,40 +33,40 @@ def check_cluster(
     version: object,
     controllers: object,
 ) -> None:
-    """The arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
+    """Checks the arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
     if isinstance(seed, bool) or not isinstance(seed, int | str):
-        raise TypeError(f"seed={seed!r}: a seed is an int or a text")
+        raise TypeError(f"seed={seed!r}: pass an int or text")
     if not isinstance(rbac, bool):
-        raise TypeError(f"rbac={rbac!r}: access is checked (True) or not (False)")
+        raise TypeError(f"rbac={rbac!r}: pass True to check access, False not to")
     if not (stepped is None or isinstance(stepped, bool)):
-        raise TypeError(f"stepped={stepped!r}: True, False, or None (in sync tests, not in async ones)")
+        raise TypeError(f"stepped={stepped!r}: pass True, False, or None (True in sync tests only)")
     if not isinstance(wall_clock, bool) and not all(hasattr(wall_clock, name) for name in _WALL_CLOCK):
-        raise TypeError(f"wall_clock={wall_clock!r}: everybody's clock is the cluster's (True) or not (False)")
+        raise TypeError(f"wall_clock={wall_clock!r}: pass True to freeze the wall clock, False not to")
     if transport not in ("direct", "memory", "tcp"):
-        raise ValueError(f"transport={transport!r}: operators are reached 'direct', over 'memory' or over 'tcp'")
+        raise ValueError(f"transport={transport!r}: pass 'direct', 'memory' or 'tcp'")
     _check_numbers(history_window, patience)
     _check_version(version)
     if isinstance(controllers, str) or not isinstance(controllers, Sequence):
-        raise TypeError(f"controllers={controllers!r}: a list of names")
+        raise TypeError(f"controllers={controllers!r}: pass a list of names")
     if controllers:
         raise ValueError(f"controllers={list(controllers)!r}: this release has no built-in controllers")
 
 
 def _check_numbers(history_window: object, patience: object) -> None:
     if isinstance(history_window, bool) or not isinstance(history_window, int):
-        raise TypeError(f"history_window={history_window!r}: a number of changes, as an int")
+        raise TypeError(f"history_window={history_window!r}: pass a number of changes, as an int")
     if history_window < 1:
-        raise ValueError(f"history_window={history_window}: watches need at least one change to read")
+        raise ValueError(f"history_window={history_window}: it must be at least 1")
     if isinstance(patience, bool) or not isinstance(patience, int | float):
-        raise TypeError(f"patience={patience!r}: real seconds, as a number")
+        raise TypeError(f"patience={patience!r}: pass a number of real seconds")
     if not patience > 0:
-        raise ValueError(f"patience={patience}: threads need some time to come back")
+        raise ValueError(f"patience={patience}: it must be above 0")
 
 
 def _check_version(version: object) -> None:
     if version is not None:
         if not isinstance(version, str):
-            raise TypeError(f"version={version!r}: a Kubernetes version is a text, like version={str(version)!r}")
+            raise TypeError(f"version={version!r}: pass text, like version={str(version)!r}")
         bootstrap.version_of(version)
 
 
@@ -92,19 +74,19 @@ _WALL_CLOCK = tuple(name for name in vars(WallClock) if not name.startswith("_")
 
 
 def moment_of(moment: datetime | str) -> datetime:
-    """The moment that a datetime or an ISO text is. Raises TypeError, ValueError."""
+    """Parses a datetime or text in ISO format. Raises TypeError, ValueError."""
     if isinstance(moment, str):
         try:
             return datetime.fromisoformat(moment)
         except ValueError:
-            raise ValueError(f"advance_to({moment!r}): that is no ISO time, like '2026-01-01T12:00:00Z'") from None
+            raise ValueError(f"advance_to({moment!r}): not in ISO format, like '2026-01-01T12:00:00Z'") from None
     if not isinstance(moment, datetime):
-        raise TypeError(f"advance_to({moment!r}): it takes an aware datetime, or an ISO text")
+        raise TypeError(f"advance_to({moment!r}): pass an aware datetime, or text in ISO format")
     return moment
 
 
 def seconds_of(name: str, duration: Duration) -> float:
-    """An option of an operator that is a length of time. Raises TypeError, ValueError naming it."""
+    """The seconds of an operator's option. Raises TypeError, ValueError naming the option."""
     try:
         return microseconds(duration) / 1_000_000
     except (TypeError, ValueError) as error:
@@ -115,13 +97,13 @@ def seconds_of(name: str, duration: Duration) -> float:
 
 
 def written(caller: str, value: Any) -> Object:
-    """The JSON object of a mapping, or of a model of the official client, that a test writes.
+    """The JSON object of a mapping or of a model of the official client.
 
-    Raises TypeError, ValueError that say what it is instead, or which of its values JSON cannot hold.
+    Raises TypeError, ValueError naming the type, or the path of a value that JSON cannot represent.
     """
     if value is None or isinstance(value, str | bytes | list | tuple | set | type):
         raise TypeError(
-            f"{caller}() takes an object, as a dict or as a model of the official client, not {_named(value)}"
+            f"{caller}() takes an object, a dict or a model of the official client, not {_named(value)}"
             + (": apply() takes several" if isinstance(value, list | tuple) and caller != "apply" else "")
             + (": apply() takes files" if isinstance(value, str) and caller != "apply" else "")
         )
@@ -129,45 +111,43 @@ def written(caller: str, value: Any) -> Object:
     try:
         found = as_object(value)
     except TypeError as error:
-        raise TypeError(
-            f"{caller}() takes an object, as a dict or as a model of the official client: {error}"
-        ) from None
+        raise TypeError(f"{caller}() takes an object, a dict or a model of the official client: {error}") from None
     for field in ("apiVersion", "kind"):
         if not isinstance(found.get(field), str) or not found[field]:
             raise ValueError(f"{caller}(): the object has no {field} (it has {', '.join(found) or 'no fields'})")
     if not isinstance(found.get("metadata") or {}, dict):
-        raise TypeError(f"{caller}(): metadata of a {found['kind']} is a map, not {_named(found['metadata'])}")
+        raise TypeError(f"{caller}(): metadata of a {found['kind']} must be a mapping, not {_named(found['metadata'])}")
     return found
 
 
 def check_values(caller: str, value: Any) -> None:
-    """Raises TypeError naming the path of a value that JSON cannot hold."""
-    if problem := next(_unholdable(value, ""), None):
+    """Raises TypeError naming the path of a value that JSON cannot represent."""
+    if problem := next(_not_json(value, ""), None):
         raise TypeError(f"{caller}(): {problem}")
 
 
-def _unholdable(value: Any, path: str) -> Iterator[str]:
-    """What JSON cannot hold, each with its path."""
+def _not_json(value: Any, path: str) -> Iterator[str]:
+    """A message for each value that JSON cannot represent, with its path."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(key, str):
-                yield f"the key {key!r} of {path or 'the object'} is no text: JSON has only texts as keys"
-            yield from _unholdable(item, f"{path}.{key}".lstrip("."))
+                yield f"the key {key!r} of {path or 'the object'} is not text: keys of JSON objects are text"
+            yield from _not_json(item, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
-            yield from _unholdable(item, f"{path}[{number}]")
+            yield from _not_json(item, f"{path}[{number}]")
     elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{path}={value!r}: JSON has no such number"
+        yield f"{path}={value!r}: JSON cannot represent this number"
     elif isinstance(value, bytes):
-        yield f"{path} is bytes: give it as text (the data of a Secret in base64)"
+        yield f"{path} is bytes: pass text (the data of a Secret in base64)"
     elif (
         isinstance(value, set | frozenset | complex | type | timedelta) or inspect.isgenerator(value) or callable(value)
     ):
-        yield f"{path} is {_named(value)}: JSON cannot hold that"
+        yield f"{path} is {_named(value)}: JSON cannot represent it"
 
 
-def taken_apart(obj: Object) -> Sequence[Object]:
-    """The objects of a List, or the one that is none."""
+def items_of(obj: Object) -> Sequence[Object]:
+    """The items of a List, or the object itself."""
     items, kind = obj.get("items"), obj["kind"]
     if not (kind.endswith("List") and isinstance(items, list)):
         return [obj]
@@ -176,56 +156,33 @@ def taken_apart(obj: Object) -> Sequence[Object]:
 
 
 def is_text_of_manifests(source: str) -> bool:
-    """Whether this is YAML or JSON itself, and not the path of a file that has it."""
+    """Whether this is YAML or JSON, and not the path of a file."""
     return "\n" in source or source.lstrip().startswith(("apiVersion:", "kind:", "{", "---"))
 
 
 def selector(name: str, wanted: Any) -> str:
-    """A selector as text; a mapping is joined. Raises TypeError."""
+    """A selector as text, also from a mapping. Raises TypeError."""
     if isinstance(wanted, Mapping):
         return ",".join(f"{key}={value}" for key, value in wanted.items())
     if wanted is None or isinstance(wanted, str):
         return wanted or ""
-    raise TypeError(f"{name}={wanted!r}: a selector is a text ('a=b,c!=d') or a mapping of what is equal")
+    raise TypeError(f"{name}={wanted!r}: pass text ('a=b,c!=d') or a mapping of equal values")
 
 
-def check_delete_options(options: Mapping[str, Any]) -> None:
-    if unknown := sorted(options.keys() - set(DELETE_OPTIONS)):
-        raise TypeError(f"delete() has no option {', '.join(unknown)} (DeleteOptions has {', '.join(DELETE_OPTIONS)})")
-
-
-# --- questions -----------------------------------------------------------------------------------------------------
+# --- keys and faults -------------------------------------------------------------------------------------------------
 
 
 def key_of(key: str | Request) -> str:
-    """A controller's key. Raises TypeError for what is none, ValueError for a text that can be none."""
+    """A controller's key as text. Raises TypeError, ValueError if it cannot be a key."""
     if isinstance(key, Request):
         return str(key)
     if not isinstance(key, str):
-        raise TypeError(f"a key is 'namespace/name' ('name' of what is cluster-scoped) or a Request, not {_named(key)}")
+        raise TypeError(f"key={key!r}: pass 'namespace/name' ('name' for cluster-scoped objects) or a Request")
     return str(Request.parse(key))
 
 
-def check_event_fields(wanted: Mapping[str, Any]) -> None:
-    if unknown := sorted(wanted.keys() - set(EVENT_FIELDS)):
-        raise TypeError(f"events() has no field {', '.join(unknown)} (an Event has {', '.join(EVENT_FIELDS)})")
-
-
-def check_record_fields(wanted: Mapping[str, Any]) -> None:
-    """Raises TypeError for a field that a RequestRecord does not have, or a value that the field never has."""
-    if unknown := sorted(wanted.keys() - _RECORD.keys()):
-        raise TypeError(f"requests() has no field {', '.join(unknown)} (it has {', '.join(_RECORD)})")
-    for name, value in wanted.items():
-        if isinstance(value, bool) or not isinstance(value, _RECORD[name]):
-            kind = "text" if _RECORD[name] == (str,) else "a number"
-            raise TypeError(f"requests({name}={value!r}): {name} is {kind}, not {_named(value)}")
-
-
-# --- trouble -------------------------------------------------------------------------------------------------------
-
-
 def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
-    """Whether a fault's resource can be one. Raises ValueError that says what may have been meant."""
+    """Checks the resource of a fault. Raises ValueError, with a suggestion."""
     asked = rule.resource
     if set(asked) & set("*?["):
         return
@@ -238,11 +195,9 @@ def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
             raise ValueError(f"resource={asked!r}: did you mean {one.plural!r}?")
     plain = asked.partition("/")[0].partition(".")[0]
     if plain != asked:
-        raise ValueError(
-            f"resource={asked!r}: the plural alone, without group and subresource: did you mean {plain!r}?"
-        )
+        raise ValueError(f"resource={asked!r}: pass the plural without group and subresource: did you mean {plain!r}?")
     if not asked or asked != asked.lower():
-        raise ValueError(f"resource={asked!r}: that is no plural: did you mean {asked.lower() + 's'!r}?")
+        raise ValueError(f"resource={asked!r}: pass the plural: did you mean {asked.lower() + 's'!r}?")
 
 
 def _named(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the server saw and stored: requests by their fields, each object's versions, writes that were in vain."""
+"""What the server has answered and stored: requests, the versions of each object, writes that changed nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import orjson
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.arguments import check_record_fields
-from fakekube.harness.timeline import Timeline, Told
+from fakekube.harness.options import check_request_fields
+from fakekube.harness.timeline import Summary, Timeline
 from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
 
-#: What is said of a write that changed nothing.
+#: The remark on a write that changed nothing.
 NOOP = " (changed nothing)"
 
 MICROSECOND = timedelta(microseconds=1)
@@ -28,33 +28,35 @@ WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 class Audit:
-    """Listens to a server, and tells the timeline of its writes and refusals.
+    """Listens to a server, and adds its writes and failed requests to the timeline.
 
-    `own`: the User-Agent of the test itself, whose requests are shown only to who asks for them.
+    `own`: the User-Agent of the test itself, whose requests are left out unless they are asked for.
     """
 
-    def __init__(self, plane: ServerRunner, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
-        self._plane, self._now, self._timeline, self._own = plane, now, timeline, own
+    def __init__(self, runner: ServerRunner, now: Callable[[], datetime], timeline: Timeline, own: str) -> None:
+        self._runner, self._now, self._timeline, self._own = runner, now, timeline, own
         self._changes: list[tuple[datetime, Change]] = []
         self._noops: list[RequestRecord] = []
         self._writes: list[RequestRecord] = []
-        self._revision = plane.core.store.revision
-        plane.on_write(self._written)
-        plane.on_request(self._requested)
+        self._revision = runner.core.store.revision
+        runner.on_write(self._written)
+        runner.on_request(self._requested)
 
     def requests(self, wanted: Mapping[str, Any]) -> Sequence[RequestRecord]:
-        """The answered requests, oldest first, whose fields are as wanted; text may be a shell pattern.
+        """The answered requests with these fields, oldest first; text may be a shell pattern.
 
-        Raises TypeError for a field that a record does not have, and for a value that it never has.
+        Raises TypeError for a field that a RequestRecord does not have, or a value of another type than the field's.
         """
-        check_record_fields(wanted)
-        shown = self._plane.log if "user_agent" in wanted else (r for r in self._plane.log if r.user_agent != self._own)
+        check_request_fields(wanted)
+        shown = (
+            self._runner.log if "user_agent" in wanted else (r for r in self._runner.log if r.user_agent != self._own)
+        )
         return [r for r in shown if all(_is(getattr(r, name), value) for name, value in wanted.items())]
 
     def versions(self, resource: Resource, name: str, namespace: str) -> Sequence[tuple[datetime, Object | None]]:
-        """When an object changed, and a copy of what it then was (None: deleted)."""
+        """The time of each change of an object, and a copy of its new version (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
-        view = self._plane.core.view(resource)
+        view = self._runner.core.registration(resource).view
         return [
             (at, orjson.loads(view.encode(change.after)) if change.after else None)
             for at, change in self._changes
@@ -62,20 +64,20 @@ class Audit:
         ]
 
     def noop_writes(self) -> Sequence[RequestRecord]:
-        """Successful updates and patches that changed nothing; not the test's own."""
+        """Successful updates and patches that changed nothing, without those of the test itself."""
         return [record for record in self._noops if record.user_agent != self._own]
 
     def writes_since(self, mark: int) -> Sequence[RequestRecord]:
-        """The writes of others than the test since a `mark()`."""
+        """The writes since a `mark()`, without those of the test itself."""
         return [record for record in self._writes[mark:] if record.user_agent != self._own]
 
     def mark(self) -> int:
-        """How many writes there have been."""
+        """The number of writes so far."""
         return len(self._writes)
 
     def busiest(self, limit: int = 3) -> Sequence[str]:
-        """Who wrote what most often within the present virtual second: the suspects of a hot loop."""
-        second = int(self._plane.clock.monotonic())
+        """The most frequent writes of the present virtual second: the probable causes of a hot loop."""
+        second = int(self._runner.clock.monotonic())
         counts: Counter[str] = Counter()
         for record in reversed(self._writes):
             if int(record.at) != second:
@@ -84,8 +86,8 @@ class Audit:
         return [f"{what} ({times}x)" for what, times in counts.most_common(limit)]
 
     def lines(self, epoch: datetime) -> Iterator[str]:
-        """Each request, then each change: when (microseconds since the epoch) and what."""
-        for record in self._plane.log:
+        """A line for each request, then for each stored change, with its time in microseconds since the epoch."""
+        for record in self._runner.log:
             yield f"{round(record.at * 1_000_000)} {record.user_agent} {record} rv={record.revision}"
         for at, change in self._changes:
             stored = change.after.json.decode() if change.after else "deleted"
@@ -102,13 +104,13 @@ class Audit:
                 self._noops.append(record)
                 remark = NOOP
         if is_write or record.code >= 400:
-            self._timeline.add(self._now(), _told, record, remark)
+            self._timeline.add(self._now(), _summary, record, remark)
         self._revision = record.revision
 
 
-def _told(record: RequestRecord, remark: str) -> Told:
+def _summary(record: RequestRecord, remark: str) -> Summary:
     agent = (record.user_agent or record.user).partition("/")[0]
-    return Told(agent, f"{record}{remark}", str(record.revision))
+    return Summary(agent, f"{record}{remark}", str(record.revision))
 
 
 def _is(value: Any, wanted: Any) -> bool:

@@ -1,18 +1,20 @@
-"""What runs beside a test: operators, coroutines and threads; and what they failed with, until the test hears of it."""
+"""What runs beside a test: operators, tasks and threads, and the exceptions that the test has to raise for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVarTuple
 
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
+Args = TypeVarTuple("Args")
+
 
 class Background:
-    """Starts and ends; the test's next step raises what any of them failed with."""
+    """Starts and ends them; the next step of the test raises what one of them failed with."""
 
     def __init__(self, bubble: Bubble) -> None:
         self._bubble = bubble
@@ -25,7 +27,7 @@ class Background:
         return tuple(self._operators)
 
     def add(self, operator: Operator) -> None:
-        """An operator that is the cluster's from now on, started or not."""
+        """Add an operator, started or not."""
         self._operators.append(operator)
 
     def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
@@ -36,14 +38,14 @@ class Background:
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
             await work
-        except Exception as error:  # handed to the test, which raises it
+        except Exception as error:  # raised by the next step of the test
             self.failed(error)
 
-    def thread(self, function: Callable[..., Any], args: tuple[Any, ...], name: str | None) -> BubbleThread:
+    def thread(self, function: Callable[[*Args], object], args: tuple[*Args], name: str | None) -> BubbleThread:
         def guarded() -> None:
             try:
                 function(*args)
-            except Exception as error:  # handed to the test, which raises it
+            except Exception as error:  # raised by the next step of the test
                 self.failed(error)
 
         return self._bubble.thread(guarded, name=name or getattr(function, "__qualname__", None))
@@ -52,12 +54,12 @@ class Background:
         self._failures.append(error)
 
     def raise_failure(self, instead_of: BaseException | None = None) -> None:
-        """Raise the oldest failure that nobody has heard of, if there is one."""
+        """Raise the oldest failure that has not been raised yet, if any."""
         if self._failures:
             raise self._failures.pop(0) from instead_of
 
     def facts(self) -> Sequence[str]:
-        """The queues of what runs, one controller a line."""
+        """The state of the work queues, one controller a line."""
         return [
             f"controller {view.name}: ready {view.ready}, processing {view.processing}, waiting {list(view.waiting)}"
             for operator in self._operators
@@ -65,7 +67,7 @@ class Background:
         ]
 
     async def end(self) -> None:
-        """End all, the youngest operator first."""
+        """End everything, the latest operator first."""
         while self._operators:
             await self._operators.pop().end()
         for task in self._tasks:

@@ -1,4 +1,4 @@
-"""How clients reach a cluster from outside: its address, kubeconfig and the official client."""
+"""The cluster's address for clients: the listening server, kubeconfig files and the official client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fakekube.apiserver.auth.authentication import User, authenticated
+from fakekube.apiserver.auth.authentication import authenticated
+from fakekube.apiserver.user import User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
 
@@ -19,19 +20,19 @@ T = TypeVar("T")
 
 
 class Endpoint:
-    """A server that listens from the first question for its address on; `drive` runs a coroutine from sync code.
+    """Starts to listen when the address is first read; `drive` runs a coroutine from sync code.
 
-    `tokens`: bearer tokens that the server knows; `admin`: the one that clients made here send.
+    `tokens`: the bearer tokens that the server accepts. `admin`: the one that clients created here send.
     """
 
     def __init__(
         self,
-        plane: ServerRunner,
+        runner: ServerRunner,
         drive: Callable[[Coroutine[Any, Any, None]], None],
         tokens: dict[str, User],
         admin: str = "",
     ) -> None:
-        self._plane, self._drive, self._tokens, self.admin = plane, drive, tokens, admin
+        self._runner, self._drive, self._tokens, self.admin = runner, drive, tokens, admin
         self._server: HttpServer | None = None
         self._serving = AsyncExitStack()
         self._leave = ExitStack()
@@ -51,7 +52,7 @@ class Endpoint:
         if self._server is None:
             from fakekube.server.http import listen
 
-            self._server = await self._serving.enter_async_context(listen(self._plane))
+            self._server = await self._serving.enter_async_context(listen(self._runner))
 
     @property
     def kubeconfig(self) -> Path:
@@ -63,7 +64,7 @@ class Endpoint:
         return self._kubeconfig
 
     def api_client(self, user: User | None = None) -> Any:
-        """An official `kubernetes.client.ApiClient`; closed with the endpoint. A `user` gets a token of its own."""
+        """An official `kubernetes.client.ApiClient`, with a token of `user` if given; closed with the endpoint."""
         from kubernetes import client
 
         token = self.admin if user is None else self.token_of(user)
@@ -74,10 +75,10 @@ class Endpoint:
         return made
 
     def token_of(self, user: User) -> str:
-        """A token for a user. Raises ValueError where another user of that name has one."""
+        """A token for a user. Raises ValueError if another user of that name has one."""
         user, token = authenticated(user), f"token-of-{user.name}"
         if self._tokens.setdefault(token, user) != user:
-            raise ValueError(f"there is another user {user.name!r} already: {self._tokens[token]}")
+            raise ValueError(f"another user has the name {user.name!r}: {self._tokens[token]}")
         return token
 
     async def aclose(self) -> None:
@@ -85,5 +86,5 @@ class Endpoint:
         await self._serving.aclose()
 
     def forget_clients(self) -> None:
-        """Close the clients and remove the files that were made here."""
+        """Close the clients and remove the files that were created here."""
         self._leave.close()

@@ -1,4 +1,4 @@
-"""At rest: when nothing has changed, reconciling everything once more must write nothing."""
+"""The idempotence check: if nothing has changed, reconciling everything once more must write nothing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fakekube.harness.ledger import Ledger
 from fakekube.harness.operator import Operator
 
 
-class RestCheck:
-    """One check: made when all is quiet, `begin`, then the cluster settles, then `end`.
+class IdempotenceCheck:
+    """One check: call `begin` when the cluster is quiescent, let it settle, then call `end`.
 
-    `noops_allowed`: writes that change nothing are none.
+    `noops_allowed`: writes that change nothing do not count.
     """
 
     def __init__(self, operators: Sequence[Operator], audit: Audit, ledger: Ledger, noops_allowed: bool) -> None:
@@ -22,7 +22,7 @@ class RestCheck:
         self._mark = self._reconciled = 0
 
     def begin(self) -> None:
-        """Ask for a reconcile of every key that was ever reconciled."""
+        """Enqueue every key that was ever reconciled."""
         self._mark, self._reconciled = self._audit.mark(), len(self._ledger)
         for operator in self._operators:
             if operator.is_running:

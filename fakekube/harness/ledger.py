@@ -1,4 +1,4 @@
-"""Every reconcile with its causes: how often, when and why (the third promise of the design)."""
+"""Records every reconcile with its time, causes and result."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
 from fakekube.harness.audit import MICROSECOND, WRITES
-from fakekube.harness.timeline import Timeline, Told
+from fakekube.harness.timeline import Summary, Timeline
 from fakekube.virtualtime.errors import HotLoop
 
 _NO_TIME = timedelta()
 
-#: Reconciles of one object by one controller within one virtual second beyond which it is a hot loop.
+#: More reconciles of one object by one controller within one virtual second are a hot loop.
 HOT_LOOP = 1_000
 
 
 class Write(NamedTuple):
-    """A write request that a reconcile made, and how it was answered (code 0: not at all).
+    """A write request of a reconcile and the status code of its response (0: none).
 
-    `before` and `after`: the object's resourceVersion as it was sent (in the body, where it had one) and as answered.
+    `before` and `after`: the resourceVersion in the request's body, if any, and in the response.
     """
 
     verb: str
@@ -32,10 +32,10 @@ class Write(NamedTuple):
 
 
 class Reconcile(NamedTuple):
-    """One run of a reconciler (a tuple, not a dataclass: one is made for every run).
+    """One call of a reconciler (a tuple, not a dataclass, because there are so many).
 
-    `key` is `namespace/name`; `causes` everything that asked for it since the run before; `waiting` the time between
-    being due and being started; `after` when it was asked for again, None where it was not.
+    `key`: `namespace/name`. `causes`: what has enqueued the key since the call before. `waiting`: the time between
+    being due and being started. `after`: the delay with which it was enqueued again, None if it was not.
     """
 
     controller: str
@@ -55,7 +55,7 @@ class Reconcile(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The kinds of its causes, each once, in the order in which they came: `added`, `updated+resync`."""
+        """The kinds of its causes, each once, in the order in which they occurred: `added`, `updated+resync`."""
         if len(self.causes) == 1:
             return self.causes[0].kind
         return "+".join(dict.fromkeys(cause.kind for cause in self.causes)) or "unknown"
@@ -66,24 +66,24 @@ class Reconcile(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Open:
-    """A run that has not ended."""
+class _Running:
+    """A reconcile that has not finished."""
 
     run: Run
-    #: controller, and what it reconciles
+    #: the controller and the key
     who: tuple[str, str]
     started: datetime
     writes: list[Write] = field(default_factory=list)
 
 
 class Ledger:
-    """Keeps each reconcile that the controllers of its `observer` make, and tells the timeline of it."""
+    """Records the reconciles of all controllers that use its `observer`, and adds them to the timeline."""
 
     def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
         self._now, self._timeline = now, timeline
         self._reconciles: list[Reconcile] = []
         self.informer_events: list[InformerEvent] = []
-        self.observer = Recorder(self, now)
+        self.observer = ReconcileObserver(self, now)
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._reconciles)
@@ -92,68 +92,74 @@ class Ledger:
         return len(self._reconciles)
 
     def reconciles(self, controller: str, key: str | None = None) -> list[Reconcile]:
-        """The finished reconciles of a controller, oldest first; of one key where it is given."""
+        """The finished reconciles of a controller, oldest first, of one key or of all."""
         return [r for r in self._reconciles if r.controller == controller and (key is None or r.key == key)]
 
     def lines(self, epoch: datetime) -> Iterator[str]:
-        """Each reconcile: when it started (microseconds since the epoch), which worker, what, why, how it ended."""
+        """A line for each reconcile: start (microseconds since the epoch), worker, key, causes, result."""
         for found in self._reconciles:
             at = (found.started - epoch) // MICROSECOND
             yield f"{at} {found.controller}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
 
     def running(self, controller: str) -> Sequence[str]:
-        """Keys that are being reconciled now."""
+        """The keys that are being reconciled."""
         return self.observer.running(controller)
 
     def finished(self, reconcile: Reconcile) -> None:
-        """The recorder's: one reconcile more."""
+        """Called by the observer: a reconcile has finished."""
         self._reconciles.append(reconcile)
         if reconcile.error is None:
-            self._timeline.add(reconcile.started, _told, reconcile)
-        else:  # what an error says of itself may change
-            self._timeline.add(reconcile.started, Told, *_told(reconcile))
+            self._timeline.add(reconcile.started, _summary, reconcile)
+        else:  # formatted at once: the text of an exception may change
+            self._timeline.add(reconcile.started, Summary, *_summary(reconcile))
 
     def informer(self, event: InformerEvent) -> None:
-        """The recorder's: an informer did something."""
+        """Called by the observer: an event of an informer."""
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), Told, *_told_of_informer(event))
+            self._timeline.add(self._now(), Summary, *_informer_summary(event))
 
     def retire(self) -> None:
-        """Hear of nothing more: what is left of controllers holds the recorder, but not what it has told."""
+        """Detach from the observer, so that controllers that remain do not keep the ledger alive.
+
+        Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
+        would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
+        """
         self.observer.ledger = None
+        for error in (*(one.error for one in self._reconciles), *(event.error for event in self.informer_events)):
+            _drop_tracebacks(error)
 
 
-class Recorder(Observer):
-    """Listens to controllers, and tells a ledger of what they have done.
+class ReconcileObserver(Observer):
+    """The observer of controllers that writes a ledger.
 
-    Raises HotLoop out of a controller that reconciles one object more than HOT_LOOP times within a virtual second.
+    Raises HotLoop in a controller that reconciles one object more than HOT_LOOP times within one virtual second.
     """
 
     def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
         self.ledger: Ledger | None = ledger
         self._now = now
-        #: by the identity of the run: two replicas of an operator have runs of the same names and ids
-        self._open: dict[int, _Open] = {}
+        #: by the identity of the run, because replicas of an operator have runs of equal names and ids
+        self._running: dict[int, _Running] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._second = 0
-        self._heat: dict[tuple[str, str], int] = {}
+        self._this_second: dict[tuple[str, str], int] = {}
 
     def running(self, controller: str) -> list[str]:
-        """Keys that are being reconciled now."""
-        return [run.who[1] for run in self._open.values() if run.who[0] == controller]
+        """The keys that are being reconciled."""
+        return [run.who[1] for run in self._running.values() if run.who[0] == controller]
 
     def reconcile_started(self, run: Run) -> None:
         who = (run.controller, str(run.request))
-        self._open[id(run)] = _Open(run, who, self._now())
-        self._check_heat(run, who)
+        self._running[id(run)] = _Running(run, who, self._now())
+        self._check_hot_loop(run, who)
 
-    def _check_heat(self, run: Run, who: tuple[str, str]) -> None:
+    def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
         second = int(run.started)
         if second != self._second:
             self._second = second
-            self._heat.clear()
-        times = self._heat[who] = self._heat.get(who, 0) + 1
+            self._this_second.clear()
+        times = self._this_second[who] = self._this_second.get(who, 0) + 1
         if times > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
             raise HotLoop(
@@ -162,7 +168,7 @@ class Recorder(Observer):
             )
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
-        opened = self._open.pop(id(run))
+        opened = self._running.pop(id(run))
         controller, key = who = opened.who
         number = self._counts[who] = self._counts.get(who, 0) + 1
         waited, took = run.started - run.queued_since, outcome.finished - run.started
@@ -188,7 +194,7 @@ class Recorder(Observer):
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:
             return
-        opened = self._open.get(id(call.run))
+        opened = self._running.get(id(call.run))
         if opened is not None:
             opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
 
@@ -197,13 +203,23 @@ class Recorder(Observer):
             self.ledger.informer(event)
 
 
-def _told(found: Reconcile) -> Told:
-    return Told(found.controller, f"reconcile {found.key} #{found.number} {_shown(found)}", "", found.cause)
+def _summary(found: Reconcile) -> Summary:
+    return Summary(found.controller, f"reconcile {found.key} #{found.number} {_shown(found)}", "", found.cause)
 
 
-def _told_of_informer(event: InformerEvent) -> Told:
+def _informer_summary(event: InformerEvent) -> Summary:
     what = f"informer {event.informer} {event.kind}"
-    return Told("controllerlib", what, event.resource_version, str(event.error or ""))
+    return Summary("controllerlib", what, event.resource_version, str(event.error or ""))
+
+
+def _drop_tracebacks(error: BaseException | None) -> None:
+    """Drop the tracebacks of an exception, its causes and contexts."""
+    pending = [error]
+    while pending:
+        one = pending.pop()
+        if one is not None and one.__traceback__ is not None:
+            one.__traceback__ = None
+            pending += [one.__cause__, one.__context__]
 
 
 def _version(obj: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the test itself reads and writes: objects, by a direct call that never waits."""
+"""Reads and writes objects for the test itself, by direct calls that do not wait."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from controllerlib.client.errors import ApiError, from_status
 from controllerlib.client.models import Writable
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.arguments import (
-    check_delete_options,
     check_values,
     is_text_of_manifests,
+    items_of,
     selector,
-    taken_apart,
     written,
 )
+from fakekube.harness.options import DeleteOptions, check_names
 from fakekube.server import manifests
-from fakekube.server.direct import DirectTransport
-from fakekube.server.runner import ServerRunner, WouldWait
+from fakekube.server.direct import Answer, DirectTransport
+from fakekube.server.runner import ServerRunner, Suspended, WouldWait
 from fakekube.virtualtime import Deadlock
 
 Object = dict[str, Any]
 
 Source = str | Path | Writable | Iterable[Writable]
-"""A file, a directory, an object (also a model of the official client), or several."""
+"""A file, a directory, an object (a dict or a model of the official client), or several objects."""
 
-#: The User-Agent of what the test itself does.
+#: The User-Agent of the test's own requests.
 TEST_AGENT = "test"
 
 
 class Objects:
-    """The objects of a server, as a test handles them. What it hands out is the test's own copy."""
+    """The objects of a server. All returned objects are copies."""
 
-    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._core, self._drive = plane.core, drive
-        self._transport = DirectTransport(plane, headers={"User-Agent": TEST_AGENT})
+    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._core, self._drive = runner.core, drive
+        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
-        """Create or replace. Raises ManifestError naming what is wrong."""
+        """Create objects or replace them. Raises ManifestError naming the object and the problem."""
         if not sources:
-            raise TypeError("apply() takes what is to be applied: files, directories, objects")
+            raise TypeError("apply() needs at least one file, directory or object")
         objects: builtins.list[Object] = []
         for source in sources:
             if isinstance(source, str) and is_text_of_manifests(source):
                 raise manifests.ManifestError(
-                    f"apply() got the text of manifests, {source[:30]!r}...: give it the path of a file, or "
+                    f"apply() got the text of manifests, {source[:30]!r}...: pass the path of a file, or "
                     "`apply(yaml.safe_load_all(text))`"
                 )
             if isinstance(source, str | Path):
@@ -56,10 +56,18 @@ class Objects:
                 isinstance(source, Mapping | bytes) or hasattr(source, "to_dict")
             ):
                 for one in source:
-                    objects += taken_apart(written("apply", one))
+                    objects += items_of(written("apply", one))
             else:
-                objects += taken_apart(written("apply", source))
-        return manifests.apply(self._core, self._transport, objects)
+                objects += items_of(written("apply", source))
+        steps = manifests.apply(self._core, objects)
+        try:
+            ask = next(steps)
+            while True:
+                code, _, body = self._answer(ask.method, ask.path, body=ask.body)
+                ask = steps.send((code, body))
+        except StopIteration as end:
+            found: builtins.list[Object] = end.value
+            return found
 
     def create(self, value: Writable) -> Object:
         obj = written("create", value)
@@ -82,10 +90,10 @@ class Objects:
     def list(
         self, api_version: str, kind: str, namespace: str | None, label_selector: Any = "", field_selector: Any = ""
     ) -> Sequence[Object]:
-        """Of a namespace, or of all (None); each with its apiVersion and kind."""
+        """The objects of a namespace, or of all (None), each with its apiVersion and kind."""
         resource = self.resource(api_version, kind)
         if not isinstance(namespace, str | None) or namespace == "":
-            raise ValueError(f"namespace={namespace!r}: a namespace's name, or None for all")
+            raise ValueError(f"namespace={namespace!r}: pass the name of a namespace, or None for all")
         path = manifests.collection_path(resource, namespace)
         labels, of_fields = selector("label_selector", label_selector), selector("field_selector", field_selector)
         pairs = [("labelSelector", labels), ("fieldSelector", of_fields)]
@@ -104,15 +112,15 @@ class Objects:
         media = "application/json-patch+json" if isinstance(patch, builtins.list) else "application/merge-patch+json"
         return self._call("PATCH", _below(path, subresource), headers={"Content-Type": media}, body=patch)
 
-    def delete(self, api_version: str, kind: str, name: str, namespace: str, options: Mapping[str, Any]) -> Object:
-        check_delete_options(options)
+    def delete(self, api_version: str, kind: str, name: str, namespace: str, options: DeleteOptions) -> Object:
+        check_names("delete", options, DeleteOptions)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
         return self._call("DELETE", self._path(api_version, kind, name, namespace), body=body)
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """Raises LookupError for a kind that the server does not have."""
+        """The resource of a kind. Raises LookupError for a kind that the server does not have."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
-            raise TypeError(f"apiVersion and kind are texts, not {api_version!r} and {kind!r}")
+            raise TypeError(f"api_version={api_version!r}, kind={kind!r}: both must be text")
         found = self._core.catalog.find_kind(api_version, kind)
         if found is None:
             raise LookupError(manifests.no_kind(api_version, kind, list(self._core.catalog.resources())))
@@ -120,31 +128,33 @@ class Objects:
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
         if not name:
-            raise ValueError(f"which {kind}? Its name is empty")
+            raise ValueError(f"name={name!r}: the name of a {kind} must not be empty")
         if not isinstance(name, str) or not isinstance(namespace, str | None):
-            raise TypeError(f"name and namespace of a {kind} are texts, not {name!r} and {namespace!r}")
+            raise TypeError(f"name={name!r}, namespace={namespace!r}: both must be text")
         if "/" in name:
-            raise ValueError(f"name={name!r}: the namespace is an argument of its own, after the name")
+            raise ValueError(f"name={name!r}: pass the namespace as a separate argument, after the name")
         return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
 
     def _call(self, method: str, path: str, **more: Any) -> Object:
-        try:
-            code, _, body = self._transport.request_now(method, path, **more)
-        except WouldWait:
-            code, _, body = self._waited(method, path, more)
+        code, _, body = self._answer(method, path, **more)
         if code >= 400:
             raise from_status(body, code)
         result: Object = body
         return result
 
-    def _waited(self, method: str, path: str, more: Mapping[str, Any]) -> Any:
-        """A request that needs a webhook's answer, or is delayed. Raises WouldWait where it may not wait."""
+    def _answer(self, method: str, path: str, **more: Any) -> Answer:
+        """The answer to a request. Raises WouldWait if it needs to wait where the test cannot."""
+        found = self._transport.begin(method, path, **more)
+        if not isinstance(found, Suspended):
+            return found
         try:
-            return self._drive(self._transport.request(method, path, **more))
+            answer: Answer = self._drive(self._transport.complete(found))
+            return answer
         except (WouldWait, Deadlock):
+            found.abandon()
             raise WouldWait(
-                f"{method} {path} must wait, for a webhook or a fault: in an async test use a client "
-                f"(`controllerlib.Client(fakekube.transport())`), or let the fault match other user agents than "
+                f"{method} {path} must wait for a webhook or a fault: in an async test use a client "
+                f"(`controllerlib.Client(fakekube.transport())`), or restrict the fault to user agents other than "
                 f"{TEST_AGENT!r}"
             ) from None
 

@@ -1,34 +1,22 @@
-"""An operator under test: a controllerlib Manager that runs in a cluster, and the questions that a test asks of it."""
+"""An operator under test: a controllerlib Manager that runs in a cluster, and what its controllers have done."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from controllerlib import Cause, Controller, Manager, Observer, Request, WorkQueue
-from fakekube.apiserver.endpoints.discovery import Catalog
-from fakekube.harness.arguments import key_of, seconds_of
+from controllerlib import Cause, Controller, Manager, Request, WorkQueue
+from fakekube.apiserver.catalog import Catalog
+from fakekube.harness.arguments import key_of
 from fakekube.harness.ledger import Ledger, Reconcile
-from fakekube.server.direct import DirectTransport
-from fakekube.virtualtime import Bubble, Seed
-
-if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
-
-Build = Callable[[Manager], Any]
-"""Adds controllers to a manager; what it returns is not looked at."""
-
-Transport = Literal["direct", "memory", "tcp"]
-"""How an operator reaches the server: by calls, over HTTP through a pipe, over HTTP through the kernel."""
 
 
 class ControllerView:
-    """One controller, as a test sees it. Keys are `namespace/name` (`name` of what is cluster-scoped)."""
+    """One controller, as a test sees it. Keys are `namespace/name`, or `name` for cluster-scoped objects."""
 
     def __init__(self, controller: Controller, ledger: Ledger, now: Callable[[], float]) -> None:
         self._controller, self._ledger, self._now = controller, ledger, now
@@ -43,7 +31,7 @@ class ControllerView:
     # --- the ledger ------------------------------------------------------------------------------------------------
 
     def history(self, key: str | Request | None = None) -> list[Reconcile]:
-        """The finished reconciles, oldest first; of all keys where none is given. TypeError for what is no key."""
+        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type."""
         return self._ledger.reconciles(self.name, None if key is None else key_of(key))
 
     def reconciles(self, key: str | Request | None = None) -> int:
@@ -51,28 +39,28 @@ class ControllerView:
         return len(self.history(key))
 
     def keys(self) -> list[str]:
-        """The keys that were reconciled, in the order of their first time."""
+        """The keys that were reconciled, in the order of their first reconcile."""
         return list(dict.fromkeys(reconcile.key for reconcile in self.history()))
 
     def causes(self, key: str | Request | None = None) -> list[str]:
-        """Why: for each reconcile the kinds of its causes (`added`; `updated+resync` where several came together)."""
+        """The causes of each reconcile: `added`, or `updated+resync` if several were merged."""
         return [reconcile.cause for reconcile in self.history(key)]
 
     def times(self, key: str | Request | None = None) -> list[timedelta]:
-        """When: virtual time from the first of these reconciles to each."""
+        """The virtual time of each reconcile since the first of them."""
         history = self.history(key)
         return [reconcile.started - history[0].started for reconcile in history]
 
     def results(self, key: str | Request | None = None) -> list[str]:
-        """How they ended: `success`, `requeue_after`, `error`."""
+        """The result of each reconcile: `success`, `requeue_after` or `error`."""
         return [reconcile.label for reconcile in self.history(key)]
 
     def errors(self, key: str | Request | None = None) -> list[BaseException]:
-        """What they raised, of those that raised."""
+        """The exceptions that reconciles raised."""
         return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
 
     def last(self, key: str | Request | None = None) -> Reconcile:
-        """The latest one. Raises LookupError where there is none."""
+        """The latest reconcile. Raises LookupError if there is none."""
         history = self.history(key)
         if not history:
             raise LookupError(f"controller {self.name!r} has not reconciled {key or 'anything'} yet")
@@ -82,24 +70,24 @@ class ControllerView:
 
     @property
     def ready(self) -> list[str]:
-        """Keys that are due and wait for a worker."""
+        """The keys that are due and wait for a worker."""
         queue = self._queue()
         return [str(request) for request in queue.ready()] if queue is not None else []
 
     @property
     def processing(self) -> list[str]:
-        """Keys that workers have in hand."""
+        """The keys that are being reconciled."""
         queue = self._queue()
         return [str(request) for request in queue.processing()] if queue is not None else []
 
     @property
     def waiting(self) -> dict[str, timedelta]:
-        """Keys that are due later, soonest first, with how long that is."""
+        """The keys that are due later, soonest first, with the time until then."""
         queue = self._queue()
         return {str(r): self._until(due) for r, due in queue.waiting().items()} if queue is not None else {}
 
     def next_due(self, key: str | Request) -> timedelta | None:
-        """How long until the key is due: zero where it is due already, None where nothing is asked."""
+        """The time until the key is due: zero if it is due now, None if it is not queued."""
         request, queue = Request.parse(key_of(key)), self._queue()
         if queue is None:
             return None
@@ -109,12 +97,12 @@ class ControllerView:
         return None if due is None else self._until(due)
 
     def failures(self, key: str | Request) -> int:
-        """How many failures in a row the rate limiter counts."""
+        """The number of consecutive failures that the rate limiter counts."""
         request, queue = Request.parse(key_of(key)), self._queue()
         return queue.num_requeues(request) if queue is not None else 0
 
     def enqueue(self, *keys: str | Request) -> None:
-        """Ask for a reconcile of these keys now, as a generic event would. RuntimeError before the start."""
+        """Enqueue these keys now, as a generic event would. Raises RuntimeError before the controller has started."""
         for key in [Request.parse(key_of(key)) for key in keys]:
             self._controller.queue.add(key, cause=Cause("generic"))
 
@@ -130,7 +118,7 @@ class ControllerView:
 
 
 class Operator(Mapping[str, ControllerView]):
-    """A started manager: its controllers by name. In an async test it must be awaited once."""
+    """A started manager; a mapping of its controllers by name. In an async test it must be awaited once."""
 
     def __init__(
         self,
@@ -150,7 +138,7 @@ class Operator(Mapping[str, ControllerView]):
         controllers = self.manager.controllers
         if name not in controllers:
             known = ", ".join(map(repr, controllers)) or "none"
-            raise KeyError(f"no controller {name!r} here; there is {known}")
+            raise KeyError(f"no controller {name!r} (controllers: {known})")
         return ControllerView(controllers[name], self._ledger, self._now)
 
     def __iter__(self) -> Iterator[str]:
@@ -164,26 +152,26 @@ class Operator(Mapping[str, ControllerView]):
         return f"<Operator {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
-        """Until every controller has synced and the cluster is quiet."""
+        """Wait until every controller has synced and the cluster is quiescent."""
         yield from self._settle().__await__()
         self.warn_of_unserved()
         return self
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has neither been stopped nor failed."""
+        """Whether it was started, and has neither been stopped nor failed."""
         return self._task is not None and not self._task.done()
 
     def views(self) -> Sequence[ControllerView]:
         return [self[name] for name in self]
 
-    # --- the cluster's ---------------------------------------------------------------------------------------------
+    # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._run(), name=f"operator {', '.join(self)}")
 
     def warn_of_unserved(self) -> None:
-        """Warn of controllers that wait for a kind which the cluster does not have."""
+        """Warn about controllers that wait for a kind which the cluster does not have."""
         for name, controller in self.manager.controllers.items():
             kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller.unsynced_sources]
             for api_version, kind in kinds:
@@ -198,76 +186,18 @@ class Operator(Mapping[str, ControllerView]):
     async def _run(self) -> None:
         try:
             await self.manager.start()
-        except Exception as error:  # the test hears of it at its next step
+        except Exception as error:  # raised by the next step of the test
             self._failed(error)
         finally:
             await self.manager.client.aclose()
 
     async def end(self) -> None:
-        """Stop the manager and wait until it has."""
+        """Stop the manager and wait until it has ended."""
         if self._task is None:
             await self.manager.client.aclose()
             return
         if not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-        with suppress(BaseException):  # told where it happened; a task that was asked holds no circle
+        with suppress(BaseException):  # retrieves the exception: `_run` has reported it
             self._task.result()
-
-
-def build_into(manager: Manager, build: Build, has_own: bool) -> None:
-    """Let `build` add to a manager. Raises TypeError where it cannot, ValueError where it has added nothing.
-
-    `has_own`: the manager has something to do without it.
-    """
-    wanted = "start() takes the function that adds the controllers: start(build), with def build(manager)"
-    if isinstance(build, Manager):
-        raise TypeError("start() makes the manager itself: give it the function that adds the controllers")
-    if not callable(build):
-        raise TypeError(f"{wanted}, not {build!r}")
-    if inspect.iscoroutinefunction(build):
-        raise TypeError(f"{wanted}. It is called and not awaited: no async def")
-    before = manager.size
-    made = build(manager)
-    if inspect.iscoroutine(made):
-        made.close()
-        raise TypeError(f"{wanted}. It is called and not awaited, but returned a coroutine")
-    if not has_own and manager.size == before:
-        raise ValueError("start(build): build added nothing to the manager; was .complete() forgotten?")
-
-
-def manager_for(
-    bubble: Bubble, way: DirectTransport | HttpTransport, observer: Observer, options: Mapping[str, Any]
-) -> Manager:
-    """A manager under the bubble's clock, seed and gate, with its eyes on it.
-
-    `way`: to the server. `options` are Manager's; `sync_period` may be a timedelta, or "10h". The jitter of
-    the sync period is off unless an option says otherwise. Raises TypeError, ValueError naming the option.
-    """
-    settings = {
-        "clock": bubble.clock,
-        "chance": _Draws(bubble.seed),
-        "gate": bubble.gate,
-        "observer": observer,
-        "sync_period_jitter": 0.0,
-        **options,
-        **({"sync_period": seconds_of("sync_period", options["sync_period"])} if "sync_period" in options else {}),
-    }
-    return Manager(way, **settings)
-
-
-def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
-    """A way to the server over HTTP, with a bearer token where there is one."""
-    from controllerlib.client.http import HttpTransport
-
-    return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
-
-
-class _Draws:
-    """The seed as controllerlib's Chance."""
-
-    def __init__(self, seed: Seed) -> None:
-        self._seed = seed
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        return self._seed.float(f"controllerlib/{purpose}", key, attempt)

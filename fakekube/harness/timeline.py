@@ -1,4 +1,4 @@
-"""What happened in a cluster, in order: the story that a failing test's report ends with."""
+"""What happened in a cluster, in order; appended to the report of a failing test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVarTuple
 Args = TypeVarTuple("Args")
 
 
-class Told(NamedTuple):
-    """What a line says: who, what, at which resourceVersion, and why."""
+class Summary(NamedTuple):
+    """The text of an entry: the actor, what it did, the resourceVersion, and the cause."""
 
     actor: str
     what: str
@@ -19,8 +19,8 @@ class Told(NamedTuple):
     cause: str = ""
 
 
-class Entry(NamedTuple):
-    """One line: when (virtual time), and what it says."""
+class TimelineEntry(NamedTuple):
+    """A `Summary` with its virtual time."""
 
     at: datetime
     actor: str
@@ -30,30 +30,30 @@ class Entry(NamedTuple):
 
 
 class Timeline:
-    """The last `limit` entries, oldest first. Each is put into words when somebody reads it, which is seldom."""
+    """The last `limit` entries, oldest first. An entry is formatted only when it is read."""
 
     def __init__(self, epoch: datetime, limit: int = 50_000) -> None:
         self._epoch = epoch
         self._entries: deque[tuple[Any, ...]] = deque(maxlen=limit)
         self._total = 0
 
-    def __iter__(self) -> Iterator[Entry]:
-        return (Entry(at, *tell(*args)) for at, tell, *args in self._entries)
+    def __iter__(self) -> Iterator[TimelineEntry]:
+        return (TimelineEntry(at, *summarize(*args)) for at, summarize, *args in self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, at: datetime, tell: Callable[[*Args], Told], *args: *Args) -> None:
-        """`tell(*args)` is called whenever the entry is read: what it gives must not change."""
-        self._entries.append((at, tell, *args))
+    def add(self, at: datetime, summarize: Callable[[*Args], Summary], *args: *Args) -> None:
+        """Add an entry; `summarize(*args)` is called at each reading and must return the same each time."""
+        self._entries.append((at, summarize, *args))
         self._total += 1
 
     def render(self, last: int | None = None) -> str:
-        """The entries (the `last` of them) as a table; says how many it leaves out."""
+        """The entries as a table, or the `last` ones; its first line counts those left out."""
         entries = list(self._entries)
         shown = entries if last is None else entries[-last:]
         rows = [("time", "actor", "what", "rv", "cause")]
-        rows += [(offset(at - self._epoch), *tell(*args)) for at, tell, *args in shown]
+        rows += [(offset(at - self._epoch), *summarize(*args)) for at, summarize, *args in shown]
         left_out = self._total - len(shown)
         head = [f"({left_out} earlier entries left out)"] if left_out else []
         return "\n".join([*head, *_table(rows)])
@@ -68,7 +68,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def offset(since: timedelta) -> str:
-    """A virtual time as the distance from the cluster's start: `+1d 02:03:04.005`."""
+    """A virtual time as the time since the cluster's start: `+1d 02:03:04.005`."""
     total = since // timedelta(microseconds=1)
     seconds, micro = divmod(total, 1_000_000)
     days, seconds = divmod(seconds, 86_400)

@@ -1,4 +1,4 @@
-"""A test's own webhooks: aiohttp handlers over HTTPS, reached as the Services that configurations name."""
+"""Serves a test's webhooks over HTTPS, as the Services that webhook configurations name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fakekube.server.runner import ServerRunner
 if TYPE_CHECKING:
     from fakekube.server.certificates import Authority
 
-#: What may name webhooks: apiVersion and kind.
+#: The kinds that configure webhooks: apiVersion and kind.
 CONFIGURATIONS = (
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
@@ -22,16 +22,16 @@ CONFIGURATIONS = (
 
 
 class WebhookServers:
-    """Webhooks that are served for a cluster until it ends; `drive` runs a coroutine from sync code."""
+    """Serves webhooks until the cluster is closed; `drive` runs a coroutine from sync code."""
 
-    def __init__(self, plane: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        self._plane, self._drive = plane, drive
+    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._runner, self._drive = runner, drive
         self._serving = AsyncExitStack()
         self._made: Authority | None = None
 
     @property
     def authority(self) -> Authority:
-        """The CA that signs the certificates of all of them, made when it is first needed."""
+        """The CA that signs their certificates, created on first use."""
         if self._made is None:
             from fakekube.server.certificates import Authority
 
@@ -44,11 +44,11 @@ class WebhookServers:
         return base64.b64encode(self.authority.certificate).decode()
 
     def serve(self, handler: Any, service: Service) -> str:
-        """Serve an aiohttp handler, or a `web.Application`, as a Service; returns its address (`https://host:port`)."""
-        if service in self._plane.webhooks.services:
-            raise ValueError(f"service={service.name!r}: {service} has a webhook already")
+        """Serve an aiohttp handler or `web.Application` as a Service; returns its address (`https://host:port`)."""
+        if service in self._runner.webhooks.services:
+            raise ValueError(f"service={service.name!r}: a webhook is served as {service} already")
         self._drive(self._listen(handler, service))
-        return self._plane.webhooks.services[service]
+        return self._runner.webhooks.services[service]
 
     async def _listen(self, handler: Any, service: Service) -> None:
         from fakekube.server.http import listen_for
@@ -56,18 +56,18 @@ class WebhookServers:
         names = (f"{service.name}.{service.namespace}.svc", "localhost", "127.0.0.1")
         tls = self.authority.server_context(names)
         url = await self._serving.enter_async_context(listen_for(handler, tls))
-        self._plane.webhooks.services[service] = url
+        self._runner.webhooks.services[service] = url
 
     async def aclose(self) -> None:
         """Stop serving."""
-        self._plane.webhooks.services.clear()
+        self._runner.webhooks.services.clear()
         await self._serving.aclose()
 
 
 def trusting(obj: dict[str, Any], ca_bundle: str) -> dict[str, Any] | None:
-    """A configuration of webhooks, or a definition, whose webhooks in the cluster trust a CA; None: nothing changes.
+    """A webhook configuration or CustomResourceDefinition with `ca_bundle` for its Services; None if nothing changes.
 
-    What has a caBundle keeps it, and so does what is reached by a URL.
+    Webhooks with a caBundle or a URL are left as they are.
     """
     if "webhooks" in obj:
         hooks = [_with_ca(hook, ca_bundle) for hook in obj["webhooks"]]

@@ -10,12 +10,12 @@ from fakekube import data
 from fakekube.apiserver import versions
 from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.endpoints.discovery import Catalog, builtin_resources
+from fakekube.apiserver.catalog import Catalog, builtin_resources
 from fakekube.apiserver.registry.core.namespace import prepare_namespace
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas, minors, number
 from fakekube.apiserver.storage.store import Store, path_of
-from fakekube.server.random import Chance
+from fakekube.server.random import Random
 
 Object = dict[str, Any]
 
@@ -76,7 +76,7 @@ def version_info(version: str = KUBERNETES_VERSION) -> Object:
 
 def api_server(
     now: datetime,
-    chance: Chance,
+    random: Random,
     *,
     authorization_mode: str = "AlwaysAllow",
     history_window: int = 20_000,
@@ -87,9 +87,7 @@ def api_server(
     Raises UnknownVersion.
     """
     version = version_of(version)
-    catalog = Catalog()
-    for resource in _resources(version):
-        catalog.add(resource)
+    catalog = Catalog(_resources(version))
     server = ApiServer(
         catalog=catalog,
         store=Store(history_window),
@@ -104,15 +102,15 @@ def api_server(
         if found is None:
             continue  # an older version has no such kind
         if found.group != rbac.GROUP or authorization_mode == "RBAC":
-            restore(server, found, recorded, stamp, chance)
+            restore(server, found, recorded, stamp, random)
     return server
 
 
-def restore(server: ApiServer, resource: Resource, recorded: Object, now: str, chance: Chance) -> None:
+def restore(server: ApiServer, resource: Resource, recorded: Object, now: str, random: Random) -> None:
     """Store a recorded object as if it had just been created."""
     given = recorded["metadata"]
     path = path_of(given.get("namespace", ""), given["name"])
-    meta = {**given, "uid": chance.uid(f"{resource.collection}/{path}"), "creationTimestamp": now}
+    meta = {**given, "uid": random.uid(f"{resource.collection}/{path}"), "creationTimestamp": now}
     obj: Object = {"metadata": meta}
     obj.update((key, value) for key, value in recorded.items() if key not in ("apiVersion", "kind", "metadata"))
     if resource.kind == "Namespace":

@@ -9,17 +9,21 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import ADMIN, User
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import warning
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.server.runner import ServerRunner
+from fakekube.server.runner import ServerRunner, Suspended, WouldWait
 
 Object = dict[str, Any]
 
 #: Before the connection breaks, a client of a real server sees this.
 RESET = "Connection reset by peer"
+
+
+Answer = tuple[int, Mapping[str, str], Any]
+"""Status code, headers and decoded body."""
 
 
 class DirectTransport:
@@ -41,10 +45,23 @@ class DirectTransport:
         query: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] = {},
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
+    ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
         response = await self._plane.answer(self._request(method, path, query, headers, body))
         return _delivered(response)
+
+    def begin(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = {},
+        body: Any = None,
+    ) -> Answer | Suspended:
+        """The same up to the point where the request would wait; `complete` resumes it."""
+        found = self._plane.begin(self._request(method, path, query, headers, body))
+        return found if isinstance(found, Suspended) else _delivered(found)
 
     def request_now(
         self,
@@ -54,13 +71,21 @@ class DirectTransport:
         query: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] = {},
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """The same without a loop. Raises WouldWait where the request needs time."""
-        return _delivered(self._plane.answer_now(self._request(method, path, query, headers, body)))
+    ) -> Answer:
+        """The same without a loop. Raises WouldWait if the request cannot complete synchronously; nothing changes."""
+        found = self.begin(method, path, query=query, headers=headers, body=body)
+        if isinstance(found, Suspended):
+            found.abandon()
+            raise WouldWait(f"{method} {path} needs time before it can be answered")
+        return found
+
+    async def complete(self, suspended: Suspended) -> Answer:
+        """The answer to a request that was suspended."""
+        return _delivered(await self._plane.complete(suspended))
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> tuple[int, Mapping[str, str], Any]:
+    ) -> Answer:
         """Open a watch: on 200 the third value is a `DirectStream`, else the Status."""
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
         plane = self._plane
@@ -93,7 +118,7 @@ def copy(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def _delivered(response: Response) -> tuple[int, Mapping[str, str], Any]:
+def _delivered(response: Response) -> Answer:
     if response.reset:
         raise ConnectionResetError(RESET)
     headers = dict(response.headers)
@@ -112,10 +137,13 @@ class _Ended:
     """What stands in the place of a server that has ended."""
 
     async def answer(self, request: Request) -> Response:
-        return self.answer_now(request)
+        return self.begin(request)
 
-    def answer_now(self, request: Request) -> Response:
+    def begin(self, request: Request) -> Response:
         raise RuntimeError(f"{request.method} {request.path}: the cluster of this client has ended")
+
+    async def complete(self, suspended: Suspended) -> Response:
+        return self.begin(suspended.request)
 
 
 class DirectStream:

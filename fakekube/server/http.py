@@ -17,12 +17,13 @@ import orjson
 from aiohttp import HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fakekube.apiserver.auth.authentication import User, certificate_user
+from fakekube.apiserver.auth.authentication import certificate_user
+from fakekube.apiserver.response import Cached, Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_event
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
-from fakekube.apiserver.wire.response import Cached, Response, Upgrade
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server.runner import ServerRunner
 
@@ -58,8 +59,8 @@ EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 class HttpServer:
     """A listening server. `url` is how to reach it from this machine, `port` the one that it got."""
 
-    def __init__(self, plane: ServerRunner, host: str, port: int, *, secure: bool) -> None:
-        self.plane, self.host, self.port = plane, host, port
+    def __init__(self, runner: ServerRunner, host: str, port: int, *, secure: bool) -> None:
+        self.runner, self.host, self.port = runner, host, port
         self._scheme = "https" if secure else "http"
 
     @property
@@ -73,18 +74,18 @@ class HttpServer:
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     def __repr__(self) -> str:
-        return f"<HttpServer {self.url} {self.plane!r}>"
+        return f"<HttpServer {self.url} {self.runner!r}>"
 
 
 @asynccontextmanager
 async def listen(
-    plane: ServerRunner, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+    runner: ServerRunner, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 takes a free one. Open watches end before the connections do.
 
     Entering it does not wait. Raises OSError where the address cannot be had.
     """
-    handler = _Handler(plane)
+    handler = _Handler(runner)
     server = web.Server(
         handler.handle,
         logger=_log,
@@ -96,35 +97,37 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
-    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
-    await runner.setup()
+    site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
+    await site_runner.setup()
     try:
         sock = _listening(host, port)  # the loop closes it
-        await web.SockSite(runner, sock, ssl_context=tls).start()
-        found = HttpServer(plane, host, sock.getsockname()[1], secure=tls is not None)
-        plane.core.address = found.address
+        await web.SockSite(site_runner, sock, ssl_context=tls).start()
+        found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None)
+        runner.core.address = found.address
         yield found
     finally:
         await handler.end_streams()
-        await runner.cleanup()
+        await site_runner.cleanup()
         handler.retire()
 
 
 @asynccontextmanager
 async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
     """Serve somebody else's aiohttp handler, or `web.Application`, over HTTPS on a free port; gives its address."""
-    runner: web.BaseRunner
+    site_runner: web.BaseRunner
     if isinstance(handler, web.Application):
-        runner = web.AppRunner(handler, access_log=None)
+        site_runner = web.AppRunner(handler, access_log=None)
     else:
-        runner = web.ServerRunner(web.Server(handler, logger=_log, access_log=None), shutdown_timeout=SHUTDOWN_TIMEOUT)
-    await runner.setup()
+        site_runner = web.ServerRunner(
+            web.Server(handler, logger=_log, access_log=None), shutdown_timeout=SHUTDOWN_TIMEOUT
+        )
+    await site_runner.setup()
     try:
         sock = _listening("127.0.0.1", 0)
-        await web.SockSite(runner, sock, ssl_context=tls).start()
+        await web.SockSite(site_runner, sock, ssl_context=tls).start()
         yield f"https://127.0.0.1:{sock.getsockname()[1]}"
     finally:
-        await runner.cleanup()
+        await site_runner.cleanup()
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -133,13 +136,13 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 class _Handler:
-    def __init__(self, plane: ServerRunner) -> None:
-        self._plane = plane
+    def __init__(self, runner: ServerRunner) -> None:
+        self._runner = runner
         self._streams: set[asyncio.Task[Any]] = set()
 
     async def end_streams(self) -> None:
         """Let every open watch say that it ends; one whose client does not read is cut."""
-        self._plane.end_watches()
+        self._runner.end_watches()
         if self._streams:
             _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
             for task in late:
@@ -147,7 +150,7 @@ class _Handler:
 
     def retire(self) -> None:
         """Let go of what is served: aiohttp's server, which holds this, is in a circle with itself."""
-        del self._plane
+        del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         if not is_escaped(http.rel_url.raw_path):
@@ -156,8 +159,8 @@ class _Handler:
             request = await self._request(http)
         except StatusError as error:
             request = Request(http.method, http.path, headers=_Headers(http.headers))
-            return _plain(request, self._plane.refuse(request, error))
-        response = await self._plane.answer(request)
+            return _plain(request, self._runner.refuse(request, error))
+        response = await self._runner.answer(request)
         if response.reset:
             return _broken(http)
         if response.watch is not None:
@@ -168,7 +171,7 @@ class _Handler:
 
     async def _request(self, http: web.BaseRequest) -> Request:
         headers = http.headers
-        user = self._plane.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
+        user = self._runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
         body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
         url = http.rel_url
         return Request(http.method, url.path, parse_query(url.raw_query_string), _Headers(headers), body, user)
@@ -184,7 +187,7 @@ class _Handler:
         self._streams.add(task)
         try:
             await stream.prepare(http)
-            async with contextlib.aclosing(self._plane.stream(watch)) as batches:  # type: ignore[type-var]
+            async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([_line(event) for event in batch]))
                     del batch  # the first one may be long, and the next may take its time

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire import codec
+from fakekube.server.direct import DirectTransport
 
 Object = dict[str, Any]
 
@@ -22,12 +23,16 @@ class ManifestError(Exception):
     """A manifest that cannot be loaded; the message names the file."""
 
 
-class Requests(Protocol):
-    """How manifests reach the server."""
+class Ask(NamedTuple):
+    """A request to send."""
 
-    def request_now(
-        self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Any = ..., body: Any = None
-    ) -> tuple[int, Any, Any]: ...
+    method: str
+    path: str
+    body: Object | None = None
+
+
+Steps = Generator[Ask, tuple[int, Any], list[Object]]
+"""Yields requests and is resumed with the status code and the body of each answer."""
 
 
 def read(source: str | Path) -> list[Object]:
@@ -68,17 +73,20 @@ def collection_path(resource: Resource, namespace: str | None) -> str:
     return f"{root}/namespaces/{namespace}/{resource.plural}"
 
 
-def apply(
-    server: ApiServer, requests: Requests, objects: Iterable[Object], *, namespace: str = "default"
-) -> list[Object]:
-    """Create each object, or replace it where it is there; answers them as stored. ManifestError names the object.
+def apply(server: ApiServer, objects: Iterable[Object], *, namespace: str = "default") -> Steps:
+    """Create each object, or replace it if it exists. The result is what the server answers for each.
 
-    What others noted in the metadata of an object that is there stays: labels, annotations, finalizers, owners.
+    Labels, annotations, finalizers and owners that an existing object has are kept. Raises ManifestError, which names
+    the object.
     """
-    return [_apply_one(server, requests, obj, namespace) for obj in ordered(objects)]
+    made: list[Object] = []
+    for obj in ordered(objects):
+        answer = yield from _apply_one(server, obj, namespace)
+        made.append(answer)
+    return made
 
 
-def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: str) -> Object:
+def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask, tuple[int, Any], Object]:
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     meta = obj.get("metadata") or {}
     shown = f"{kind} {meta.get('name', '')!r}"
@@ -86,15 +94,28 @@ def _apply_one(server: ApiServer, requests: Requests, obj: Object, namespace: st
     if resource is None:
         raise ManifestError(f"{shown}: {no_kind(api_version, kind, list(server.catalog.resources()))}")
     collection = collection_path(resource, meta.get("namespace") or namespace)
-    code, _, body = requests.request_now("POST", collection, body=obj)
+    code, body = yield Ask("POST", collection, obj)
     if code == 409 and meta.get("name"):
         path = f"{collection}/{meta['name']}"
-        _, _, existing = requests.request_now("GET", path)
-        code, _, body = requests.request_now("PUT", path, body={**obj, "metadata": _over(existing["metadata"], meta)})
+        _, existing = yield Ask("GET", path)
+        code, body = yield Ask("PUT", path, {**obj, "metadata": _over(existing["metadata"], meta)})
     if code >= 400:
         raise ManifestError(f"{shown}: {body.get('message', body)}")
     result: Object = body
     return result
+
+
+async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[Object]) -> list[Object]:
+    """`apply` over a transport; waits for the webhooks that match. Raises ManifestError."""
+    steps = apply(server, objects)
+    try:
+        ask = next(steps)
+        while True:
+            code, _, body = await transport.request(ask.method, ask.path, body=ask.body)
+            ask = steps.send((code, body))
+    except StopIteration as end:
+        found: list[Object] = end.value
+        return found
 
 
 def _over(existing: Object, meta: Object) -> Object:

@@ -14,7 +14,7 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 
 
-class Chance(Protocol):
+class Random(Protocol):
     """Draws, each for a key (and a purpose), so that none depends on what was drawn for another."""
 
     def uid(self, key: str) -> str: ...
@@ -24,7 +24,7 @@ class Chance(Protocol):
     def fraction(self, purpose: str, key: str) -> float: ...
 
 
-class SeededChance:
+class SeededRandom:
     """The same draws in every run with the same seed; the n-th draw for a key is its own."""
 
     def __init__(self, seed: Seed) -> None:
@@ -46,7 +46,7 @@ class SeededChance:
         return self._seed.float(purpose, key, self._attempt(purpose, key))
 
 
-class SystemChance:
+class SystemRandom:
     """What a server outside tests uses."""
 
     def __init__(self) -> None:

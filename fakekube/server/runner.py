@@ -5,24 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
-from fakekube.apiserver.auth.authentication import ANONYMOUS, User
-from fakekube.apiserver.crd.definition import COLLECTION as DEFINITIONS
-from fakekube.apiserver.needs import Delay, Need, Reply
+from fakekube.apiserver.call import Step
+from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply, Waiting
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError, internal_error
 from fakekube.server.clock import Clock
-from fakekube.server.random import Chance
+from fakekube.server.random import Random
 from fakekube.server.webhookclient import WebhookClient
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ class ServerContext:
     """The time and the chance of one request (`core.call.RequestContext`)."""
 
     clock: Clock
-    chance: Chance
+    chance: Random
 
     @property
     def now(self) -> str:
@@ -75,7 +77,21 @@ class Rounds(Protocol):
 
 
 class WouldWait(Exception):
-    """A request that was to be answered at once needs time first."""
+    """The request cannot complete synchronously."""
+
+
+class Suspended(NamedTuple):
+    """A request that needs something before it goes on; `ServerRunner.complete` resumes it."""
+
+    request: Request
+    info: RequestInfo
+    step: Step
+    need: Need
+
+    def abandon(self) -> None:
+        """End the request without an answer; it has changed nothing, and uses up no fault."""
+        with suppress(Abandoned):
+            self.step.throw(Abandoned())
 
 
 class ServerRunner:
@@ -88,7 +104,7 @@ class ServerRunner:
         self,
         core: ApiServer,
         clock: Clock,
-        chance: Chance,
+        chance: Random,
         *,
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
@@ -121,12 +137,26 @@ class ServerRunner:
         return self.core.user_of(authorization, self._context.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:
-        """Answer a request; waits only for what the request itself must wait for (injected latency, webhooks)."""
+        """Answer a request; waits only for what the request itself needs (webhooks, injected latency)."""
+        found = self.begin(request)
+        return found if isinstance(found, Response) else await self.complete(found)
+
+    def begin(self, request: Request) -> Response | Suspended:
+        """Run a request until it is answered, or until it needs something that takes time."""
         info = parse(request)
         try:
             request = self._acting(request, info)
             step = self.core.answer(request, info, request.user, self._context)
-            need = next(step)
+            return Suspended(request, info, step, next(step))
+        except StopIteration as end:
+            return self._logged(request, info, end.value)
+        except Exception as error:  # a request becomes a response, whatever happens
+            return self._logged(request, info, _failed(request, error))
+
+    async def complete(self, suspended: Suspended) -> Response:
+        """Provide what a suspended request needs, and resume it, until it is answered."""
+        request, info, step, need = suspended
+        try:
             while True:
                 need = step.send(await self._met(need))
         except StopIteration as end:
@@ -135,25 +165,20 @@ class ServerRunner:
             return self._logged(request, info, _failed(request, error))
 
     async def _met(self, need: Need) -> Sequence[Reply]:
-        """What the core has asked for; for a delay, nothing."""
+        """The answer to a need; for a delay, nothing."""
         if isinstance(need, Delay):
             await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
             return ()
         return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
-    def answer_now(self, request: Request) -> Response:
-        """Answer without waiting. Raises WouldWait where that cannot be."""
-        info = parse(request)
+    async def _run(self, step: Waiting) -> None:
+        """Run the steps of something else than a request to their end. Raises StatusError."""
         try:
-            request = self._acting(request, info)
-            step = self.core.answer(request, info, request.user, self._context)
-            next(step)
-        except StopIteration as end:
-            return self._logged(request, info, end.value)
-        except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error))
-        step.close()
-        raise WouldWait(f"{request.method} {request.path} needs time before it can be answered")
+            need = next(step)
+            while True:
+                need = step.send(await self._met(need))
+        except StopIteration:
+            return
 
     def _acting(self, request: Request, info: RequestInfo) -> Request:
         """The request, as of the user as whom it acts. Raises 400, 403."""
@@ -234,6 +259,8 @@ class ServerRunner:
                 await self._rest(loop)
                 events = watch.read()
                 if events:
+                    if watch.convert is not None:
+                        await self._run(watch.convert([event.entry for event in events]))
                     yield events
                     continue
                 now = loop.time()

@@ -10,13 +10,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fakekube.apiserver.auth.authentication import User, parse_token_file
+from fakekube.apiserver.auth.authentication import parse_token_file
+from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority
 from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
-from fakekube.server.random import SystemChance
+from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 
 
@@ -69,13 +70,13 @@ async def running(options: Options) -> AsyncIterator[Running]:
     tokens = _tokens(options.token_auth_file)
     if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
         raise CannotServe("--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything")
-    plane = _plane(options, tokens)
-    loaded = _load(plane, options.manifests)
+    runner = _runner(options, tokens)
+    loaded = await _load(runner, options.manifests)
     authority = Authority() if options.tls else None
     tls = _tls(options, authority)
     async with AsyncExitStack() as listening:
         try:
-            server = await listening.enter_async_context(listen(plane, options.bind_address, options.port, tls=tls))
+            server = await listening.enter_async_context(listen(runner, options.bind_address, options.port, tls=tls))
         except OSError as error:
             raise CannotServe(f"cannot listen on {options.bind_address}:{options.port}: {reason(error)}") from None
         found = Running(server, authority.certificate if authority else None, tokens, loaded)
@@ -102,16 +103,16 @@ def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None
         raise CannotServe(f"--client-ca-file {path}: {why}") from None
 
 
-def _plane(options: Options, tokens: dict[str, User]) -> ServerRunner:
-    clock, chance = SystemClock(), SystemChance()
+def _runner(options: Options, tokens: dict[str, User]) -> ServerRunner:
+    clock, random = SystemClock(), SystemRandom()
     core = bootstrap.api_server(
         clock.now(),
-        chance,
+        random,
         authorization_mode=options.authorization_mode,
         history_window=options.history_window,
         version=options.kubernetes_version,
     )
-    return ServerRunner(core, clock, chance, tokens=tokens)
+    return ServerRunner(core, clock, random, tokens=tokens)
 
 
 def _tokens(path: Path | None) -> dict[str, User]:
@@ -129,11 +130,11 @@ def _tokens(path: Path | None) -> dict[str, User]:
     return tokens
 
 
-def _load(plane: ServerRunner, sources: Sequence[Path]) -> int:
+async def _load(runner: ServerRunner, sources: Sequence[Path]) -> int:
     """Put manifests into the server; how many objects there were."""
-    transport = DirectTransport(plane)
+    transport = DirectTransport(runner)
     try:
-        return sum(len(manifests.apply(plane.core, transport, manifests.read(source))) for source in sources)
+        return sum([len(await manifests.load(runner.core, transport, manifests.read(one))) for one in sources])
     except manifests.ManifestError as error:
         raise CannotServe(f"--manifests {error}") from None
 

@@ -8,7 +8,7 @@ import ssl
 from typing import Any
 
 from fakekube.apiserver.needs import Post, Reply, Service
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 #: A longer answer is not read to its end.
 MAX_ANSWER = 3 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Virtual time: one clock and one loop that a test owns, and the rule by which time may move."""
+"""Virtual time: a clock and an event loop for one test, where time advances only when nothing is left to run."""
 
 from fakekube.virtualtime.bubble import Bubble
 from fakekube.virtualtime.clock import EPOCH, VirtualClock

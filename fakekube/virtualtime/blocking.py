@@ -13,19 +13,19 @@ from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
 
-#: How the names of the threads begin that wait for the real world on the test's behalf.
+#: Name prefix of the threads that wait for the real world for the test.
 HELPER = "fakekube: "
 
 
 class Blocking:
-    """Lets sync code wait for what only the loop can bring. Made on the test's thread, which owns the loop."""
+    """Lets sync code wait for events of the loop. Created in the test's thread, which owns the loop."""
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
         self._owner = _thread.get_ident()
 
     def concerns(self) -> bool:
-        """Whether the calling thread belongs to the bubble: all others live in real time."""
+        """Whether the calling thread belongs to the bubble; all others live in real time."""
         if self._loop.is_closed():
             return False
         return _thread.get_ident() == self._owner or self._loop.threads.current() is not None
@@ -38,12 +38,12 @@ class Blocking:
         return self.is_test() and self._loop.is_running()
 
     def refuse_in_coroutine(self, what: str, instead: str) -> None:
-        """RuntimeError if the caller stands on an event loop, which could not run while it waits."""
+        """Raises RuntimeError if the caller runs on an event loop, which could not run while it blocks."""
         if not self.is_test():
             return
         if self._loop.is_running():
             raise RuntimeError(
-                f"{what} inside a coroutine blocks the very loop that would have to answer: {instead}, or run it in a "
+                f"{what} inside a coroutine blocks the event loop that has to answer it: {instead}, or call it in a "
                 "thread with `await asyncio.to_thread(...)`"
             )
         if (other := asyncio._get_running_loop()) is not None:
@@ -53,11 +53,11 @@ class Blocking:
             )
 
     def wait(self, where: str, ready: Callable[[], bool], *notifiers: Notifier, timeout: float | None = None) -> bool:
-        """Wait until `ready()`, looking again at each of the notifiers; False after `timeout` virtual seconds."""
+        """Wait until `ready()`, checked at each notification; returns False after `timeout` virtual seconds."""
         if ready():
             return True
         thread = self._loop.threads.current()
-        wake, wait_once = self._means(thread, where)
+        wake, wait_once = self._wake_and_wait(thread, where)
         expired = False
 
         def expire() -> None:
@@ -80,33 +80,33 @@ class Blocking:
             if timer is not None:
                 timer.cancel()
 
-    def _means(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
+    def _wake_and_wait(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
         threads = self._loop.threads
         if thread is None:
             return self._loop.stop, self._loop.run_forever
         return lambda: threads.wake(thread), lambda: threads.park(thread, where)
 
     def sleep(self, seconds: float) -> None:
-        """`time.sleep`: for the test it is `advance`, for a thread a nap."""
+        """As `time.sleep` in virtual time: in the test it advances the clock, in a thread it parks."""
         thread = self._loop.threads.current()
         if thread is None:
             self._loop.drive(self._loop.advance(max(seconds, 1e-6)))
         elif seconds > 0:
-            self.wait(f"asleep for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
+            self.wait(f"sleeping for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
         else:
-            # the loop gets a turn, too: a thread that spins on sleep(0) must not keep everybody out
+            # lets the loop take a turn: a thread that calls sleep(0) in a loop must not starve it
             self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
-            self._loop.threads.park(thread, "asleep for no time")
+            self._loop.threads.park(thread, "sleeping for 0 s")
 
     def outside(self, where: str, call: Callable[[], T]) -> T:
-        """Make a call that waits for the real world: the bubble is served meanwhile, and its time is held."""
+        """Make a call that waits for the real world; the loop runs meanwhile, with time held."""
         thread = self._loop.threads.current()
         if thread is not None:
             with self._loop.threads.outside(thread, where):
                 return call()
-        return self._help(where, call)()
+        return self._run_in_helper(where, call)()
 
-    def _help(self, where: str, call: Callable[[], T]) -> Callable[[], T]:
+    def _run_in_helper(self, where: str, call: Callable[[], T]) -> Callable[[], T]:
         loop = self._loop
         outcome: Callable[[], T] | None = None
 
@@ -117,7 +117,7 @@ class Blocking:
 
         def helper() -> None:
             result = _attempt(call)
-            with suppress(RuntimeError):  # the test has given up, and closed the loop
+            with suppress(RuntimeError):  # the test has ended and closed the loop
                 loop.call_soon_threadsafe(finish, result)
 
         with loop.clock.hold(where, endless=True):
@@ -128,7 +128,7 @@ class Blocking:
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:
-    """The result of a call, or its error, to be had again by calling what is returned."""
+    """Calls `call`; returns a function that returns its result or raises its exception."""
     try:
         result = call()
     except BaseException as error:

@@ -1,19 +1,19 @@
-"""A bubble: everything of one test that lives under one virtual clock."""
+"""A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, TypeVarTuple
+from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
-from fakekube.virtualtime.durations import Duration, microseconds
+from fakekube.virtualtime.durations import Duration, TimeUnits, microseconds
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
-from fakekube.virtualtime.loop import HORIZON, LINGER, PATIENCE, VirtualTimeLoop
+from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
@@ -23,7 +23,8 @@ from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.waits import WaitPatches
-from fakekube.virtualtime.processes import Processes
+from fakekube.virtualtime.processes import Processes, ProcessOptions
+from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
 from fakekube.virtualtime.threads.scheduler import BubbleThread
@@ -35,7 +36,7 @@ Args = TypeVarTuple("Args")
 
 
 class Done:
-    """What sync code gets where a coroutine gets something to await: it has already happened."""
+    """An awaitable that is complete: what sync code gets where a coroutine must await."""
 
     def __await__(self) -> Generator[None, None, None]:
         return
@@ -43,15 +44,15 @@ class Done:
 
 
 class Bubble:
-    """Owns clock, loop, gate, threads, patches and wall clock of one test; a context manager, one at a time.
+    """Owns clock, loop, gate, threads, patches and wall clock of one test. A context manager; one at a time is open.
 
-    `settle`, `advance`, `advance_to` and `advance_until` work the same in both kinds of tests: called from sync code
-    they run the loop and return when it is so; called from a coroutine on the loop they must be awaited.
+    `settle`, `advance`, `advance_to` and `advance_until` work in sync and async tests: called from sync code they run
+    the loop until they are done; called from a coroutine on the loop they must be awaited.
 
-    stepped: the gate is shut but for one round at each quiet instant. None: for sync code, not under `run`.
-    wall_clock: whether user code's `datetime` and `time` read the virtual clock, or what makes them.
-    transport: "memory" gives clients on the loop a pipe, "tcp" a real connection.
-    patience, linger: real seconds. horizon, epoch: virtual time.
+    stepped: the gate is closed except for rounds, held when the bubble is quiescent. None: not in `run`.
+    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; or a WallClock.
+    transport: "memory" connects clients on the loop by a pipe, "tcp" by a real connection.
+    patience, linger: real seconds. horizon: virtual time.
     """
 
     def __init__(
@@ -97,11 +98,11 @@ class Bubble:
         self.close()
 
     def open(self) -> None:
-        """Put patches and wall clock in place. RuntimeError if another bubble is open, or others have replaced them."""
+        """Install the patches. RuntimeError if another bubble is open, or another library has patched the same."""
         with ExitStack() as undo:
             undo.callback(self.loop.close)
             if _open:
-                raise RuntimeError("a cluster is open in this process already: close it before opening another one")
+                raise RuntimeError("a cluster is open in this process already: close it before you open another one")
             _open.append(self)
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
@@ -127,31 +128,31 @@ class Bubble:
             self._leave = undo.pop_all()
 
     def close(self) -> None:
-        """End what is left of threads, tasks and connections, and leave no trace in the process.
+        """End the remaining threads, tasks and connections, and restore what was patched.
 
-        Raises NotQuiescent or Deadlock for a thread or task that will not end; everything else is undone even then.
+        Raises NotQuiescent or Deadlock for a thread or task that does not end, after everything else is undone.
         """
         try:
             self._leave.close()
         finally:
-            self.loop.close()  # also of a bubble that was never opened
+            self.loop.close()  # also if the bubble was never opened
 
     # --- time
 
     def settle(self) -> Awaitable[None]:
-        """Until the bubble is quiescent; time does not move. Raises NotQuiescent, HotLoop."""
+        """Run until the bubble is quiescent; time does not move. Raises NotQuiescent, HotLoop."""
         return self._do(self.loop.settle)
 
-    def advance(self, duration: Duration = 0, **units: float) -> Awaitable[None]:
-        """Move time by seconds, a timedelta, "1h30m" or hours=, minutes=, ...; stops and settles at every timer."""
+    def advance(self, duration: Duration = 0, **units: Unpack[TimeUnits]) -> Awaitable[None]:
+        """Move time by seconds, a timedelta, "1h30m" or hours=, minutes=, ...; stops and settles at each timer."""
         return self._do(partial(self.loop.advance, duration, **units))
 
     def advance_to(self, moment: datetime) -> Awaitable[None]:
-        """Move time to exactly `moment` (aware). ValueError if that has passed."""
+        """Move time to exactly `moment`. ValueError if it is naive or has passed."""
         return self._do(partial(self.loop.advance_to, moment))
 
     def advance_until(self, predicate: Callable[[], object], timeout: Duration) -> Awaitable[None]:
-        """Move time from timer to timer until `predicate()` is true; TimeoutError if it is not within `timeout`.
+        """Move time from timer to timer until `predicate()` is true. Raises TimeoutError after `timeout`.
 
         In a sync test the predicate may use a blocking client. In a coroutine it may be a coroutine function.
         """
@@ -164,7 +165,7 @@ class Bubble:
         return Done()
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run an async test: a task on the loop. While it waits, time moves. Raises what `main` raises, or Deadlock."""
+        """Run an async test on the loop; time moves while it waits. Raises what `main` raises, or Deadlock."""
         self._refuse_threads()
         if self._stepped is not None or self.gate.is_open():
             return self.loop.run_test(main)
@@ -175,7 +176,7 @@ class Bubble:
             self.gate.close()
 
     def why(self) -> str:
-        """What is runnable, what waits where, what is in flight and what is held: one fact a line."""
+        """What is runnable, what waits and where, what is in flight and what holds time: one fact a line."""
         return self.loop.why()
 
     def _do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Awaitable[None]:
@@ -192,13 +193,13 @@ class Bubble:
     # --- threads and processes
 
     def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
-        """Start sync code in a thread of the bubble; the threads lets one thread, or the loop, run at a time."""
+        """Run `function` in a thread of the bubble; one thread, or the loop, runs at a time."""
         return self.loop.threads.start(partial(function, *args), name)
 
     def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
-        """Wait for the end of a thread of the bubble. TimeoutError if it has not come after `timeout` virtual seconds.
+        """Wait until a thread of the bubble ends. Raises TimeoutError after `timeout` virtual seconds.
 
-        Its error, if it ended by one, has gone to `threading.excepthook`, and is its `error`.
+        An exception of the thread has been passed to `threading.excepthook`, and is the thread's `error`.
         """
         if self._blocking.on_own_loop():
             return self._end_of(thread, timeout)
@@ -216,22 +217,22 @@ class Bubble:
         finally:
             thread.ended.discard(ended.set)
 
-    def run_process(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Any:
-        """Run a command that ends: the bubble serves it, time is held. As subprocess.run, capturing text.
+    def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
+        """Run a command to completion, as subprocess.run with text captured. The server answers it; time is held.
 
-        Returns its CompletedProcess; in a coroutine on the loop, what must be awaited for it.
+        Returns a CompletedProcess, which in a coroutine on the loop must be awaited.
         """
         if self._blocking.on_own_loop():
-            return self._processes.run_in_coroutine(argv, env, **options)
-        return self._processes.run(argv, env, **options)
+            return self._processes.run_in_coroutine(argv, **options)
+        return self._processes.run(argv, **options)
 
-    # --- others
+    # --- external clients and the trace
 
     @property
     def external(self) -> bool:
-        """Whether somebody is connected whose work the bubble cannot see: time moves by `advance` only.
+        """Whether a client is connected that does not belong to the bubble: time moves by `advance` only.
 
-        The client of a command under `run_process` does not count, as time is held until that has ended.
+        Clients of `run_process` do not count: time is held until the command ends.
         """
         return self.loop.network.connections.external > 0 and not self.clock.is_held_endlessly()
 
@@ -246,7 +247,7 @@ class Bubble:
             )
 
     def note(self, text: str) -> None:
-        """Write something into the trace, at the present moment."""
+        """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
     def _moved(self) -> None:
@@ -256,7 +257,7 @@ class Bubble:
         return f"<Bubble {self.clock!r} tasks={len(asyncio.all_tasks(self.loop))} seed={self.seed.value}>"
 
 
-#: The bubble that is open in this process: patches and wall clock are the process's, so there is one at a time.
+#: The open bubble. Process-wide, because patches and the wall clock affect the process: one bubble is open at a time.
 _open: list[Bubble] = []
 
 

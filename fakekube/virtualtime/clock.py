@@ -1,4 +1,4 @@
-"""The virtual clock: a count of microseconds that moves only when its loop moves it."""
+"""The virtual clock: a count of microseconds that only its event loop moves."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,13 @@ from fakekube.virtualtime.durations import SECOND
 
 Args = TypeVarTuple("Args")
 
-#: Where every bubble begins, unless told otherwise: a fixed day makes logs comparable.
+#: The default start of every bubble: with a fixed date, logs are comparable.
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """Something that will happen: when, in how long, and who is called."""
+    """A pending timer: when it fires, in how long, and what it calls."""
 
     at: datetime
     after: timedelta
@@ -25,7 +25,7 @@ class Timer:
 
 
 class TimerSource(Protocol):
-    """What the clock needs of the loop that moves it."""
+    """The event loop, as the clock uses it."""
 
     def call_at(self, when: float, callback: Callable[[*Args], object], *args: *Args) -> asyncio.TimerHandle: ...
     def upcoming(self) -> Sequence[tuple[int, str]]: ...
@@ -33,21 +33,21 @@ class TimerSource(Protocol):
 
 
 class VirtualClock:
-    """One clock for server, controllers, operator and test.
+    """The one clock of server, controllers, operator and test.
 
-    Invariant: us/1e6 <= monotonic() < (us+1)/1e6. `monotonic` may be a fraction of a microsecond ahead of `us`, as
-    it never reads less than the deadline of a timer that has fired: code that asks `if monotonic() < deadline: wait
-    again` after having waited for `deadline` would otherwise wait for ever, since this clock stands still.
+    Invariant: us/1e6 <= monotonic() < (us+1)/1e6. `monotonic` may be a fraction of a microsecond ahead of `us`, because
+    it never reads less than the deadline of a timer that has fired. Otherwise code that waits for `deadline`, and then
+    again while `monotonic() < deadline`, would wait for ever, as this clock stands still.
     """
 
     def __init__(self, epoch: datetime = EPOCH) -> None:
         if epoch.tzinfo is None:
-            raise ValueError("the epoch must be aware (have a time zone)")
+            raise ValueError(f"epoch={epoch!r} is naive: pass an aware datetime, with a time zone")
         self.epoch = epoch
         self._epoch_seconds = epoch.timestamp()
-        #: microseconds since the epoch: the clock itself; only its loop moves it
+        #: microseconds since the epoch; only the loop changes it
         self.us = 0
-        #: what `monotonic()` gives
+        #: what `monotonic()` returns
         self.reading = 0.0
         self._now, self._now_us = epoch, 0
         self._listeners: list[Callable[[], None]] = []
@@ -56,12 +56,12 @@ class VirtualClock:
 
     def now(self) -> datetime:
         """The wall clock, aware."""
-        if self._now_us != self.us:  # many ask at one instant
+        if self._now_us != self.us:  # read many times at one instant
             self._now, self._now_us = self.epoch + timedelta(microseconds=self.us), self.us
         return self._now
 
     def time(self) -> float:
-        """The wall clock in seconds since 1970, as `time.time` gives it."""
+        """The wall clock in seconds since 1970, as `time.time` returns it."""
         return self._epoch_seconds + self.us / SECOND
 
     def monotonic(self) -> float:
@@ -71,14 +71,14 @@ class VirtualClock:
     def call_at(self, deadline: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         """Call `callback` when `monotonic()` reads `deadline`. RuntimeError before the clock has a loop."""
         if self._source is None:
-            raise RuntimeError("this clock has no loop to move it")
+            raise RuntimeError("this clock has no event loop: create a VirtualTimeLoop or a Bubble with it")
         return self._source.call_at(deadline, callback)
 
     async def sleep_until(self, deadline: float) -> None:
-        """Wait until `monotonic()` reads at least `deadline`; lets others run once when it already does."""
+        """Wait until `monotonic()` reads at least `deadline`; yields to the loop once if it already does."""
         loop: object = asyncio.get_running_loop()
         if self._source is None or loop is not self._source:
-            raise RuntimeError("this clock is moved by another event loop: wait on the loop that owns it")
+            raise RuntimeError("this clock belongs to another event loop: call sleep_until() on that loop")
         if deadline <= self.reading:
             await asyncio.sleep(0)
             return
@@ -90,15 +90,15 @@ class VirtualClock:
             timer.cancel()
 
     def on_move(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after each move; returns what ends that."""
+        """Call `listener` after each move; returns a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     @contextmanager
     def hold(self, reason: str, *, endless: bool = False) -> Iterator[None]:
-        """Keep time where it is: something the bubble cannot see is at work. From any thread.
+        """Hold time while something runs that the bubble cannot see. May be called from any thread.
 
-        A hold that outlasts the patience of whoever waits for quiescence is an error, unless it is `endless`.
+        Waiting for quiescence raises NotQuiescent if a hold lasts longer than the patience, unless it is `endless`.
         """
         token = object()
         self._holds[token] = (reason, endless)
@@ -124,7 +124,7 @@ class VirtualClock:
         return (f"time is held: {reason}" for reason, _ in self._holds.values())
 
     def next_timers(self, limit: int = 10) -> Sequence[Timer]:
-        """What will happen next, at most `limit` of it, in the order in which it will."""
+        """The next timers, at most `limit`, soonest first."""
         upcoming = self._source.upcoming() if self._source is not None else ()
         return tuple(
             Timer(self.epoch + timedelta(microseconds=us), timedelta(microseconds=max(0, us - self.us)), callback)
@@ -132,13 +132,13 @@ class VirtualClock:
         )
 
     def attach(self, source: TimerSource) -> None:
-        """The loop's: from now on `source` moves this clock; a clock has one loop."""
+        """Called by the loop `source`, which moves this clock from now on; a clock has one loop."""
         if self._source is not None:
-            raise RuntimeError("this clock already has a loop")
+            raise RuntimeError("this clock already has an event loop: create a VirtualClock for each loop")
         self._source = source
 
     def move_to(self, us: int) -> None:
-        """The loop's: move to `us`, never backwards, and tell the listeners."""
+        """Called by the loop: move to `us`, never backwards, and call the listeners."""
         if us <= self.us:
             return
         self.us = us
@@ -147,7 +147,7 @@ class VirtualClock:
             listener()
 
     def reach(self, reading: float) -> None:
-        """The loop's: a timer for exactly `reading` fires, so nobody may read less from now on."""
+        """Called by the loop when a timer for `reading` fires: `monotonic()` never reads less from now on."""
         if reading > self.reading:
             self.reading = reading
 

@@ -1,4 +1,4 @@
-"""Words for tasks and callbacks: who somebody is, and where he waits."""
+"""Descriptions of tasks and callbacks for error messages: what they are and where they wait."""
 
 import asyncio
 import functools
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def callback(handle: asyncio.Handle) -> str:
-    """Who is called: the task that a handle resumes, or the function."""
+    """What a handle runs: the task that it resumes, or the function."""
     task = owner(handle)
     return f"task {name(task)}" if task is not None else _function(getattr(handle, "_callback", None))
 
 
 def owner(handle: asyncio.Handle) -> asyncio.Task[Any] | None:
-    """The task that a handle resumes, if it does that."""
+    """The task that a handle resumes, if any."""
     bound = getattr(getattr(handle, "_callback", None), "__self__", None)
     return bound if isinstance(bound, asyncio.Task) else None
 
@@ -29,20 +29,20 @@ def _function(function: object) -> str:
 
 
 def name(task: asyncio.Task[Any]) -> str:
-    """The task's name and what it runs."""
+    """The name of a task and of its coroutine."""
     coroutine = task.get_coro()
     return f"{task.get_name()} ({getattr(coroutine, '__qualname__', type(coroutine).__qualname__)})"
 
 
 def number(task: asyncio.Task[Any]) -> tuple[int, str]:
-    """A key that sorts tasks in the order of their making, as far as their names tell."""
+    """A key that sorts tasks by creation, as far as their default names (`Task-12`) show it."""
     title = task.get_name()
     digits = title.rpartition("-")[2]
     return (int(digits) if digits.isdigit() else 0), title
 
 
 def task(task: asyncio.Task[Any]) -> str:
-    """One line: the task and the innermost line at which it is suspended."""
+    """One line: the task and where it is suspended."""
     frame = _innermost(task.get_coro())
     if frame is None:
         return name(task)
@@ -51,7 +51,7 @@ def task(task: asyncio.Task[Any]) -> str:
 
 
 def _innermost(coroutine: object) -> FrameType | None:
-    """The last frame of a chain of awaits that is not asyncio's own; only of suspended coroutines."""
+    """The innermost frame of a suspended coroutine that is not one of asyncio's own."""
     frame: FrameType | None = None
     waiting: Any = coroutine
     while isinstance(waiting, Coroutine):

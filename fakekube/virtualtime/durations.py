@@ -1,31 +1,44 @@
-"""Lengths of time: seconds, a timedelta, or Kubernetes' own words ("1h30m"), as integer microseconds."""
+"""Durations: seconds, a timedelta or Go's notation ("1h30m"), as integer microseconds."""
 
 import re
 from datetime import timedelta
 from math import isfinite
+from typing import TypedDict, Unpack
 
 Duration = float | timedelta | str
 
 SECOND = 1_000_000
 
-#: The units that are arguments, as timedelta's.
-UNITS = frozenset({"weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"})
 
-#: The units of Go's time.ParseDuration, in microseconds (operators' flags and CRDs speak it).
+class TimeUnits(TypedDict, total=False):
+    """The keyword arguments of `datetime.timedelta`."""
+
+    weeks: float
+    days: float
+    hours: float
+    minutes: float
+    seconds: float
+    milliseconds: float
+    microseconds: float
+
+
+#: The units of Go's time.ParseDuration in microseconds, as flags and custom resources use them.
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1000, "us": 1, "µs": 1}
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs)")
 
 
-def microseconds(duration: Duration = 0, **units: float) -> int:
-    """The length in microseconds; `units` are those of timedelta (hours=, minutes=, ...).
+def microseconds(duration: Duration = 0, **units: Unpack[TimeUnits]) -> int:
+    """The duration in microseconds; `units` are added to it.
 
-    Raises ValueError for a negative or unreadable one: virtual time does not run backwards. TypeError for what is none.
+    Raises ValueError for a negative or malformed duration, TypeError for an unknown unit or a value of another type.
     """
-    if unknown := sorted(units.keys() - UNITS):
-        raise TypeError(f"no unit of time: {', '.join(unknown)} (there are {', '.join(sorted(UNITS))})")
+    if unknown := sorted(units.keys() - TimeUnits.__annotations__.keys()):
+        raise TypeError(
+            f"unknown unit of time: {', '.join(unknown)} (accepted: {', '.join(TimeUnits.__annotations__)})"
+        )
     length = _plain(duration) + (timedelta(**units) // timedelta(microseconds=1) if units else 0)
     if length < 0:
-        raise ValueError(f"time does not run backwards: {duration!r} {units or ''}".rstrip())
+        raise ValueError(f"negative duration: {duration!r} {units or ''}".rstrip())
     return length
 
 
@@ -33,16 +46,16 @@ def _plain(duration: Duration) -> int:
     if isinstance(duration, timedelta):
         return duration // timedelta(microseconds=1)
     if isinstance(duration, str):
-        return _go(duration)
+        return _parse(duration)
     if isinstance(duration, bool) or not isinstance(duration, int | float):
-        raise TypeError(f'a duration is seconds, a timedelta or "1h30m", not {duration!r}')
+        raise TypeError(f'a duration is a number of seconds, a timedelta or text like "1h30m", not {duration!r}')
     if not isfinite(duration):
-        raise ValueError(f"not a duration: {duration!r}")
+        raise ValueError(f"not a duration: {duration!r} (it must be finite)")
     return round(duration * SECOND)
 
 
-def _go(text: str) -> int:
+def _parse(text: str) -> int:
     parts = _PART.findall(text)
     if "".join(number + unit for number, unit in parts) != text or not parts:
-        raise ValueError(f'not a duration: {text!r} (write it as "1h30m", "90s", "250ms")')
+        raise ValueError(f'not a duration: {text!r} (write it as "1h30m", "90s" or "250ms")')
     return round(sum(float(number) * _UNITS[unit] for number, unit in parts))

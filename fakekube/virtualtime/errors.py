@@ -1,20 +1,20 @@
-"""What a bubble says when time cannot or must not go on."""
+"""Exceptions of virtual time."""
 
 
 class Deadlock(Exception):
-    """The test waits, nothing is runnable, and no timer will ever change that."""
+    """The test waits, nothing is runnable, and no timer is set."""
 
 
 class NotQuiescent(Exception):
-    """Something of the bubble stayed busy for longer than the patience (real seconds)."""
+    """Part of the bubble stayed busy for longer than its patience, in real seconds."""
 
 
 class HotLoop(Exception):
-    """More work within one virtual second than any sane operator does: somebody triggers himself."""
+    """The bubble does so much work within one virtual second that something must be triggering itself."""
 
 
 class BubbleClosed(BaseException):
-    """Ends a thread that is parked when its bubble closes.
+    """Raised in a thread that is parked when its bubble closes.
 
-    Not an `Exception`: a retry loop in the operator's code must not swallow it.
+    It is not an `Exception`, so that retry loops of the code under test do not catch it.
     """

@@ -1,39 +1,40 @@
-"""The gate of stepped mode: while it is shut work queues hand nothing out, during a round watches stand still."""
+"""The gate of stepped mode: while it is closed, work queues hand out no items; during a round, watches are paused."""
 
 from collections.abc import Callable
 
 
 class Gate:
-    """A door between work queues and their workers.
+    """Stands between work queues and their workers.
 
-    Stepped mode keeps it shut except while a quiescent bubble opens it for a round; so every watch event of an
-    instant is in the queues, and coalesced there, before the first reconcile of that instant begins. What the
-    reconciles of a round write is told when all of them have come as far as they can: nobody hears of it sooner over
-    one way to the server than over another. Then comes another round, until a round has nothing to tell. Within a round
-    one after the other is let through: the next when those before have come as far as they can.
+    Stepped mode keeps the gate closed except for rounds, which it holds when the bubble is quiescent. So all watch
+    events of an instant are queued, and deduplicated, before the first reconcile of that instant begins. Within a round
+    one worker is let through at a time; the next follows when the bubble is quiescent again. Watches deliver what the
+    round has written when it ends, so that the order does not depend on the transport. Rounds repeat until one writes
+    nothing.
     """
 
     def __init__(self, *, is_open: bool = True) -> None:
         self._open = is_open
         self._listeners: tuple[Callable[[], object], ...] = ()
-        self._resting: list[Callable[[], None]] = []
+        self._round_end_callbacks: list[Callable[[], None]] = []
         #: whether it is open for a round
         self.in_round = False
-        self._one_by_one = self._taken = self._comes = False
+        #: whether a round lets one worker through at a time; an item was handed out; a listener has claimed its turn
+        self._one_by_one = self._taken = self._claimed = False
 
     def is_open(self) -> bool:
         return self._open
 
     def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` each time the gate opens; it must not block. Returns what ends that.
+        """Call `callback` each time the gate opens; it must not block. Returns a function that removes it.
 
-        True says that somebody comes: in a round, others are not called before he has.
+        If it returns True, it will take an item: in a round no other listener is called before that.
         """
         self._listeners += (callback,)
         return lambda: self.remove_listener(callback)
 
     def remove_listener(self, callback: Callable[[], object]) -> None:
-        """Forget `callback`; not an error when it is not known (a queue may close twice)."""
+        """Remove `callback`; an unknown one is not an error, as a queue may close twice."""
         self._listeners = tuple(listener for listener in self._listeners if listener != callback)
 
     def open(self) -> None:
@@ -42,17 +43,17 @@ class Gate:
             self._call()
 
     def _call(self) -> None:
-        self._comes = False
+        self._claimed = False
         for listener in self._listeners:
             if listener() is True and self.in_round and self._one_by_one:
-                self._comes = True
+                self._claimed = True
                 return
 
     def close(self) -> None:
         self._open = False
 
     def taken(self) -> None:
-        """Something was handed out: in a round the gate shuts behind it."""
+        """A work queue has handed out an item: in a round this closes the gate."""
         if self.in_round and self._one_by_one:
             self._taken = True
             self._open = False
@@ -62,25 +63,25 @@ class Gate:
         self.open()
 
     def next_one(self) -> None:
-        """Open it again for who comes next in this round, if it shut behind somebody, or he did not come after all."""
-        if self._taken or self._comes:
+        """Let the next worker of this round through, if one has taken an item or did not use its turn."""
+        if self._taken or self._claimed:
             self._taken, self._open = False, True
             self._call()
 
     def end_round(self) -> bool:
-        """Shut it, and call those who wait for that; whether there were any. Nothing outside a round."""
+        """Close the gate and run the callbacks of `when_round_ends`; returns whether there were any."""
         if not self.in_round:
             return False
         self.in_round = False
         self.close()
-        resting, self._resting = self._resting, []
-        for callback in resting:
+        callbacks, self._round_end_callbacks = self._round_end_callbacks, []
+        for callback in callbacks:
             callback()
-        return bool(resting)
+        return bool(callbacks)
 
     def when_round_ends(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once, when the round is over; it must not block."""
-        self._resting.append(callback)
+        """Call `callback` once, when the round ends; it must not block."""
+        self._round_end_callbacks.append(callback)
 
     def __repr__(self) -> str:
-        return f"<Gate {'open' if self._open else 'shut'} listeners={len(self._listeners)}>"
+        return f"<Gate {'open' if self._open else 'closed'} listeners={len(self._listeners)}>"

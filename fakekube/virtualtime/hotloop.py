@@ -1,4 +1,4 @@
-"""The guard against Zeno: a cap on the turns of the loop within one virtual second."""
+"""Detects hot loops: limits the turns of the event loop within one virtual second."""
 
 import asyncio
 from collections import Counter
@@ -8,27 +8,27 @@ from typing import Any
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.errors import HotLoop
 
-#: Two orders of magnitude above what a test of 50 objects does in one virtual second; some seconds of real time.
+#: Far above what a test of 50 objects needs in one virtual second; takes some seconds of real time.
 MAX_TURNS = 200_000
 
-#: How many of the last turns before the cap are looked at to tell who is busy.
+#: How many turns before the limit are sampled for the error message.
 _SAMPLED = 500
 
 
 class TurnGuard:
-    """Counts turns since virtual time last entered a new second, or since the test itself last moved.
+    """Counts turns since virtual time entered a new second, or since the test itself made progress.
 
-    Per second and not per instant: a loop with back-off moves time, by milliseconds.
+    It counts per second and not per instant, because a loop with back-off moves time by milliseconds.
     """
 
     def __init__(self, max_turns: int = MAX_TURNS) -> None:
         self._max = max_turns
-        #: so many are nothing special; beyond, `turn` has to look
+        #: the number of turns above which `turn` must be called
         self.quiet = max_turns - _SAMPLED
         self.turns = 0
         self._busiest: Counter[str] = Counter()
         self._test_steps = 0
-        #: the task that is the test: what it does itself, step by step, is no loop of somebody else
+        #: the task of an async test: turns that it causes itself are no hot loop
         self.test: asyncio.Task[Any] | None = None
 
     def restart(self) -> None:
@@ -38,20 +38,20 @@ class TurnGuard:
             self._test_steps = 0
 
     def turn(self, ready: Iterable[asyncio.Handle]) -> HotLoop | None:
-        """Look at a turn that was counted (`turns`) and is beyond `quiet`; the error when it was one too many."""
+        """Samples a turn above `quiet`; returns the error once there were too many."""
         self._busiest.update(describe.callback(handle) for handle in ready)
         self._test_steps += any(describe.owner(handle) is self.test for handle in ready)
         if self.turns <= self._max:
             return None
         if self.test is not None and 0 < self._test_steps < _SAMPLED // 2:
-            # the test is busy: it makes many requests at one instant. (On every turn: it spins, and waits for nothing.)
+            # the test makes many requests at one instant; if it ran on every turn, it would be spinning itself
             self.restart()
             return None
         busiest = ", ".join(f"{who} ({times}x)" for who, times in self._busiest.most_common(5))
         error = HotLoop(
-            f"the loop turned {self.turns} times within one virtual second and time does not get on: something "
-            f"triggers itself, for example a reconcile whose own write starts the next one. Busiest in the last "
-            f"{_SAMPLED} turns: {busiest or 'nothing that has a name'}"
+            f"the loop turned {self.turns} times within one virtual second and time does not advance: something "
+            f"triggers itself, for example a reconcile whose own write triggers the next one. Busiest in the last "
+            f"{_SAMPLED} turns: {busiest or 'unknown'}"
         )
         self.restart()
         return error

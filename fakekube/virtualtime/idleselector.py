@@ -1,4 +1,4 @@
-"""The selector of a virtual-time loop: instead of blocking, it asks what may happen next."""
+"""The selector of a virtual-time loop: instead of blocking, it calls back to decide what happens next."""
 
 import selectors
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
-#: At every so manyth poll the wake-up pipe is really looked at when there is nothing else.
-_GLANCE = 32
+#: Poll the wake-up pipe only every so many polls while it is the only descriptor.
+_POLL_EVERY = 32
 
 
 class Poll(Protocol):
-    """A real look at the file descriptors, for at most `timeout` real seconds."""
+    """Polls the file descriptors for at most `timeout` real seconds."""
 
     def __call__(self, timeout: float) -> Events: ...
 
@@ -23,14 +23,14 @@ class IdleSelector(selectors.DefaultSelector):
         super().__init__()
         self._turn: Callable[[], None] = _nothing
         self._idle: Callable[[Poll], Events] | None = None
-        self._unlooked = 0
+        self._skipped = 0
         #: whether more than the loop's own wake-up pipe is registered
         self._has_others = False
-        #: whether the loop hears of signals by that pipe
+        #: whether signal handlers are installed, which asyncio calls through the wake-up pipe
         self.awaits_signals = False
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
-        """`turn` is called on each busy turn of the loop, `idle` where a stock loop would block."""
+        """`turn` is called after each turn of the loop that ran something, `idle` where a stock loop would block."""
         self._turn, self._idle = turn, idle
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -45,24 +45,24 @@ class IdleSelector(selectors.DefaultSelector):
 
     def poll(self, timeout: float) -> Events:
         if timeout == 0 and not self._has_others and not self.awaits_signals:
-            # only the loop's own wake-up pipe, and what a thread hands over is seen without it
-            self._unlooked += 1
-            if self._unlooked < _GLANCE:
+            # only the wake-up pipe is registered, and callbacks of other threads are found in `_ready` without it
+            self._skipped += 1
+            if self._skipped < _POLL_EVERY:
                 return []
-            self._unlooked = 0
+            self._skipped = 0
         return super().select(timeout)
 
     def select(self, timeout: float | None = None) -> Events:
         if timeout is not None and timeout <= 0:
             self._turn()
-            # the loop's own wake-up pipe is always there and needs no look while the loop is awake
+            # the wake-up pipe is always registered, and need not be polled while the loop is awake
             return super().select(0) if self._has_others else []
         if self._idle is None:
             return super().select(timeout)
         return self._idle(self.poll)
 
     def detach(self) -> None:
-        """Forget the loop (it and its selector know each other: a cycle)."""
+        """Drop the callbacks, which refer to the loop: breaks a reference cycle."""
         self._turn, self._idle = _nothing, None
 
 

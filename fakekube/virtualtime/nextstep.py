@@ -1,28 +1,28 @@
-"""What a quiescent bubble does next: hold a round of the gate, wake the test, move time, or give up."""
+"""The rule for what follows quiescence: a round of the gate, waking the test, moving time, or a deadlock."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """Let the queues hand out what this instant put into them, and settle again."""
+    """Open the gate for a round, so that work queues hand out their items; then settle again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Somebody waits for this instant to be quiet."""
+    """Wake the test: it waits for quiescence at this instant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Nothing more happens now; the next thing happens at `us`."""
+    """Move time to `us`, where the next thing happens."""
 
     us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlocked:
-    """Nothing will ever happen again."""
+    """Nothing can ever happen again."""
 
 
 Step = OpenGate | Wake | Jump | Deadlocked
@@ -31,11 +31,12 @@ OPEN_GATE, WAKE, DEADLOCKED = OpenGate(), Wake(), Deadlocked()
 
 
 def next_step(now: int, *, timer: int | None, goal: int | None, round_due: bool) -> Step:
-    """Decide what follows quiescence at `now` (all times in microseconds).
+    """What follows quiescence at `now`; all times in microseconds.
 
-    `timer` is when the next timer fires. `goal` is the nearest instant that `settle` (goal = now) or `advance`
-    wait for; None when nobody does, which means that the test itself is blocked and time may run.
-    `round_due`: the gate is shut, and has not been open since this instant became quiet or something new was told.
+    timer: when the next timer fires.
+    goal: the nearest instant that `settle` (goal = now) or `advance` waits for; None if neither is called, which means
+        that the test itself is blocked and time may advance.
+    round_due: the gate is closed, and no round was held since this instant began or a watch delivered events.
     """
     if round_due:
         return OPEN_GATE

@@ -1,10 +1,10 @@
-"""A signal: "look again", sent to whoever waits for a change."""
+"""Callbacks that are called when something has changed."""
 
 from collections.abc import Callable
 
 
 class Notifier:
-    """Calls its listeners, in the order in which they came."""
+    """Calls its listeners, in the order in which they were added."""
 
     __slots__ = ("_listeners",)
 

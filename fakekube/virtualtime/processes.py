@@ -1,10 +1,11 @@
-"""Finite commands beside the bubble: served while they run, with time held until they end."""
+"""Runs commands that use the bubble's server: it keeps serving while they run, and holds time until they end."""
 
 import asyncio
 import subprocess
 import threading
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
+from os import PathLike
+from typing import Any, TypedDict, Unpack
 
 from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
@@ -12,48 +13,65 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 Completed = subprocess.CompletedProcess[str]
 
 
+class ProcessOptions(TypedDict, total=False):
+    """The arguments of `subprocess.run` that `run_process` passes on."""
+
+    env: Mapping[str, str]
+    cwd: str | PathLike[str]
+    input: str
+    timeout: float
+    check: bool
+    capture_output: bool
+    stdin: Any
+    stdout: Any
+    stderr: Any
+    text: bool
+    encoding: str
+    errors: str
+
+
 class Processes:
-    """Runs commands to their end; from a test, a coroutine or a thread of the bubble."""
+    """Runs commands to completion; from a test, a coroutine or a thread of the bubble."""
 
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
         self._loop = loop
         self._blocking = blocking
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any) -> Completed:
-        """As subprocess.run, with the output captured as text. Raises what that raises."""
-        return self._blocking.outside(_name(argv), lambda: _run(argv, env, options))
+    def run(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Completed:
+        """As subprocess.run, with the output captured as text; raises what that raises."""
+        return self._blocking.outside(_name(argv), lambda: _run(argv, options))
 
-    def run_in_coroutine(
-        self, argv: Sequence[str], env: Mapping[str, str] | None, **options: Any
-    ) -> Awaitable[Completed]:
-        """The same for a coroutine on the loop."""
-        return self._wait(argv, env, options)
+    def run_in_coroutine(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Awaitable[Completed]:
+        """The same, for a coroutine on the loop."""
+        return self._wait(argv, options)
 
-    async def _wait(self, argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
+    async def _wait(self, argv: Sequence[str], options: ProcessOptions) -> Completed:
         ended: asyncio.Future[Completed] = self._loop.create_future()
 
         def helper() -> None:
             try:
-                completed = _run(argv, env, options)
+                completed = _run(argv, options)
             except BaseException as error:
-                self._loop.call_soon_threadsafe(_settle, ended, None, error)
+                self._loop.call_soon_threadsafe(_resolve, ended, None, error)
             else:
-                self._loop.call_soon_threadsafe(_settle, ended, completed, None)
+                self._loop.call_soon_threadsafe(_resolve, ended, completed, None)
 
         with self._loop.clock.hold(_name(argv), endless=True):
             threading.Thread(target=helper, name=HELPER + argv[0], daemon=True).start()
             return await ended
 
 
-def _run(argv: Sequence[str], env: Mapping[str, str] | None, options: dict[str, Any]) -> Completed:
-    return subprocess.run(argv, env=env, **{"capture_output": True, "text": True, "check": False, **options})
+def _run(argv: Sequence[str], options: ProcessOptions) -> Completed:
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "check": False, **options}
+    completed: Completed = subprocess.run(argv, **settings)
+    return completed
 
 
 def _name(argv: Sequence[str]) -> str:
     return f"process {' '.join(argv)}"
 
 
-def _settle(future: asyncio.Future[Completed], completed: Completed | None, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Completed], completed: Completed | None, error: BaseException | None) -> None:
     if future.done():
         return
     if completed is not None:

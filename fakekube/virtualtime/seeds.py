@@ -1,4 +1,4 @@
-"""One seed, any number of independent draws: each is named, so none depends on who drew before."""
+"""Seeded randomness: any number of independent draws, each by a key, so that none depends on the order of draws."""
 
 import random
 import uuid
@@ -11,10 +11,10 @@ Part = str | int
 
 _MASK = (1 << 64) - 1
 
-#: The step and the factors of SplitMix64 (Steele, Lea, Flood 2014).
+#: The increment and the multipliers of SplitMix64 (Steele, Lea, Flood 2014).
 _STEP, _FACTORS = 0x9E3779B97F4A7C15, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
-#: As many numbers as a float tells apart in [0, 1).
+#: How many evenly spaced floats there are in [0, 1).
 _ABOVE = 1 << 53
 
 
@@ -22,30 +22,30 @@ _ABOVE = 1 << 53
 class Seed:
     """The source of everything random in a bubble.
 
-    Draws are per (purpose, key, attempt), the same in every process and whatever PYTHONHASHSEED is. One shared stream
-    would not do: one more draw anywhere would change all that follow.
+    A draw depends on (purpose, key, attempt) only, not on the process nor on PYTHONHASHSEED. With one shared stream, an
+    additional draw anywhere would change all later ones.
     """
 
     value: int = 0
 
     @classmethod
     def of_name(cls, name: str) -> "Seed":
-        """The seed that belongs to a name, for example a test's node id."""
+        """The seed derived from a name, for example a test's node id."""
         return cls(zlib.crc32(name.encode()))
 
     def random(self, purpose: str, key: Part = "", attempt: int = 0) -> random.Random:
-        """A generator of its own."""
+        """An independent generator."""
         return random.Random(_digest(self.value, purpose, key, attempt))
 
     def float(self, purpose: str, key: Part = "", attempt: int = 0) -> float:
-        """A number in [0, 1). A purpose and a key have one SplitMix64 sequence, of which `attempt` is the place."""
+        """A number in [0, 1): number `attempt` of the SplitMix64 sequence of this purpose and key."""
         x = (_start(self.value, purpose, key if type(key) is str else str(key)) + attempt * _STEP) & _MASK
         x = ((x ^ x >> 30) * _FACTORS[0]) & _MASK
         x = ((x ^ x >> 27) * _FACTORS[1]) & _MASK
         return ((x ^ x >> 31) >> 11) / _ABOVE
 
     def uuid(self, purpose: str, key: Part = "", attempt: int = 0) -> uuid.UUID:
-        """A UUID in the form of a random one (version 4)."""
+        """A UUID of version 4."""
         return uuid.UUID(bytes=_digest(self.value, purpose, key, attempt), version=4)
 
 
@@ -58,5 +58,5 @@ def _digest(value: int, purpose: str, key: Part, attempt: int) -> bytes:
 
 @lru_cache(maxsize=16_384)
 def _start(value: int, purpose: str, key: str) -> int:
-    """Where the sequence of a purpose and a key begins."""
+    """The initial state of the sequence of a purpose and a key."""
     return int.from_bytes(_digest(value, purpose, key, 0)[:8], "big")

@@ -1,4 +1,4 @@
-"""The end of a bubble: threads, tasks, connections and servers, in this order, so that each can still say goodbye."""
+"""Shuts a bubble down: threads, tasks, asynchronous generators and connections, in this order."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,8 +10,9 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 
 
 def shutdown(loop: VirtualTimeLoop) -> None:
-    """Raises NotQuiescent or Deadlock for a thread or a task that will not end; the others end even then."""
-    with ExitStack() as steps:  # the last is called first, and each is called even if those before it failed
+    """End everything on `loop`. Raises NotQuiescent or Deadlock for a thread or task that does not end, after the rest
+    has been ended."""
+    with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
         steps.callback(lambda: loop.drive(_end_connections(loop)))
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
@@ -20,7 +21,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
 
 async def _end_tasks(loop: VirtualTimeLoop) -> None:
     this = asyncio.current_task()
-    # in the order of their making: all_tasks is a set
+    # in the order of their creation: all_tasks returns a set
     tasks = sorted((task for task in asyncio.all_tasks(loop) if task is not this), key=describe.number)
     for task in tasks:
         task.cancel()
@@ -40,5 +41,5 @@ async def _end_connections(loop: VirtualTimeLoop) -> None:
     transports: Mapping[int, Any] = loop._transports  # type: ignore[attr-defined]
     for transport in tuple(transports.values()):
         transport.abort()
-    for _ in range(2):  # connection_lost is called on the next turn, and may have to say something itself
+    for _ in range(2):  # connection_lost is called on the next turn, and may schedule callbacks itself
         await asyncio.sleep(0)

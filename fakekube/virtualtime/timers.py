@@ -1,4 +1,4 @@
-"""Timers on a grid of microseconds: first come first served among equals, and never early."""
+"""Timers that fire at whole microseconds, never early, and in the order of their creation at the same microsecond."""
 
 import asyncio
 import itertools
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from fakekube.virtualtime.clock import VirtualClock
 from fakekube.virtualtime.durations import SECOND
 
-#: A difference to "now" above this is meant (a real, if tiny, delay), below it is the noise of adding floats.
+#: A smaller difference to the present, in seconds, is float rounding; a larger one is a real delay.
 _NOISE = 1e-7
 
 
 def grid(when: float, now: int) -> int:
-    """The microsecond at which a timer for `when` (seconds) fires, `now` being the present one.
+    """The microsecond at which a timer for `when` (seconds) fires; `now` is the present one.
 
-    The nearest, so that 3 * 0.1 s is 0.3 s; but a real delay, however short, lasts at least one: `while time.time() <
-    deadline: await sleep(deadline - time.time())` asks for 0.2 µs in the end and would not end if that were none.
+    It is the nearest, so that 3 * 0.1 s is 0.3 s. But a real delay lasts at least one microsecond: the last delay of
+    `while time.time() < deadline: await sleep(deadline - time.time())` may be 0.2 µs, and must not be rounded to zero.
     """
     us = round(when * SECOND)
     if us <= now:
@@ -27,10 +27,10 @@ def grid(when: float, now: int) -> int:
 
 
 def grid_later(delay: float, now: int, reading: float) -> tuple[int, float]:
-    """As `grid`, for a timer in `delay` seconds: the microsecond, and the exact deadline that it stands for.
+    """As `grid`, for a timer in `delay` seconds: the microsecond, and the exact deadline in seconds.
 
-    Adding on the grid keeps the noise of `reading + delay` out of the clock (three times 0.1 s then reads 0.3, not
-    0.30000000000000004) unless the delay is so short that it may be a rest of such noise, asked for on purpose.
+    Adding in whole microseconds keeps the rounding of `reading + delay` out of the clock: three times 0.1 s then reads
+    0.3, not 0.30000000000000004. Delays below half a microsecond are added exactly, as they may be such a remainder.
     """
     exact = reading + delay
     if delay * SECOND < 0.5:
@@ -41,7 +41,7 @@ def grid_later(delay: float, now: int, reading: float) -> tuple[int, float]:
 
 
 class GridTimer(asyncio.TimerHandle):
-    """A timer that is due at a whole microsecond; among equals the first made fires first."""
+    """A timer that fires at a whole microsecond; timers of the same microsecond fire in the order of their creation."""
 
     __slots__ = ("_clock", "_exact", "_order", "us")
 
@@ -76,5 +76,5 @@ class GridTimer(asyncio.TimerHandle):
         super()._run()
 
 
-#: Numbers the timers of a loop; `next` on it is the order of their making.
+#: Numbers the timers of a loop in the order of their creation.
 Order = itertools.count

@@ -1,4 +1,4 @@
-"""What a bubble notes about itself: the moments from which on its runs are not all alike."""
+"""Entries of a bubble's trace, which records what makes a run not deterministic."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something worth knowing, at a virtual moment."""
+    """A remark at a virtual moment."""
 
     at: datetime
     text: str

@@ -1,24 +1,24 @@
-"""The seam to the wall clock of user code: whatever makes `datetime.now()` and `time.time()` read virtual time."""
+"""The protocol for whatever makes `datetime.now()` and `time.time()` of the code under test read virtual time."""
 
 from datetime import datetime
 from typing import Protocol
 
 
 class WallClock(Protocol):
-    """Frozen from `start` to `stop`. Nothing of our own may need it: it reads the bubble's clock."""
+    """Frozen from `start` to `stop`. Code of fakekube does not use it: it reads the bubble's clock."""
 
     def start(self, now: datetime) -> None:
-        """Freeze at `now`. On an error nothing stays frozen."""
+        """Freeze at `now`. If it raises, nothing stays frozen."""
 
     def move(self, now: datetime) -> None:
-        """Virtual time is `now` from here on. RuntimeError if somebody else has taken the clock over."""
+        """Virtual time is `now`. RuntimeError if another library has replaced the wall clock since `start`."""
 
     def stop(self) -> None:
-        """Give the real time back."""
+        """Restore real time."""
 
 
 class RealWallClock:
-    """Leaves user code in real time."""
+    """Leaves the code under test in real time."""
 
     def start(self, now: datetime) -> None:
         return None

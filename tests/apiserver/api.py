@@ -10,10 +10,10 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import ADMIN, User
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.response import Response
 from fakekube.server import bootstrap
 
 Object = dict[str, Any]

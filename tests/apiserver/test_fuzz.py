@@ -7,12 +7,12 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fakekube.apiserver.auth.authentication import ADMIN
+from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
-from fakekube.server.random import SeededChance
+from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
@@ -168,7 +168,7 @@ class Answers:
     """A server whose answers are looked at: of every kind, an answer that the real server might give."""
 
     def __init__(self) -> None:
-        chance = SeededChance(Seed(1))
+        chance = SeededRandom(Seed(1))
         core = bootstrap.api_server(SystemClock().now(), chance, history_window=50)
         self.plane = ServerRunner(core, SystemClock(), chance)
         self.transport = DirectTransport(self.plane)
@@ -180,7 +180,7 @@ class Answers:
         values: dict[str, list[str]] = {}
         for name, value in query:
             values.setdefault(name, []).append(value)
-        response = self.plane.answer_now(Request(method, path, values, headers, body, ADMIN))
+        response = self.plane.begin(Request(method, path, values, headers, body, ADMIN))
         if response.watch is not None:
             [event.line for event in response.watch.initial]
             return

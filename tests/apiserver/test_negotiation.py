@@ -38,7 +38,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
     ],
 )
 def test_the_first_that_can_be_given(accept, found):
-    assert negotiate(accept, custom=False, listing=False, shapes=SHAPES) == found
+    assert negotiate(accept, restful=True, listing=False, shapes=SHAPES) == found
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_the_first_that_can_be_given(accept, found):
 )
 def test_what_cannot_be_given(accept, message):
     with pytest.raises(StatusError, match=message) as refused:
-        negotiate(accept, custom=False, listing=False, shapes=SHAPES)
+        negotiate(accept, restful=True, listing=False, shapes=SHAPES)
     assert refused.value.code == 406
 
 
 @given(st.text(alphabet="aplicton/json*;,=q.01 yml", max_size=60))
 def test_any_header_is_taken_or_refused(accept):
     try:
-        found = negotiate(accept, custom=True, listing=True, shapes=SHAPES)
+        found = negotiate(accept, restful=False, listing=True, shapes=SHAPES)
     except StatusError as refused:
         assert refused.code == 406
     else:

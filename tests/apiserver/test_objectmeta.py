@@ -2,7 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import FieldError
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from fakekube.apiserver.openapi import wire
+from fakekube.apiserver.openapi import gnostic
 from fakekube.apiserver.wire import protobuf
 from fakekube.server import bootstrap
 from tests.apiserver.api import CRDS, Api, definition
@@ -268,7 +268,7 @@ def test_both_forms_say_the_same(api):
     ],
 )
 def test_keywords_in_protobuf(schema, encoded):
-    document = wire.encode({"definitions": {"n": schema}})
+    document = gnostic.encode({"definitions": {"n": schema}})
     assert pairs(fields(document)[9][0], 1) == {"n": encoded}
 
 
@@ -278,7 +278,7 @@ def test_parameters_in_protobuf():
         {"in": "query", "name": "q", "type": "string", "uniqueItems": True},
         {"in": "path", "name": "p", "type": "string"},
     ]
-    document = wire.encode({"paths": {"/a": {"get": {"parameters": parameters}}}})
+    document = gnostic.encode({"paths": {"/a": {"get": {"parameters": parameters}}}})
     operation = fields(pairs(fields(document)[8][0], 2)["/a"])[2][0]
     body, query, path = (fields(one)[1][0] for one in fields(operation)[8])
     assert fields(fields(body)[1][0]) == {2: [b"body"], 3: [b"body"], 4: [1], 5: [b"\x0a\x01a"]}

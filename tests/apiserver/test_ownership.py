@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply.comparison import compare
 from fakekube.apiserver.apply.managedfields import STRIPPED
 from fakekube.apiserver.apply.pathelement import encoded
 from tests.apiserver.api import CONFIGMAPS, DEPLOYMENTS, Api
@@ -87,7 +88,7 @@ class Managed:
         self.api, self.collection, self.path = Api(), collection, f"{collection}/x"
         group, _, version = ("apps", "", "v1") if plural == "deployments" else ("", "", "v1")
         resource = self.api.core.catalog.find(group, version, plural)
-        self.schema = self.api.core.apply_schema(resource)
+        self.schema = self.api.core.registration(resource).apply_schema
         self.obj = None
         self.maps = set()
         """Every map that ever had something in it: who owned it still does when it is empty, and so not shown."""
@@ -127,7 +128,7 @@ class Managed:
 
     def everything(self):
         value = {k: v for k, v in self.obj.items() if k not in ("apiVersion", "kind")}
-        paths = fieldset.paths(typed.compare({"metadata": {}}, value, self.schema).added)
+        paths = fieldset.paths(compare({"metadata": {}}, value, self.schema).added)
         return {path[:n] for path in paths for n in range(1, len(path) + 1)} | {("f:metadata",)}
 
     def held(self, config):

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 
@@ -118,10 +118,10 @@ def test_servers_do_not_share_it(store):
 
 
 def test_not_more_than_so_much_is_remembered(store, monkeypatch):
-    monkeypatch.setattr(rbac, "MOST_REMEMBERED", 10)
+    monkeypatch.setattr(rbac, "CACHE_LIMIT", 10)
     for number in range(100):
         assert not allowed(store, ALICE, RequestInfo("get", f"/{number}"))
-        assert len(store.derived[rbac.__name__].kept) <= 10
+        assert len(store.derived(rbac.RuleCache).entries) <= 10
 
 
 @pytest.mark.parametrize("seed", range(5))

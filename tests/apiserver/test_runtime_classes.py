@@ -30,7 +30,7 @@ def test_a_pod_gets_what_its_class_says(api):
     spec = api.ok("POST", PODS, pod(runtimeClassName="kata", nodeSelector={"a": "b"}))["spec"]
     assert spec["overhead"] == {"cpu": "100m"}
     assert spec["nodeSelector"] == {"a": "b", "kind": "vm"}
-    assert spec["tolerations"][0] == {"key": "vm", "operator": "Exists"}
+    assert spec["tolerations"][-1] == {"key": "vm", "operator": "Exists"}, "after those of DefaultTolerationSeconds"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.selectors import EVERYTHING, NO_FIELDS, parse_fields, parse_labels
+from fakekube.apiserver.wire.selectors import EVERYTHING, NO_FIELDS, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import StatusError
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.kubelet import LogRequest
+from fakekube.apiserver.user import User
 from tests.apiserver.api import DEPLOYMENTS, PODS, START, Api
 
 MERGE = {"content_type": "application/merge-patch+json"}

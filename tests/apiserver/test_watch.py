@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakekube.apiserver.selectors import EVERYTHING, NO_FIELDS, parse_fields, parse_labels
 from fakekube.apiserver.storage.store import Entry, Store
 from fakekube.apiserver.storage.watch import Selection, View, Watch, WatchEvent, error_event, partial_view
+from fakekube.apiserver.wire.selectors import EVERYTHING, NO_FIELDS, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import StatusError
 
 VIEW = View("v1", "Pod")

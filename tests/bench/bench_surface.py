@@ -6,7 +6,7 @@ Goals: a GET with RBAC at most 15 % slower than without; documents are made once
 import pytest
 
 from fakekube import FakeKube
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 
 BATCH = 200
 CONFIG_MAP = "/api/v1/namespaces/default/configmaps"

@@ -9,7 +9,7 @@ from fakekube.apiserver.auth.authentication import parse_token_file
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.http import listen
-from fakekube.server.random import SystemChance
+from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 
 TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
@@ -29,7 +29,7 @@ def server_url(request):
     started, urls, stop = threading.Event(), [], []
 
     async def serve():
-        clock, chance = SystemClock(), SystemChance()
+        clock, chance = SystemClock(), SystemRandom()
         core = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
         tokens = parse_token_file(TOKENS)
         async with listen(ServerRunner(core, clock, chance, tokens=tokens)) as server:

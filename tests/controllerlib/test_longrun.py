@@ -11,12 +11,12 @@ from controllerlib.cache.process import Notification
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.sharedinformer import SharedInformer
 from controllerlib.client.names import deletion_handling_key
-from controllerlib.clock import SeededChance as Drawn
+from controllerlib.clock import SeededRandom as Drawn
 from fakekube.apiserver.requestlog import RequestLog
 from fakekube.apiserver.storage.store import Change
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
-from fakekube.server.random import SeededChance
+from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from tests.controllerlib.minding import config_map, lasting
@@ -32,7 +32,7 @@ class Server:
     """An API server with a short memory, and the history of its ConfigMaps: (revision, key, still there)."""
 
     def __init__(self, bubble: Bubble) -> None:
-        chance = SeededChance(bubble.seed)
+        chance = SeededRandom(bubble.seed)
         core = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
         self.plane = ServerRunner(core, bubble.clock, chance, log=RequestLog(limit=1_000))
         self.transport = DirectTransport(self.plane)

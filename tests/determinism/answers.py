@@ -11,8 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from fakekube.apiserver.auth.authentication import ADMIN
 from fakekube.apiserver.needs import Reply
+from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request, parse
 from tests.apiserver.api import Api
 

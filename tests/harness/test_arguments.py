@@ -66,7 +66,7 @@ def test_a_fault_that_can_come_true(fakekube, rule):
 @pytest.mark.parametrize("question", ["history", "reconciles", "causes", "times", "results", "errors", "failures"])
 def test_what_is_no_key(fakekube, question, key):
     controller = fakekube.operator(build(nothing))["minder"]
-    with pytest.raises(TypeError, match="a key is 'namespace/name'"):
+    with pytest.raises(TypeError, match="pass 'namespace/name'"):
         getattr(controller, question)(key)
 
 
@@ -82,16 +82,16 @@ def test_what_is_a_key(fakekube):
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda kube: kube.events(colour="red"), "events.* has no field colour .*reason"),
+        (lambda kube: kube.events(colour="red"), "events.* has no argument colour .*reason"),
         (lambda kube: kube.requests(code="200"), "code='200'.* is a number"),
-        (lambda kube: kube.requests(verb=None), "verb is text"),
-        (lambda kube: kube.delete("v1", "Pod", "a", propagation="Foreground"), "no option propagation .*Policy"),
+        (lambda kube: kube.requests(verb=None), "verb is a text"),
+        (lambda kube: kube.delete("v1", "Pod", "a", propagation="Foreground"), "no argument propagation .*Policy"),
         (lambda kube: kube.list("v1", "Pod", label_selector=["a=b"]), "label_selector="),
-        (lambda kube: kube.get("v1", "Pod", 3), "name and namespace of a Pod are texts"),
+        (lambda kube: kube.get("v1", "Pod", 3), "name=3, namespace='default': both must be text"),
         (lambda kube: kube.patch("v1", "Pod", "a", {"x": [{1}]}), r"x\[0\] is a set"),
         (lambda kube: kube.create("pod.yaml"), r"apply\(\) takes files"),
-        (lambda kube: kube.apply(), "what is to be applied"),
-        (lambda kube: kube.on_logs("text"), "a handler is a function"),
+        (lambda kube: kube.apply(), "needs at least one file"),
+        (lambda kube: kube.on_logs("text"), "handler='text': pass a function"),
     ],
 )
 def test_what_no_record_and_no_option_has(fakekube, ask, said):
@@ -102,7 +102,10 @@ def test_what_no_record_and_no_option_has(fakekube, ask, said):
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda kube: kube.get("v1", "Pod", "default/a"), "name='default/a': the namespace is an argument of its own"),
+        (
+            lambda kube: kube.get("v1", "Pod", "default/a"),
+            "name='default/a': pass the namespace as a separate argument",
+        ),
         (lambda kube: kube.list("v1", "Pod", ""), "None for all"),
     ],
 )
@@ -132,7 +135,7 @@ def forgotten(manager):
     ("wrong", "error", "said"),
     [
         (None, TypeError, r"start\(\) takes the function"),
-        (Manager(None), TypeError, "makes the manager itself"),
+        (Manager(None), TypeError, "creates the manager itself"),
         (build_async, TypeError, "no async def"),
         (lambda manager: build_async(manager), TypeError, "returned a coroutine"),
         (forgotten, ValueError, r"was .complete\(\) forgotten"),
@@ -194,11 +197,11 @@ def test_a_sync_period_in_words(fakekube):
         (3, TypeError, "takes an object"),
         (client.V1Pod, TypeError, "the class V1Pod"),
         ({"kind": "Pod"}, ValueError, "no apiVersion"),
-        ({"apiVersion": "v1", "kind": "Pod", "metadata": ["a"]}, TypeError, "metadata of a Pod is a map"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": ["a"]}, TypeError, "metadata of a Pod must be a mapping"),
         ({**config_map("a"), "data": {"a": [1, {2}]}}, TypeError, r"data\.a\[1\] is a set"),
         ({**config_map("a"), "data": {"a": float("nan")}}, TypeError, "data.a=nan"),
         ({**config_map("a"), "data": {"a": b"x"}}, TypeError, "data.a is bytes: .* base64"),
-        ({**config_map("a"), "data": {1: "x"}}, TypeError, "key 1 of data is no text"),
+        ({**config_map("a"), "data": {1: "x"}}, TypeError, "key 1 of data is not text"),
         ({**config_map("a"), "data": {"a": object()}}, TypeError, "cannot be written as JSON: object"),
     ],
 )
@@ -252,10 +255,10 @@ async def coroutine_function():
 @pytest.mark.parametrize(
     ("do", "error", "said"),
     [
-        (lambda kube: kube.advance(None), TypeError, "a duration is seconds"),
-        (lambda kube: kube.advance(hour=1), TypeError, "no unit of time: hour .*hours"),
+        (lambda kube: kube.advance(None), TypeError, "a duration is a number of seconds"),
+        (lambda kube: kube.advance(hour=1), TypeError, "unknown unit of time: hour .*hours"),
         (lambda kube: kube.advance(float("nan")), ValueError, "not a duration: nan"),
-        (lambda kube: kube.advance_to("soon"), ValueError, "no ISO time"),
+        (lambda kube: kube.advance_to("soon"), ValueError, "not in ISO format"),
         (lambda kube: kube.advance_to(60), TypeError, "aware datetime"),
         (lambda kube: kube.advance_until(True, 1), TypeError, "takes a function"),
         (lambda kube: kube.stop(None), TypeError, r"as start\(\) returns it"),
@@ -278,7 +281,7 @@ def test_a_moment_as_text(fakekube):
 
 
 def test_what_did_not_come_is_told_with_its_unit_and_without_the_loop_itself(fakekube):
-    with pytest.raises(TimeoutError, match="still not so after 60 s") as caught:
+    with pytest.raises(TimeoutError, match="still false after 60 s") as caught:
         fakekube.advance_until(lambda: False, 60)
     assert "VirtualTimeLoop" not in str(caught.value)
 

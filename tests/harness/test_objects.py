@@ -111,7 +111,7 @@ def test_a_kind_that_is_not_there(fakekube):
 
 
 def test_a_name_is_needed(fakekube):
-    with pytest.raises(ValueError, match="which ConfigMap"):
+    with pytest.raises(ValueError, match="name of a ConfigMap must not be empty"):
         fakekube.get("v1", "ConfigMap", "")
 
 

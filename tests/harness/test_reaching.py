@@ -115,7 +115,7 @@ def test_who_brings_no_token_is_nobody(fakekube):
 @pytest.mark.fakekube(rbac=True)
 def test_two_users_of_one_name_are_refused(fakekube):
     fakekube.api_client(user=ALICE)
-    with pytest.raises(ValueError, match="another user 'alice' already"):
+    with pytest.raises(ValueError, match="another user has the name 'alice'"):
         fakekube.api_client(user=User("alice", groups=("ops",)))
 
 

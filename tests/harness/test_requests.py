@@ -24,7 +24,7 @@ def test_the_tests_own_requests_are_shown_to_who_asks(fakekube):
 
 
 def test_a_field_that_no_record_has(fakekube):
-    with pytest.raises(TypeError, match=r"no field colour \(it has at, verb, resource"):
+    with pytest.raises(TypeError, match=r"no argument colour \(accepted: at, code"):
         fakekube.requests(colour="red")
 
 

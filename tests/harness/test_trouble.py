@@ -220,7 +220,7 @@ def test_an_operator_that_cannot_start_says_so(fakekube):
 def test_a_manager_instead_of_a_function_is_refused(fakekube):
     from controllerlib import Manager
 
-    with pytest.raises(TypeError, match="give it the function that adds the controllers"):
+    with pytest.raises(TypeError, match="pass the function that adds the controllers"):
         fakekube.start(Manager(fakekube.transport()))
 
 

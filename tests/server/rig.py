@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 import orjson
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from fakekube.server import bootstrap
 from fakekube.server.clock import SystemClock
 from fakekube.server.http import HttpServer, listen
-from fakekube.server.random import SystemChance
+from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
@@ -59,7 +59,7 @@ def _open_files() -> set[str]:
 
 
 def new_runner(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ServerRunner:
-    clock, chance = SystemClock(), SystemChance()
+    clock, chance = SystemClock(), SystemRandom()
     core = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
     return ServerRunner(core, clock, chance, tokens=tokens)
 
@@ -69,13 +69,13 @@ class Served:
 
     def __init__(self, server: HttpServer, session: aiohttp.ClientSession, end: Callable[[], Awaitable[None]]) -> None:
         self.server, self.session = server, session
-        self.plane, self.url = server.plane, server.url
+        self.runner, self.url = server.runner, server.url
         self.end = end
         """Stop the server, as leaving its context would."""
 
     @property
     def revision(self) -> int:
-        return self.plane.core.store.revision
+        return self.runner.core.store.revision
 
     async def call(
         self, method: str, path: str, body: Any = None, **headers: str
@@ -135,7 +135,7 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def served(
-    plane: ServerRunner | None = None,
+    runner: ServerRunner | None = None,
     *,
     tls: ssl.SSLContext | None = None,
     trust: ssl.SSLContext | bool = True,
@@ -143,9 +143,9 @@ async def served(
     host: str = "127.0.0.1",
 ) -> AsyncIterator[Served]:
     """A server and a client; at the end no watch of it is open."""
-    plane = plane or new_runner(tokens)
+    runner = runner or new_runner(tokens)
     async with AsyncExitStack() as listening:
-        server = await listening.enter_async_context(listen(plane, host, tls=tls))
+        server = await listening.enter_async_context(listen(runner, host, tls=tls))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
             yield Served(server, session, listening.aclose)
-    assert not plane.watches
+    assert not runner.watches

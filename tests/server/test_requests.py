@@ -237,6 +237,6 @@ async def test_a_port_in_use_is_an_error():
         from fakekube.server.http import listen
 
         with pytest.raises(OSError, match="Address already in use"):
-            async with listen(api.plane, port=api.server.port):
+            async with listen(api.runner, port=api.server.port):
                 raise AssertionError("it listens on a port that it cannot have")
         assert (await api.call("GET", "/version"))[0] == 200

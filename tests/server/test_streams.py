@@ -24,15 +24,15 @@ async def messages(socket):
 
 @on_a_loop
 async def test_a_command_runs_over_a_web_socket():
-    plane = new_runner()
+    runner = new_runner()
     commands = []
 
     def run(request):
         commands.append((request.command, request.container, request.stdin))
         return ExecResult(b"out", "err", 2)
 
-    plane.core.kubelet.exec = run
-    async with served(plane) as server:
+    runner.core.kubelet.exec = run
+    async with served(runner) as server:
         await server.call("POST", PODS, POD)
         url = f"{server.url}{PODS}/a/exec?command=ls&command=-l&stdout=1&stderr=1"
         async with server.session.ws_connect(url, protocols=("v4.channel.k8s.io", "v5.channel.k8s.io")) as socket:
@@ -45,9 +45,9 @@ async def test_a_command_runs_over_a_web_socket():
 
 @on_a_loop
 async def test_a_command_gets_the_input_that_is_sent():
-    plane = new_runner()
-    plane.core.kubelet.exec = lambda request: request.stdin.upper()
-    async with served(plane) as server:
+    runner = new_runner()
+    runner.core.kubelet.exec = lambda request: request.stdin.upper()
+    async with served(runner) as server:
         await server.call("POST", PODS, POD)
         url = f"{server.url}{PODS}/a/exec?command=cat&stdin=true"
         async with server.session.ws_connect(url, protocols=("v5.channel.k8s.io",)) as socket:
@@ -59,9 +59,9 @@ async def test_a_command_gets_the_input_that_is_sent():
 
 @on_a_loop
 async def test_a_port_is_forwarded_until_the_client_goes():
-    plane = new_runner()
-    plane.core.kubelet.forward = lambda request: b"%d:%b" % (request.port, request.data)
-    async with served(plane) as server:
+    runner = new_runner()
+    runner.core.kubelet.forward = lambda request: b"%d:%b" % (request.port, request.data)
+    async with served(runner) as server:
         await server.call("POST", PODS, POD)
         async with server.session.ws_connect(f"{server.url}{PODS}/a/portforward?ports=80") as socket:
             assert [await socket.receive_bytes() for _ in range(2)] == [b"\x00P\x00", b"\x01P\x00"]
@@ -71,9 +71,9 @@ async def test_a_port_is_forwarded_until_the_client_goes():
 
 @on_a_loop
 async def test_without_a_web_socket_the_real_words():
-    plane = new_runner()
-    plane.core.kubelet.exec = lambda request: ""
-    async with served(plane) as server:
+    runner = new_runner()
+    runner.core.kubelet.exec = lambda request: ""
+    async with served(runner) as server:
         await server.call("POST", PODS, POD)
         assert (await server.refused("POST", f"{PODS}/a/exec?command=ls"))[0] == 400
 

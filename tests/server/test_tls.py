@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 import trustme
 
-from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
+from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.server.certificates import Authority
 from tests.server.rig import CONFIGMAPS, new_runner, on_a_loop, served
 

@@ -61,7 +61,7 @@ async def test_a_history_that_is_gone():
     async with served() as api:
         _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
         await api.call("POST", CONFIGMAPS, configmap("b"))
-        api.plane.core.store.compact()
+        api.runner.core.store.compact()
         version = first["metadata"]["resourceVersion"]
         async with watching(api, f"{WATCH}&resourceVersion={version}") as following:
             event = await following()
@@ -118,11 +118,11 @@ async def test_a_client_that_vanishes_is_forgotten(how):
         reader, writer = await api.dial()
         writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        await api.until(lambda: api.plane.watches)
+        await api.until(lambda: api.runner.watches)
         if how == "abort":
             writer.transport.abort()
         await closed(writer)
-        await api.until(lambda: not api.plane.watches)
+        await api.until(lambda: not api.runner.watches)
         assert (await api.call("POST", CONFIGMAPS, configmap("a")))[0] == 201
 
 
@@ -131,7 +131,7 @@ async def test_a_client_that_does_not_read_holds_nobody_up():
     async with served() as api:
         _, writer = await api.dial()
         writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        await api.until(lambda: api.plane.watches)
+        await api.until(lambda: api.runner.watches)
         async with watching(api) as following:
             for i in range(30):
                 await api.call("POST", CONFIGMAPS, configmap(f"a{i}", text="x" * 500_000))
@@ -153,7 +153,7 @@ async def test_many_watchers_are_told_the_same():
                     return await response.content.readline()
 
             tasks = [group.create_task(first_event()) for _ in range(50)]
-            await api.until(lambda: len(api.plane.watches) == 50)
+            await api.until(lambda: len(api.runner.watches) == 50)
             await api.call("POST", CONFIGMAPS, configmap("a"))
         assert len({task.result() for task in tasks}) == 1
-        await api.until(lambda: not api.plane.watches)
+        await api.until(lambda: not api.runner.watches)

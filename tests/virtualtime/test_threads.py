@@ -338,4 +338,4 @@ def test_idle_workers_end_with_the_bubble():
 def test_why_tells_where_threads_are(bubble, server):
     bubble.thread(time.sleep, 60, name="sleepy")
     bubble.settle()
-    assert "thread: <BubbleThread sleepy parked: asleep for 60 s>" in bubble.why()
+    assert "thread: <BubbleThread sleepy parked: sleeping for 60 s>" in bubble.why()

@@ -1,25 +1,69 @@
-"""AdmissionReviews: how a write is told to webhooks and to expressions (`admission.k8s.io`)."""
+"""AdmissionReviews, and the objects of a request in the version that a webhook or policy takes (`admission.k8s.io`)."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any
 
+from fakekube.apiserver import conversion
 from fakekube.apiserver.admission.matching import Attributes
-from fakekube.apiserver.call import Call
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.resource import Resource
 
 Object = dict[str, Any]
 
 
-def review(attributes: Attributes, resource: Resource, uid: str, version: str) -> Object:
-    """The AdmissionReview of a request, its objects in the version of `resource`."""
+@dataclass(frozen=True, slots=True)
+class VersionedAttributes:
+    """A request with its objects in one version of its resource, with apiVersion and kind
+    (`admission/plugin/webhook/generic.VersionedAttributes`)."""
+
+    attributes: Attributes
+    resource: Resource
+    obj: Object | None
+    old: Object | None
+
+
+def versioned(attributes: Attributes, resource: Resource) -> Generator[Need, Any, VersionedAttributes]:
+    """The request in the version of `resource`. Raises StatusError if a conversion fails."""
+    obj = yield from _converted(attributes, attributes.obj, resource)
+    old = yield from _converted(attributes, attributes.old, resource)
+    return VersionedAttributes(attributes, resource, obj, old)
+
+
+def _converted(attributes: Attributes, obj: Object | None, resource: Resource) -> Generator[Need, Any, Object | None]:
+    if obj is None:
+        return None
     call = attributes.call
-    told = {
-        **request(attributes, resource, uid),
-        "object": shown(call, attributes.obj, resource),
-        "oldObject": shown(call, attributes.old, resource),
+    kind = kind_of(resource, call.info.subresource, attributes)
+    if resource.api_version != call.resource.api_version and attributes.body is call:
+        target = call.server.registration(resource)
+        obj = yield from conversion.between(call, obj, call.registration, target)
+    return {"apiVersion": _api_version(kind), "kind": kind["kind"], **obj}
+
+
+def unversioned(attributes: Attributes, obj: Object, resource: Resource) -> Generator[Need, Any, Object]:
+    """An object that a webhook or a policy has changed, in the version of the request, without apiVersion and kind."""
+    call = attributes.call
+    obj = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
+    if resource.api_version != call.resource.api_version and attributes.body is call:
+        obj = yield from conversion.between(call, obj, call.server.registration(resource), call.registration)
+    return obj
+
+
+def _api_version(kind: Object) -> str:
+    return f"{kind['group']}/{kind['version']}" if kind["group"] else str(kind["version"])
+
+
+def review(versioned: VersionedAttributes, uid: str, version: str) -> Object:
+    """The AdmissionReview to send."""
+    shown = {
+        **request(versioned.attributes, versioned.resource, uid),
+        "object": versioned.obj,
+        "oldObject": versioned.old,
     }
-    return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": told}
+    return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": shown}
 
 
 def request(attributes: Attributes, resource: Resource, uid: str) -> Object:
@@ -31,45 +75,41 @@ def request(attributes: Attributes, resource: Resource, uid: str) -> Object:
     user["groups"] = list(call.user.groups)
     if call.user.extra:
         user["extra"] = {key: list(values) for key, values in call.user.extra.items()}
-    told: Object = {
+    subresource = call.info.subresource
+    shown: Object = {
         "uid": uid,
-        "kind": _kind(resource, call.info.subresource),
+        "kind": kind_of(resource, subresource, attributes),
         "resource": _resource(resource),
     }
-    if call.info.subresource:
-        told["subResource"] = call.info.subresource
-    told["requestKind"] = _kind(call.resource, call.info.subresource)
-    told["requestResource"] = _resource(call.resource)
-    if call.info.subresource:
-        told["requestSubResource"] = call.info.subresource
+    if subresource:
+        shown["subResource"] = subresource
+    shown["requestKind"] = kind_of(call.resource, subresource, attributes)
+    shown["requestResource"] = _resource(call.resource)
+    if subresource:
+        shown["requestSubResource"] = subresource
     if attributes.name:
-        told["name"] = attributes.name
+        shown["name"] = attributes.name
     if attributes.namespace:
-        told["namespace"] = attributes.namespace
-    told |= {
+        shown["namespace"] = attributes.namespace
+    shown |= {
         "operation": attributes.operation,
         "userInfo": user,
         "dryRun": attributes.dry_run,
-        "options": attributes.options,
+        "options": attributes.options or None,
     }
-    return told
+    return shown
 
 
-def _kind(resource: Resource, subresource: str) -> Object:
-    found = resource.subresources.get(subresource)
-    if found is not None and found.version:
-        return {"group": found.group, "version": found.version, "kind": found.kind}
+def kind_of(resource: Resource, subresource: str, attributes: Attributes) -> Object:
+    """The group, version and kind of the objects at a path."""
+    if attributes.body is not attributes.call:
+        resource = attributes.body.resource
+    else:
+        found = resource.subresources.get(subresource)
+        if found is not None and found.version:
+            return {"group": found.group, "version": found.version, "kind": found.kind}
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
 def _resource(resource: Resource) -> Object:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
-
-
-def shown(call: Call, obj: Object | None, resource: Resource) -> Object | None:
-    """An object in the version that the webhook takes."""
-    if obj is None:
-        return None
-    if resource.api_version != call.resource.api_version:
-        obj = call.in_version(obj, resource)
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}

@@ -8,8 +8,9 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import request_der
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.status import forbidden, go_quote
+from fakekube.apiserver.wire.status import forbidden
 
 Object = dict[str, Any]
 

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
+from fakekube.apiserver.admission.admissionreview import VersionedAttributes
 from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
-from fakekube.apiserver.cel.environment import Uncompiled, compiled
-from fakekube.apiserver.cel.evaluate import CALL_LIMIT
-from fakekube.apiserver.cel.library.authorization import Authorizer, Check, Decision
+from fakekube.apiserver.cel.activation import CALL_LIMIT
+from fakekube.apiserver.cel.environment import CompilationError, Environment, compiled
+from fakekube.apiserver.cel.library.authorization import AuthorizationCheck, AuthorizationDecision, Authorizer
 from fakekube.apiserver.cel.values import CelError
-from fakekube.apiserver.registry.admissionregistration.matching import Environment
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 
@@ -48,20 +47,20 @@ class Variables(dict[str, Any]):
 
 
 class Scope:
-    """What expressions can name for one request, with one object of parameters; objects are in the version of
-    `resource`."""
+    """The variables of expressions for one request, with one object of parameters."""
 
     def __init__(
-        self, attributes: Attributes, resource: Resource, *, params: Object | None = None, takes_params: bool = False,
+        self, versioned: VersionedAttributes, *, params: Object | None = None, takes_params: bool = False,
         variables: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
+        attributes = versioned.attributes
         self.attributes, self.takes_params = attributes, takes_params
         self._variables = tuple(variables)
         call = attributes.call
         self._names: dict[str, Any] = {
-            "object": admissionreview.shown(call, attributes.obj, resource),
-            "oldObject": admissionreview.shown(call, attributes.old, resource),
-            "request": admissionreview.request(attributes, resource, ""),
+            "object": versioned.obj,
+            "oldObject": versioned.old,
+            "request": admissionreview.request(attributes, versioned.resource, ""),
             "namespaceObject": _namespace(attributes),
             "authorizer": _authorizer(attributes),
             "params": params,
@@ -80,7 +79,7 @@ class Scope:
         try:
             program, _ = compiled(text, environment)
             return program(self._names, CALL_LIMIT)[0]
-        except Uncompiled as problem:
+        except CompilationError as problem:
             raise Failed(f"compilation error: {problem}") from None
         except CelError as problem:
             raise Failed(f"expression '{text}' resulted in error: {problem}") from None
@@ -114,7 +113,7 @@ def _namespace(attributes: Attributes) -> Object | None:
 def _authorizer(attributes: Attributes) -> Authorizer:
     call = attributes.call
 
-    def ask(check: Check, verb: str) -> Decision:
+    def ask(check: AuthorizationCheck, verb: str) -> AuthorizationDecision:
         if check.path:
             info = RequestInfo(verb, check.path)
         else:
@@ -125,13 +124,13 @@ def _authorizer(attributes: Attributes) -> Authorizer:
                 subresource=subresource,
             )  # fmt: skip
         decision = call.server.decide(check.user, info)
-        return Decision(decision.allowed, decision.reason)
+        return AuthorizationDecision(decision.allowed, decision.reason)
 
     def account(namespace: str, name: str) -> User:
         groups = (*serviceaccount.groups_of(namespace), AUTHENTICATED)
         return User(serviceaccount.user_name(namespace, name), groups=groups)
 
-    own = Check(ask, call.user)
+    own = AuthorizationCheck(ask, call.user)
     info = call.info
     fields = {
         "group": info.group, "resource": info.resource, "subresource": info.subresource, "namespace": info.namespace,

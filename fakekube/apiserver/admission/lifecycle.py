@@ -1,4 +1,4 @@
-"""What is to be written into must be there, and stay (NamespaceLifecycle, and its like for definitions)."""
+"""Objects are created only in namespaces, and of definitions, that exist and do not terminate (NamespaceLifecycle)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,37 @@ from fakekube.apiserver.wire.status import StatusError, forbidden, not_found
 
 Object = dict[str, Any]
 
-#: Namespaces that cannot be deleted (`NamespaceLifecycle`).
+#: Namespaces that cannot be deleted.
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
-def definition_lifecycle_create(call: Call, name: str) -> None:
-    """Nothing new of a definition that is going (`forbidCreateAdmission`). Raises 403."""
-    definition = call.server.store.get("customresourcedefinitions.apiextensions.k8s.io", call.resource.collection)
-    if definition is not None and definition.object["metadata"].get("deletionTimestamp"):
-        why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(call.resource.qualified, name, why)
+#: Access reviews say nothing about their namespace: it need not exist.
+REVIEWS = frozenset({"localsubjectaccessreviews.authorization.k8s.io"})
+
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-def namespace_lifecycle_create(call: Call, name: str) -> None:
-    """A namespace must be there to be written into, and must not be going. Raises 404, 403."""
-    if not call.namespace:
+def admit_create(call: Call, name: str) -> None:
+    """Rejects new objects of a terminating definition, and in a namespace that is missing or terminating.
+
+    Raises 403, 404 (apiextensions-apiserver's `forbidCreateAdmission`; plugin NamespaceLifecycle).
+    """
+    if call.registration.version is not None:
+        _check_definition(call, name)
+    if not call.namespace or call.resource.collection in REVIEWS:
         return
     entry = call.server.store.get("namespaces", call.namespace)
     if entry is None:
         raise not_found("namespaces", call.namespace)
     if entry.object["metadata"].get("deletionTimestamp"):
         raise _terminating(call, name)
+
+
+def _check_definition(call: Call, name: str) -> None:
+    definition = call.server.store.get(DEFINITIONS, call.resource.collection)
+    if definition is not None and definition.object["metadata"].get("deletionTimestamp"):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(call.resource.qualified, name, why)
 
 
 def _terminating(call: Call, name: str) -> StatusError:
@@ -51,6 +61,7 @@ def _terminating(call: Call, name: str) -> StatusError:
     return StatusError(403, "Forbidden", f"{subject}: {why}", details)
 
 
-def namespace_lifecycle_delete(call: Call) -> None:
+def admit_delete(call: Call) -> None:
+    """Rejects the deletion of the namespaces that the cluster needs. Raises 403."""
     if call.resource.collection == "namespaces" and call.info.name in IMMORTAL_NAMESPACES:
         raise forbidden("namespaces", call.info.name, "this namespace may not be deleted")

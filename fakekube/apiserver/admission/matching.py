@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.apiserver import selectors
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import not_found
 
 Object = dict[str, Any]
@@ -30,18 +30,30 @@ EXEMPT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """A write as admission sees it: the objects before and after it, where there are such, and by what operation.
+    """A request as admission sees it (`admission.Attributes`): an operation, the object before and the object after.
 
-    `name` is "" where the request names none: the deletion of many, a name that is not drawn yet.
+    `call` is the request; `body` is the same with the kind of the objects, which differs for subresources such as scale
+    and eviction. `name` is "" if the request names no object: a deletion of a collection, a name not yet generated.
     """
 
     call: Call
+    body: Call
     operation: str
     name: str
     obj: Object | None
     old: Object | None
     options: Object
     dry_run: bool
+
+    @property
+    def new(self) -> Object:
+        """The object after the request, for operations that have one."""
+        assert self.obj is not None, f"{self.operation} has no new object"
+        return self.obj
+
+    def with_object(self, obj: Object) -> Attributes:
+        """The same with another new object."""
+        return self if obj is self.obj else replace(self, obj=obj)
 
     @property
     def is_namespace(self) -> bool:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
+from fakekube.apiserver.admission import admissionreview
+from fakekube.apiserver.admission.evaluation import Failed, all_hold
 from fakekube.apiserver.admission.matching import EXEMPT, Attributes
 from fakekube.apiserver.admission.policies import GROUP, Misconfigured, bound, param_resource, parameters, scope_of
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.apply import typed as values
+from fakekube.apiserver.apply.merging import merge
 from fakekube.apiserver.apply.pathelement import shown
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.cel.values import Message
-from fakekube.apiserver.endpoints.body import typed
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.status import StatusError, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -29,8 +32,8 @@ Spec = Mapping[str, Any]
 POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpolicybindings.{GROUP}"
 
 
-def mutate(attributes: Attributes, calls: Calls) -> Object:
-    """The object as the policies leave it, one after the other. Raises 403 where one fails."""
+def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object]:
+    """The object as the policies change it, one after the other. Raises 403 if one fails."""
     assert attributes.obj is not None
     if attributes.call.resource.qualified in EXEMPT:
         return attributes.obj
@@ -38,7 +41,7 @@ def mutate(attributes: Attributes, calls: Calls) -> Object:
     invocations = list(_invocations(attributes, refusals))
     touched = False
     for invocation in invocations:
-        applied, changed = _changed_by(invocation, attributes, calls, refusals)
+        applied, changed = yield from _changed_by(invocation, attributes, calls, refusals)
         touched |= applied
         attributes = replace(attributes, obj=changed)
     calls.end(attributes.obj, touched=touched)
@@ -98,7 +101,7 @@ def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[In
 
 def _changed_by(
     invocation: Invocation, attributes: Attributes, calls: Calls, refusals: list[Refusal]
-) -> tuple[bool, Object]:
+) -> Generator[Need, Any, tuple[bool, Object]]:
     """Whether any mutation was applied, and the object then. A mutation that fails leaves the others to be tried."""
     assert attributes.obj is not None
     spec, params, version = invocation.policy["spec"], invocation.params, invocation.version
@@ -106,15 +109,15 @@ def _changed_by(
     applied, obj = False, attributes.obj
     key = (*invocation.names, _name_of(params))
     try:
-        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, attributes, version))
+        versioned = yield from admissionreview.versioned(attributes, version)
+        wanted = all_hold(spec.get("matchConditions") or (), scope_of(spec, params, versioned))
     except Failed as problem:
         wanted = False
         failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
     if wanted and calls.is_wanted(key):
         for mutation in spec.get("mutations") or ():
             try:
-                scope = scope_of(spec, params, replace(attributes, obj=obj), version)
-                obj = _mutated(mutation, scope, obj, attributes.call, version)
+                obj = yield from _mutated(mutation, spec, params, attributes.with_object(obj), version)
                 applied = True
             except Failed as problem:
                 failures.append(Refusal(*invocation.names, str(problem), "Invalid"))
@@ -138,32 +141,36 @@ def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
     return StatusError(403, refusals[0].reason or "Forbidden", str(refusals[0]), details)
 
 
-def _mutated(mutation: Spec, scope: Scope, obj: Object, call: Call, version: Resource) -> Object:
+def _mutated(
+    mutation: Spec, spec: Spec, params: Object | None, attributes: Attributes, version: Resource
+) -> Generator[Need, Any, Object]:
     """The object after one mutation, which is made in the policy's version of it. Raises Failed."""
+    versioned = yield from admissionreview.versioned(attributes, version)
+    scope = scope_of(spec, params, versioned)
     patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
     made = scope.value(patch["expression"], mutation["patchType"])
     apply = _patched if mutation["patchType"] == "JSONPatch" else _merged
-    if version.api_version == call.resource.api_version:
-        return apply(made, obj, call)
-    there = call.of_kind(version)
-    return call.in_version(apply(made, call.in_version(obj, version), there), call.resource, source=version)
+    there = attributes.body
+    if version.api_version != attributes.call.resource.api_version and attributes.body is attributes.call:
+        there = attributes.call.of_kind(attributes.call.server.registration(version))
+    assert versioned.obj is not None, "mutating policies have an object"
+    return (yield from admissionreview.unversioned(attributes, apply(made, versioned.obj, there), version))
 
 
 def _patched(operations: Any, obj: Object, call: Call) -> Object:
     """With the operations of a JSON Patch."""
-    whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **obj}
     try:
-        result = json_patch.apply(whole, json_patch.check(plain(operations)))
+        result = json_patch.apply(obj, json_patch.check(plain(operations)))
     except StatusError as refused:
         raise Failed(f"JSON Patch: {refused.message}") from None
     return _decoded(result, call)
 
 
 def _merged(made: Any, obj: Object, call: Call) -> Object:
-    """With an apply configuration merged in; what is owned as a whole cannot be changed in part."""
+    """With an apply configuration merged in, which may not change a part of what is owned as a whole."""
     check_names(made, "Object")
     configuration = plain(made)
-    schema = call.server.apply_schema(call.resource)
+    schema = call.registration.apply_schema
     try:
         values.check(configuration, schema)
     except values.Mismatch as problem:
@@ -172,13 +179,12 @@ def _merged(made: Any, obj: Object, call: Call) -> Object:
         raise Failed(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
         )
-    return _decoded(values.merge(obj, configuration, schema), call)
+    return _decoded(merge(obj, configuration, schema), call)
 
 
 def _decoded(result: Object, call: Call) -> Object:
-    whole = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **result}
     try:
-        return typed(call, codec.copied(whole), [])
+        return call.registration.decode(codec.copied(result), [])
     except (WrongType, StatusError) as problem:
         raise Failed(str(problem)) from None
 

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver import selectors
+from fakekube.apiserver.admission import admissionreview
+from fakekube.apiserver.admission.admissionreview import VersionedAttributes
 from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
 from fakekube.apiserver.admission.matching import EXEMPT, Attributes, matches
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import StatusError, forbidden
 
 Object = dict[str, Any]
@@ -60,14 +63,15 @@ class Denial:
         return f"ValidatingAdmissionPolicy '{self.policy}'{with_binding}"
 
 
-def validate(attributes: Attributes) -> None:
-    """Raises what the first policy says that denies; warns of what others say."""
+def validate(attributes: Attributes) -> Waiting:
+    """Raises the first denial of a policy; warnings of all policies are added to the response."""
     call = attributes.call
     if call.resource.qualified in EXEMPT:
         return
     denied: list[Denial] = []
     for policy, resource, bindings in bound(attributes, POLICIES, BINDINGS):
-        denied += _judged(policy, resource, bindings, attributes)
+        versioned = yield from admissionreview.versioned(attributes, resource)
+        denied += _denials(policy, versioned, bindings)
     if denied:
         raise denied[0].error(attributes)
 
@@ -104,8 +108,10 @@ def matched(constraints: Spec | None, attributes: Attributes) -> Resource | None
 ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "*/*"]}
 
 
-def _judged(policy: Object, version: Resource, bindings: Sequence[Object], attributes: Attributes) -> Iterator[Denial]:
-    """What a policy says; warnings are passed on at once. What cannot be asked denies, unless it is to be ignored."""
+def _denials(policy: Object, versioned: VersionedAttributes, bindings: Sequence[Object]) -> Iterator[Denial]:
+    """The denials of a policy; its warnings are added at once. A policy that cannot be evaluated denies, unless its
+    failurePolicy is Ignore."""
+    attributes = versioned.attributes
     spec, name = policy["spec"], policy["metadata"]["name"]
     strict = spec.get("failurePolicy") != "Ignore"
     try:
@@ -124,7 +130,7 @@ def _judged(policy: Object, version: Resource, bindings: Sequence[Object], attri
             continue
         actions = binding["spec"].get("validationActions") or ()
         for params in found:
-            scope = scope_of(spec, params, attributes, version)
+            scope = scope_of(spec, params, versioned)
             for message, reason in _failures(spec, scope):
                 denial = Denial(name, through, message, reason)
                 if "Warn" in actions:
@@ -135,11 +141,11 @@ def _judged(policy: Object, version: Resource, bindings: Sequence[Object], attri
                 yield Denial(name, through, message)
 
 
-def scope_of(spec: Spec, params: Object | None, attributes: Attributes, version: Resource) -> Scope:
-    """What a policy's expressions can name, with one object of parameters."""
+def scope_of(spec: Spec, params: Object | None, versioned: VersionedAttributes) -> Scope:
+    """The variables of a policy's expressions, with one object of parameters."""
     variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
     takes_params = spec.get("paramKind") is not None
-    return Scope(attributes, version, params=params, takes_params=takes_params, variables=variables)
+    return Scope(versioned, params=params, takes_params=takes_params, variables=variables)
 
 
 def _failures(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:

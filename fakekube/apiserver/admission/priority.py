@@ -16,7 +16,7 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
     """Priority and preemption policy of a new pod. Raises 403 for an unknown class, and for a number of one's own."""
     spec = obj.get("spec") or {}
     if old is not None:
-        return obj
+        return _with_priority_of(obj, spec, old.get("spec") or {})
     name = spec.get("priorityClassName") or ""
     if name:
         entry = call.server.store.get(COLLECTION, name)
@@ -43,6 +43,12 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
         )  # fmt: skip
     named = {"priorityClassName": found["metadata"]["name"]} if found else {}
     return {**obj, "spec": {**spec, **named, "priority": value, "preemptionPolicy": policy}}
+
+
+def _with_priority_of(obj: Object, spec: Object, old: Object) -> Object:
+    """The pod of an update: priority and preemption policy stay if the update leaves them out."""
+    kept = {field: old[field] for field in ("priority", "preemptionPolicy") if field not in spec and field in old}
+    return {**obj, "spec": {**spec, **kept}} if kept else obj
 
 
 def default_class(call: Call) -> Object | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING
 from typing import Any
 
+from fakekube.apiserver import commit
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.registry.core.pod.resources import of_pod, plus, spelled
@@ -59,10 +60,8 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
         status = _charged(call, obj, old, entry.object)
         if status is not None:
             charged.append((path, entry, {**entry.object, "status": status}))
-    if not dry_run:
-        for path, entry, changed in charged:
-            change = call.server.store.update(COLLECTION, path, entry, changed)
-            call.server.committed(change, call.context)
+    for path, entry, changed in charged:
+        commit.update(call, COLLECTION, path, entry, changed, dry_run=dry_run)
 
 
 def _handles(call: Call, old: Object | None) -> bool:

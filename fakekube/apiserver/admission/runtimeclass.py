@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.wire.status import StatusError, forbidden, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, forbidden
 
 Object = dict[str, Any]
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
+from fakekube.apiserver.admission.admissionreview import VersionedAttributes
 from fakekube.apiserver.admission.evaluation import Failed, Scope, all_hold
-from fakekube.apiserver.admission.matching import EXEMPT, Attributes, matches
+from fakekube.apiserver.admission.matching import CONNECT, EXEMPT, Attributes, matches
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints.body import typed
-from fakekube.apiserver.needs import Need, Post, Posts, Reply, Service
+from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.patch import json_patch
-from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote, internal_error
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request, internal_error
 
 Object = dict[str, Any]
 
@@ -37,10 +37,10 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One webhook of a configuration, and the version of the resource in which it takes the request."""
+    """One webhook of a configuration, and the request in the version that it takes."""
 
     spec: Mapping[str, Any]
-    resource: Resource
+    versioned: VersionedAttributes
 
     @property
     def name(self) -> str:
@@ -57,9 +57,9 @@ def has_any(call: Call, collection: str) -> bool:
 
 
 def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object | None]:
-    """The object as the mutating webhooks leave it, one after the other; each sees what those before it did."""
+    """The object as the mutating webhooks change it, one after the other; each sees the changes of those before it."""
     for key, spec in configured(attributes.call, MUTATING):
-        hook = _wanted(spec, attributes)
+        hook = yield from _matching(spec, attributes)
         if hook is None or not calls.is_wanted(key):
             continue
         changed = yield from _changed_by(hook, attributes)
@@ -70,18 +70,21 @@ def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object 
     return attributes.obj
 
 
-def validate(attributes: Attributes) -> Generator[Need, Any, None]:
-    """Raises the first refusal of the validating webhooks, which are all asked at the same time."""
-    asked = list(hooks(attributes, VALIDATING))
-    if not asked:
+def validate(attributes: Attributes) -> Waiting:
+    """Raises the first rejection of the validating webhooks, which are all called at the same time."""
+    hooks: list[Hook] = []
+    for _, spec in configured(attributes.call, VALIDATING):
+        hook = yield from _matching(spec, attributes)
+        if hook is not None:
+            hooks.append(hook)
+    if not hooks:
         return
-    for hook in asked:
+    for hook in hooks:
         _check_dry_run(hook, attributes)
-    uids = [_uid(hook, attributes) for hook in asked]
-    replies: Sequence[Reply] = yield Posts(
-        tuple(_post(hook, attributes, uid) for hook, uid in zip(asked, uids, strict=True))
-    )
-    for hook, uid, reply in zip(asked, uids, replies, strict=True):
+    uids = [_uid(hook, attributes) for hook in hooks]
+    posts = tuple(_post(hook, uid) for hook, uid in zip(hooks, uids, strict=True))
+    replies: Sequence[Reply] = yield Posts(posts)
+    for hook, uid, reply in zip(hooks, uids, replies, strict=True):
         try:
             response = _response(hook, reply, uid, mutating=False)
         except CallFailed as failed:
@@ -90,16 +93,8 @@ def validate(attributes: Attributes) -> Generator[Need, Any, None]:
         _take(hook, attributes.call, response)
 
 
-def hooks(attributes: Attributes, collection: str) -> Iterator[Hook]:
-    """The webhooks for a request, by configuration's name and then as they stand."""
-    for _, spec in configured(attributes.call, collection):
-        hook = _wanted(spec, attributes)
-        if hook is not None:
-            yield hook
-
-
 def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
-    """Every webhook, and what tells it apart."""
+    """Every webhook of a kind of configuration, with its key."""
     if call.resource.qualified in EXEMPT:
         return
     for path, entry in call.server.store.collection(collection).scan("", "", None):
@@ -107,24 +102,23 @@ def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], M
             yield (path, i), spec
 
 
-def _wanted(spec: Mapping[str, Any], attributes: Attributes) -> Hook | None:
-    """The webhook, if it is for the request as it now is. Raises 500 where its conditions fail."""
+def _matching(spec: Mapping[str, Any], attributes: Attributes) -> Generator[Need, Any, Hook | None]:
+    """The webhook, if it matches the request. Raises 500 if its conditions fail."""
     resource = matches(spec, attributes)
     if resource is None:
         return None
-    hook = Hook(spec, resource)
+    versioned = yield from admissionreview.versioned(attributes, resource)
+    hook = Hook(spec, versioned)
     try:
-        return hook if _conditions_hold(hook, attributes) else None
+        return hook if _conditions_hold(hook) else None
     except Failed as problem:
         _failed(hook, CallFailed(str(problem)))
         return None
 
 
-def _conditions_hold(hook: Hook, attributes: Attributes) -> bool:
+def _conditions_hold(hook: Hook) -> bool:
     conditions = hook.spec.get("matchConditions")
-    if not conditions:
-        return True
-    return all_hold(conditions, Scope(attributes, hook.resource))
+    return not conditions or all_hold(conditions, Scope(hook.versioned))
 
 
 def _failed(hook: Hook, failed: CallFailed) -> None:
@@ -141,11 +135,11 @@ def _check_dry_run(hook: Hook, attributes: Attributes) -> None:
 def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Object | None]:
     _check_dry_run(hook, attributes)
     uid = _uid(hook, attributes)
-    (reply,) = yield Posts((_post(hook, attributes, uid),))
+    (reply,) = yield Posts((_post(hook, uid),))
     try:
         response = _response(hook, reply, uid, mutating=True)
         _take(hook, attributes.call, response)
-        return _patched(hook, attributes, response)
+        return (yield from _patched(hook, response))
     except CallFailed as failed:
         _failed(hook, failed)
         return attributes.obj
@@ -159,24 +153,11 @@ def _uid(hook: Hook, attributes: Attributes) -> str:
 # --- what is sent ----------------------------------------------------------------------------------------------------
 
 
-def _post(hook: Hook, attributes: Attributes, uid: str) -> Post:
+def _post(hook: Hook, uid: str) -> Post:
     seconds = hook.spec.get("timeoutSeconds") or 10
-    body = admissionreview.review(attributes, hook.resource, uid, _review_version(hook))
-    return post(hook.spec["clientConfig"], body, seconds)
-
-
-def post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
-    """A document for a webhook, reached as its clientConfig says."""
-    ca = config.get("caBundle") or ""
-    pem = base64.b64decode(ca).decode("ascii", "replace") if ca else ""
-    ref = config.get("service")
-    if ref is None:
-        url = config["url"]
-        return Post(f"{url}{'&' if '?' in url else '?'}timeout={seconds}s", body, float(seconds), pem)
-    service = Service(ref["namespace"], ref["name"], ref.get("port") or 443)
-    path = (ref.get("path") or "/").lstrip("/")
-    url = f"https://{service.name}.{service.namespace}.svc:{service.port}/{path}?timeout={seconds}s"
-    return Post(url, body, float(seconds), pem, service)
+    return webhook_post(
+        hook.spec["clientConfig"], admissionreview.review(hook.versioned, uid, _review_version(hook)), seconds
+    )
 
 
 # --- what is answered ------------------------------------------------------------------------------------------------
@@ -242,8 +223,9 @@ def refusal(name: str, status: Mapping[str, Any]) -> StatusError:
     return StatusError(max(code, 400), reason, told, status.get("details"))
 
 
-def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | None:
-    """The object with the webhook's JSON Patch. Raises CallFailed, and 500 for a result that is no such object."""
+def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None]:
+    """The object with the webhook's JSON Patch. Raises CallFailed, and 500 if the result is not such an object."""
+    attributes = hook.versioned.attributes
     text = response.get("patch")
     if not text:
         return attributes.obj
@@ -253,7 +235,7 @@ def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | N
         raise CallFailed(f"received undecodable patch in webhook response: {problem}") from None
     if not patch:
         return attributes.obj
-    if attributes.obj is None:
+    if hook.versioned.obj is None or attributes.operation == CONNECT:
         raise internal_error(
             f"admission webhook {go_quote(hook.name)} attempted to modify the object, which is not supported for this "
             "operation"
@@ -261,19 +243,16 @@ def _patched(hook: Hook, attributes: Attributes, response: Object) -> Object | N
     patch_type = response.get("patchType")
     if patch_type not in (None, "JSONPatch"):
         raise CallFailed(f"unsupported patch type {go_quote(str(patch_type))}")
-    call = attributes.call
-    shown = admissionreview.shown(call, attributes.obj, hook.resource)
     try:
-        result = json_patch.apply(shown, json_patch.check(patch))
+        result = json_patch.apply(hook.versioned.obj, json_patch.check(patch))
     except StatusError as refused:
         raise internal_error(refused.message) from None
-    if hook.resource.api_version != call.resource.api_version:
-        result = call.in_version(_without_kind(result), call.resource, source=hook.resource)
+    call, resource = attributes.call, hook.versioned.resource
+    there = attributes.body
+    if resource.api_version != call.resource.api_version and there is call:
+        there = call.of_kind(call.server.registration(resource))
     try:
-        return typed(call, codec.copied(result), [])
+        decoded = there.registration.decode(codec.copied(result), [])
     except (WrongType, StatusError) as problem:
         raise internal_error(str(problem)) from None
-
-
-def _without_kind(obj: Object) -> Object:
-    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
+    return (yield from admissionreview.unversioned(attributes, decoded, resource))

@@ -9,14 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply.comparison import compare
 from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
 from fakekube.apiserver.apply.pathelement import check as check_element
-from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Owned, Updater
-from fakekube.apiserver.wire.status import StatusError, go_quote
+from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Updater, VersionedSet
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError
 
-Object = dict[str, Any]
-Entry = dict[str, Any]
+ManagedFieldsEntry = dict[str, Any]
 
 #: How many managers may have an entry for updates before the oldest share one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
@@ -55,7 +57,7 @@ class Managed:
     times: dict[Manager, str]
 
 
-NOBODY = Managed({}, {})
+UNMANAGED = Managed({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def manager_name(field_manager: str, user_agent: str) -> str:
 # --- entries ---------------------------------------------------------------------------------------------------------
 
 
-def decode(entries: Sequence[Entry]) -> Managed:
+def decode(entries: Sequence[ManagedFieldsEntry]) -> Managed:
     """The managers of these entries. Raises Undecodable."""
     managers: Managers = {}
     times: dict[Manager, str] = {}
@@ -113,7 +115,7 @@ def decode(entries: Sequence[Entry]) -> Managed:
         manager = Manager(
             entry.get("manager") or "", operation, "" if applied else version, entry.get("subresource") or ""
         )
-        managers[manager] = Owned(_checked(entry.get("fieldsV1") or {}), version, applied)
+        managers[manager] = VersionedSet(_checked(entry.get("fieldsV1") or {}), version, applied)
         if entry.get("time"):
             times[manager] = entry["time"]
     return Managed(managers, times)
@@ -128,7 +130,7 @@ def _checked(tree: Any) -> Tree:
         raise Undecodable(f"error decoding set: {problem}") from None
 
 
-def decode_own(entries: Sequence[Entry]) -> Managed:
+def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
     """The managers of entries that this server wrote itself."""
     managers: Managers = {}
     times: dict[Manager, str] = {}
@@ -136,13 +138,13 @@ def decode_own(entries: Sequence[Entry]) -> Managed:
         operation, version = entry["operation"], entry["apiVersion"]
         applied = operation == "Apply"
         manager = Manager(entry["manager"], operation, "" if applied else version, entry.get("subresource", ""))
-        managers[manager] = Owned(entry["fieldsV1"], version, applied, entry)
+        managers[manager] = VersionedSet(entry["fieldsV1"], version, applied, entry)
         if "time" in entry:
             times[manager] = entry["time"]
     return Managed(managers, times)
 
 
-def encode(managed: Managed) -> list[Entry]:
+def encode(managed: Managed) -> list[ManagedFieldsEntry]:
     """The entries, in the real server's order: by operation, time, manager, version."""
     entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
     entries.sort(
@@ -151,7 +153,7 @@ def encode(managed: Managed) -> list[Entry]:
     return entries
 
 
-def _entry(manager: Manager, owned: Owned, time: str | None) -> Entry:
+def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFieldsEntry:
     made = owned.entry
     if made is not None:
         before = made.get("time")
@@ -159,7 +161,7 @@ def _entry(manager: Manager, owned: Owned, time: str | None) -> Entry:
             return made
         if before is not None and time is not None:
             return {**made, "time": time}
-    entry: Entry = {
+    entry: ManagedFieldsEntry = {
         "manager": manager.name,
         "operation": "Apply" if owned.applied else "Update",
         "apiVersion": owned.version,
@@ -188,12 +190,12 @@ def without_entries(obj: Object) -> Object:
 
 def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
     """The new object's entries, where it has some that can be read; else those that stand (`decodeLiveOrNew`)."""
-    stands: Sequence[Entry] = live["metadata"].get("managedFields") or ()
+    stands: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
     if subresource or not sent or sent == stands:
         return decode_own(stands)
     if list(sent) == [{}]:
-        return NOBODY
+        return UNMANAGED
     try:
         managed = decode(sent)
     except Undecodable:
@@ -232,7 +234,7 @@ def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writ
         return Managed(managers, times)
     before = managers.get(manager)
     if before is None:
-        managers[manager] = Owned(fields, updater.version, applied=False)
+        managers[manager] = VersionedSet(fields, updater.version, applied=False)
     elif (both := fieldset.union(fields, before.fields)) != before.fields:
         managers[manager] = before.having(both)
     times[manager] = writer.now
@@ -258,7 +260,7 @@ def _capped(managed: Managed) -> Managed:
         if bucket not in managers:
             managers[bucket] = managers.pop(first[owned.version])
         merged = fieldset.union(owned.fields, managers[bucket].fields)
-        managers[bucket] = Owned(merged, owned.version, applied=False)
+        managers[bucket] = VersionedSet(merged, owned.version, applied=False)
         if manager != bucket:
             del managers[manager]
         times[bucket] = times.get(manager, "")
@@ -326,7 +328,7 @@ def keep_times(new: Object, old: Object) -> Object:
     return kept if kept == old else new
 
 
-def _timeless(entry: Entry) -> Entry:
+def _timeless(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
     return {key: value for key, value in entry.items() if key != "time"}
 
 
@@ -352,7 +354,7 @@ def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
         typed.check(last, schema)
     except typed.Mismatch:
         return None
-    compared = typed.compare(last, there, schema)
+    compared = compare(last, there, schema)
     fields = typed.field_set(last, schema)
     for changed in (compared.modified, compared.added, compared.removed):
         fields = fieldset.difference(fields, changed)

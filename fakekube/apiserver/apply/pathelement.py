@@ -6,10 +6,10 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from fakekube.apiserver.schema.goshape import KEY_DEFAULTS
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.omitempty import KEY_DEFAULTS
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 
 class BadItem(Exception):

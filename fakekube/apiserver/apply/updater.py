@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply import fieldset, merging, typed
+from fakekube.apiserver.apply.comparison import Comparison, compare
 from fakekube.apiserver.apply.fieldset import Path, Tree
-from fakekube.apiserver.apply.typed import Comparison
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-
-Object = dict[str, Any]
 
 
 class Manager(NamedTuple):
@@ -24,7 +23,7 @@ class Manager(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class VersionedSet:
     """The fields of a manager, as paths of one API version."""
 
     fields: Tree
@@ -33,14 +32,14 @@ class Owned:
     entry: Object | None = field(default=None, compare=False)
     """The entry of managedFields that says just this of the manager, where there is one."""
 
-    def having(self, fields: Tree) -> Owned:
+    def having(self, fields: Tree) -> VersionedSet:
         """The same with other fields."""
-        return self if fields is self.fields else Owned(fields, self.version, self.applied)
+        return self if fields is self.fields else VersionedSet(fields, self.version, self.applied)
 
 
-Managers = dict[Manager, Owned]
+Managers = dict[Manager, VersionedSet]
 
-Convert = Callable[[Object, str], tuple[Object, Schema] | None]
+ConvertToVersion = Callable[[Object, str], tuple[Object, Schema] | None]
 """An object in another API version, with that version's schema; None where there is no such version any more."""
 
 
@@ -62,7 +61,7 @@ class Updater:
     """The rules for one kind through one path. `ignored`: by version, the fields that the path does not write."""
 
     version: str
-    convert: Convert
+    convert: ConvertToVersion
     ignored: Mapping[str, Tree]
     reconciles: bool = False
     """Whether schemas may have changed since the sets were made."""
@@ -80,7 +79,7 @@ class Updater:
         fields = fieldset.without(fields, self._ignored(self.version))
         managers.pop(manager, None)
         if fields:
-            managers[manager] = Owned(fields, self.version, applied=False)
+            managers[manager] = VersionedSet(fields, self.version, applied=False)
         return managers
 
     def apply(
@@ -89,10 +88,10 @@ class Updater:
         """The live object with the configuration, and the sets after it. Raises Conflicts."""
         managers = self._reconciled(live, managers)
         schema = self._schema()
-        merged = typed.merge(live, config, schema)
+        merged = merging.merge(live, config, schema)
         last = managers.get(manager)
         fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
-        managers[manager] = Owned(fields, self.version, applied=True)
+        managers[manager] = VersionedSet(fields, self.version, applied=True)
         if last is not None and last.fields:
             merged = self._pruned(merged, managers, last)
         managers, _ = self._changed(live, merged, managers, manager, force=force)
@@ -130,7 +129,7 @@ class Updater:
 
         The heir would get back what it lost, but for the metadata that nobody owns: it keeps the rest.
         """
-        compared = typed.compare(old, new, self._schema()).outside(self._ignored(self.version))
+        compared = compare(old, new, self._schema()).outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
         conflicts: list[Conflict] = []
@@ -162,21 +161,21 @@ class Updater:
         before, after = self.convert(old, version), self.convert(new, version)
         if before is None or after is None:
             return None
-        return typed.compare(before[0], after[0], before[1]).outside(self._ignored(version))
+        return compare(before[0], after[0], before[1]).outside(self._ignored(version))
 
     # --- what an apply takes away ----------------------------------------------------------------------------------
 
-    def _pruned(self, merged: Object, managers: Managers, last: Owned) -> Object:
+    def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
         """Without what the last apply of the same manager named, and nobody names now."""
         found = self.convert(merged, last.version)
         if found is None:
             return merged
         there, schema = found
         last_fields = typed.with_named_fields(last.fields, schema)
-        pruned = typed.remove(there, last_fields, schema)
+        pruned = merging.remove(there, last_fields, schema)
         pruned = self._owned_added_back(there, pruned, last.version, managers)
         kept = fieldset.difference(_named(there, schema), _named(pruned, schema))
-        pruned = typed.remove(there, fieldset.intersection(kept, last_fields), schema)
+        pruned = merging.remove(there, fieldset.intersection(kept, last_fields), schema)
         back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
         assert back is not None, "the version that is written exists"
         return back[0]
@@ -194,7 +193,7 @@ class Updater:
                 continue
             schema = whole[1]
             stays = fieldset.union(_named(part[0], schema), typed.with_named_fields(fields, schema))
-            left = typed.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
+            left = merging.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
             back = self.convert(left, version)
             pruned = back[0] if back is not None else pruned
         return pruned

@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-AUTHENTICATED = "system:authenticated"
-UNAUTHENTICATED = "system:unauthenticated"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user as access rules and review APIs know it."""
-
-    name: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
-
-#: What an in-process caller is unless it says otherwise: allowed everything.
-ADMIN = User("kubernetes-admin", groups=("system:masters", AUTHENTICATED))
+from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
 
 
 def authenticated(user: User) -> User:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.call import Call
-from fakekube.apiserver.wire.status import StatusError, forbidden, go_quote, not_found, together
+from fakekube.apiserver.resource import Object, Resource
+from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.apiserver.wire.status import StatusError, forbidden, not_found, together
 
-Object = dict[str, Any]
 Rule = dict[str, Any]
 
 #: All that can be done: what an aggregated role may come to.
@@ -19,17 +22,45 @@ FULL_AUTHORITY: Sequence[Rule] = (
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
 )
 
+
+class Authorizer(Protocol):
+    """The parts of the API server that decide on access."""
+
+    store: Store
+
+    def decide(self, user: User, info: RequestInfo) -> rbac.Decision: ...
+
+
+class Write(Protocol):
+    """A request that writes a role or a binding."""
+
+    @property
+    def server(self) -> Authorizer: ...
+
+    @property
+    def user(self) -> User: ...
+
+    @property
+    def info(self) -> RequestInfo: ...
+
+    @property
+    def resource(self) -> Resource: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+
 _COLLECTED = ("ownerReferences", "finalizers")
 
 
-def check(call: Call, obj: Object, old: Object | None) -> None:
+def check(write: Write, obj: Object, old: Object | None) -> None:
     """Raises 403 for a role, or a binding, that would give the user more than he has."""
-    checks = CHECKS.get(call.resource.qualified)
-    if checks is None or rbac.SUPERUSERS in call.user.groups:
+    checks = CHECKS.get(write.resource.qualified)
+    if checks is None or rbac.SUPERUSERS in write.user.groups:
         return
     if old is not None and _only_for_collection(obj, old):
         return
-    checks(call, obj)
+    checks(write, obj)
 
 
 def _only_for_collection(new: Object, old: Object) -> bool:
@@ -42,44 +73,44 @@ def _only_for_collection(new: Object, old: Object) -> bool:
     return rest(new) == rest(old) and any(new["metadata"].get(key) != old["metadata"].get(key) for key in _COLLECTED)
 
 
-def _check_role(call: Call, role: Object) -> None:
-    if _may(call, "escalate", call.resource.plural, role["metadata"].get("name") or ""):
+def _check_role(write: Write, role: Object) -> None:
+    if _may(write, "escalate", write.resource.plural, role["metadata"].get("name") or ""):
         return
     if role.get("aggregationRule"):
-        missing = _missing(call, FULL_AUTHORITY)
+        missing = _missing(write, FULL_AUTHORITY)
         if missing:
             why = f"must have cluster-admin privileges to use an aggregationRule: {missing}"
-            raise _refused(call, role, why)
-    missing = _missing(call, role.get("rules") or ())
+            raise _refused(write, role, why)
+    missing = _missing(write, role.get("rules") or ())
     if missing:
-        raise _refused(call, role, missing)
+        raise _refused(write, role, missing)
 
 
-def _check_binding(call: Call, binding: Object) -> None:
+def _check_binding(write: Write, binding: Object) -> None:
     ref = binding.get("roleRef") or {}
     name = ref.get("name") or ""
     plural = "roles" if ref.get("kind") == "Role" else "clusterroles"
-    if _may(call, "bind", plural, name):
+    if _may(write, "bind", plural, name):
         return
-    path = f"{call.namespace}/{name}" if plural == "roles" else name
-    role = call.server.store.get(f"{plural}.{rbac.GROUP}", path)
+    path = f"{write.namespace}/{name}" if plural == "roles" else name
+    role = write.server.store.get(f"{plural}.{rbac.GROUP}", path)
     if role is None:
-        raise not_found(call.resource.qualified, name)
-    missing = _missing(call, role.object.get("rules") or ())
+        raise not_found(write.resource.qualified, name)
+    missing = _missing(write, role.object.get("rules") or ())
     if missing:
-        raise _refused(call, binding, missing)
+        raise _refused(write, binding, missing)
 
 
-def _refused(call: Call, obj: Object, why: str) -> StatusError:
-    return forbidden(call.resource.qualified, obj["metadata"].get("name") or "", why)
+def _refused(write: Write, obj: Object, why: str) -> StatusError:
+    return forbidden(write.resource.qualified, obj["metadata"].get("name") or "", why)
 
 
-def _may(call: Call, verb: str, plural: str, name: str) -> bool:
-    info = replace(call.info, verb=verb, resource=plural, name=name, subresource="")
-    return call.server.decide(call.user, info).allowed
+def _may(write: Write, verb: str, plural: str, name: str) -> bool:
+    info = replace(write.info, verb=verb, resource=plural, name=name, subresource="")
+    return write.server.decide(write.user, info).allowed
 
 
-CHECKS: Mapping[str, Callable[[Call, Object], None]] = {
+CHECKS: Mapping[str, Callable[[Write, Object], None]] = {
     f"roles.{rbac.GROUP}": _check_role,
     f"clusterroles.{rbac.GROUP}": _check_role,
     f"rolebindings.{rbac.GROUP}": _check_binding,
@@ -90,11 +121,11 @@ CHECKS: Mapping[str, Callable[[Call, Object], None]] = {
 # --- what one has, and what it covers --------------------------------------------------------------------------------
 
 
-def _missing(call: Call, rules: Iterable[Rule]) -> str:
+def _missing(write: Write, rules: Iterable[Rule]) -> str:
     """What of the rules the user does not have, in the real server's words; "" where that is nothing."""
-    user = call.user
+    user = write.user
     problems: list[str] = []
-    have = [rule for _, rule in rbac.rules_for(call.server.store, user, call.namespace, problems)]
+    have = [rule for _, rule in rbac.rules_for(write.server.store, user, write.namespace, problems)]
     lacking = [part for rule in rules for part in parts(rule) if not any(covers(own, part) for own in have)]
     if not lacking:
         return ""

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
+from fakekube.apiserver import names
 from fakekube.apiserver.auth import rbac, serviceaccount
-from fakekube.apiserver.auth.authentication import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden
 
 USER, UID, GROUP, EXTRA = "impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-"
 NODE = "system:node:"

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
-
-Object = dict[str, Any]
 
 GROUP = "rbac.authorization.k8s.io"
 SUPERUSERS = "system:masters"
@@ -40,7 +39,7 @@ ALLOWED, DENIED = Decision(True), Decision(False)
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchingRules:
     """The rules that match a request but for the object's name: the decision, and the names it holds for (none: all);
     and what is decided where none of them holds."""
 
@@ -51,38 +50,35 @@ class Matching:
 #: What decisions depend on.
 _COLLECTIONS = tuple(f"{kind}.{GROUP}" for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"))
 
-#: As many kinds of requests are remembered of a server.
-MOST_REMEMBERED = 10_000
+#: The number of kinds of requests whose rules are cached.
+CACHE_LIMIT = 10_000
 
 
-class _Remembered:
-    """What matched which requests, while no role and no binding changed."""
+class RuleCache:
+    """The rules that match each kind of request, valid while no role and no binding changes."""
 
-    __slots__ = ("_as_of", "_collections", "kept")
+    __slots__ = ("_as_of", "_collections", "entries")
 
     def __init__(self, store: Store) -> None:
         self._collections = [store.collection(name) for name in _COLLECTIONS]
         self._as_of: list[int] = []
-        self.kept: dict[tuple[Any, ...], Matching] = {}
+        self.entries: dict[tuple[Any, ...], MatchingRules] = {}
 
-    def found(self) -> dict[tuple[Any, ...], Matching]:
-        """What still holds."""
+    def current(self) -> dict[tuple[Any, ...], MatchingRules]:
+        """The entries that are valid for the present roles and bindings."""
         as_of = [collection.revision for collection in self._collections]
-        if self._as_of != as_of or len(self.kept) >= MOST_REMEMBERED:
+        if self._as_of != as_of or len(self.entries) >= CACHE_LIMIT:
             self._as_of = as_of
-            self.kept.clear()
-        return self.kept
+            self.entries.clear()
+        return self.entries
 
 
-def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
+def _matching(store: Store, user: User, info: RequestInfo) -> MatchingRules:
     """In the order of the bindings. Finding them anew for each request would cost more than most requests do."""
-    memory: _Remembered | None = store.derived.get(__name__)
-    if memory is None:
-        memory = store.derived[__name__] = _Remembered(store)
-    remembered = memory.found()
+    cached = store.derived(RuleCache).current()
     path = "" if info.is_resource else info.path
     key = (user.name, user.groups, info.verb, info.resource, info.namespace, info.group, info.subresource, path)
-    found = remembered.get(key)
+    found = cached.get(key)
     if found is None:
         problems: list[str] = []
         rules = tuple(
@@ -91,7 +87,7 @@ def _matching(store: Store, user: User, info: RequestInfo) -> Matching:
             if _rule_matches(rule, info)
         )
         otherwise = Decision(False, f"RBAC: {together(problems)}") if problems else DENIED
-        found = remembered[key] = Matching(rules, otherwise)
+        found = cached[key] = MatchingRules(rules, otherwise)
     return found
 
 

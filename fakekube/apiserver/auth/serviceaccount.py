@@ -11,15 +11,14 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.authentication import AUTHENTICATED, User
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Store
-from fakekube.apiserver.wire.status import go_quote, not_found
-
-Object = dict[str, Any]
+from fakekube.apiserver.user import AUTHENTICATED, User
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import not_found
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 PREFIX = "system:serviceaccount:"
@@ -69,7 +68,7 @@ def user_named(name: str) -> User:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundObjectReference:
     """What a token is bound to; it ends with that."""
 
     claim: str
@@ -80,7 +79,14 @@ class Bound:
 
 
 def mint(
-    store: Store, account: Object, *, audiences: list[str], issued: int, seconds: int, id: str, bound: Bound | None
+    store: Store,
+    account: Object,
+    *,
+    audiences: list[str],
+    issued: int,
+    seconds: int,
+    id: str,
+    bound: BoundObjectReference | None,
 ) -> str:
     """A token for a service account, from `issued` (Unix seconds) for `seconds`."""
     extended = bound is not None and bound.claim == "pod" and seconds == EXTENDED and audiences == [ISSUER]
@@ -110,7 +116,7 @@ def mint(
     return f"{text}.{_encoded(_signature(store, text))}"
 
 
-def _node_of(store: Store, bound: Bound) -> Object | None:
+def _node_of(store: Store, bound: BoundObjectReference) -> Object | None:
     if bound.claim != "pod":
         return None
     pod = store.get("pods", bound.path)

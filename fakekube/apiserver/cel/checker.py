@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.cel.library.declaration import Overload
-from fakekube.apiserver.cel.library.declarations import FUNCTIONS, TYPES
-from fakekube.apiserver.cel.syntax import BadExpression, Issue, Loop, Node, UInt, parts
+from fakekube.apiserver.cel.library.functions import FUNCTIONS, TYPES
+from fakekube.apiserver.cel.library.overload import Overload
+from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import (
     BOOL,
     BYTES,
@@ -25,7 +25,7 @@ from fakekube.apiserver.cel.types import (
     param,
 )
 from fakekube.apiserver.cel.values import duration, timestamp
-from fakekube.apiserver.crd.patterns import BadPattern, compiled
+from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 _LITERALS: tuple[tuple[type, Type], ...] = (
     (bool, BOOL), (UInt, UINT), (int, INT), (float, DOUBLE), (str, STRING), (bytes, BYTES), (type(None), NULL),

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fakekube.apiserver.cel.checker import check
 from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
-from fakekube.apiserver.cel.syntax import BadExpression, parse
-from fakekube.apiserver.cel.types import BOOL, DYN, STRING, Declared, Type, list_of, map_of, messages
-from fakekube.apiserver.registry.admissionregistration.matching import Environment
+from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.tree import BadExpression
+from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What an expression of admission may name beside the request and its objects, and what it may answer with."""
+
+    result: str = "bool"
+    params: bool = False
+    authorizer: bool = True
+    variables: Sequence[tuple[str, str]] = ()
+    """Name and expression of those before it."""
+    patches: bool = False
+    """The types of patches: Object, JSONPatch."""
 
 
 def _struct(type: str, /, **fields: Type) -> Type:
-    return Type("struct", (), type, {key: Declared(one, key=key) for key, one in fields.items()})
+    return Type("struct", (), type, {key: DeclType(one, key=key) for key, one in fields.items()})
 
 
 _LABELS = map_of(STRING, STRING)
@@ -45,7 +58,7 @@ NAMESPACE = _struct(
 )  # fmt: skip
 
 
-class Uncompiled(Exception):
+class CompilationError(Exception):
     """An expression that is wrong; the text is the real server's."""
 
 
@@ -72,14 +85,14 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
         node = parse(text)
         found, _ = check(text, node, _types(environment))
     except BadExpression as problem:
-        raise Uncompiled(f"compilation failed: {problem}") from None
+        raise CompilationError(f"compilation failed: {problem}") from None
     wanted = _RESULTS.get(environment.result)
     if wanted is not None and found.kind not in (*wanted, "dyn"):
         one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
-        raise Uncompiled(f"must evaluate to {one} but got {found}")
+        raise CompilationError(f"must evaluate to {one} but got {found}")
     patch = _PATCHES.get(environment.result)
     if patch is not None and found != patch and found.kind != "dyn":
-        raise Uncompiled(f"must evaluate to {patch} but got {found}")
+        raise CompilationError(f"must evaluate to {patch} but got {found}")
     return Program(node), found
 
 
@@ -87,7 +100,7 @@ def problem_of(text: str, environment: Environment) -> str | None:
     """What is wrong with an expression; None: nothing."""
     try:
         compiled(text, _hashable(environment))
-    except Uncompiled as problem:
+    except CompilationError as problem:
         return str(problem)
     return None
 
@@ -104,13 +117,13 @@ def _types(environment: Environment) -> dict[str, Type]:
         found["params"] = DYN
     if environment.authorizer:
         found["authorizer"] = AUTHORIZER
-    fields: dict[str, Declared] = {}
+    fields: dict[str, DeclType] = {}
     for i, (name, expression) in enumerate(environment.variables):
         before = replace(environment, result="any", variables=tuple(environment.variables[:i]))
         try:
-            fields[name] = Declared(compiled(expression, before)[1], key=name)
-        except Uncompiled:
-            fields[name] = Declared(DYN, key=name)
+            fields[name] = DeclType(compiled(expression, before)[1], key=name)
+        except CompilationError:
+            fields[name] = DeclType(DYN, key=name)
     if environment.variables:
         found["variables"] = Type("struct", (), "kubernetes.variables", fields)
     return found

@@ -6,12 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.cel.syntax import RESERVED
-from fakekube.apiserver.crd.structural import Structural
-
-#: The largest request in bytes: no value is larger.
-REQUEST_LIMIT = 3 * 1024 * 1024
-
 
 class Type:
     """A type: its kind, its name where it has one, the types that it is made of.
@@ -22,7 +16,7 @@ class Type:
     __slots__ = ("fields", "kind", "name", "open", "params")
 
     def __init__(
-        self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, Declared] | None = None
+        self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, DeclType] | None = None
     ) -> None:
         self.kind, self.params, self.name = kind, params, name or kind
         self.fields = fields
@@ -72,7 +66,7 @@ def messages(fields: Mapping[str, Type] | None) -> Type:
 
     `fields`: the fields that each has, and their types; None: any field of any type.
     """
-    declared = None if fields is None else {name: Declared(one, key=name) for name, one in fields.items()}
+    declared = None if fields is None else {name: DeclType(one, key=name) for name, one in fields.items()}
     return Type("messages", (), "", declared)
 
 
@@ -117,26 +111,12 @@ def _split(text: str) -> list[str]:
     return [*found, text[start:].strip()] if text.strip() else []
 
 
-# --- what a schema declares ------------------------------------------------------------------------------------------
-
-_RESERVED = RESERVED | {"true", "false", "null", "in"}
-_SPECIAL = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-
-
-def escape(name: str) -> str | None:
-    """A property's name as expressions write it; None where it cannot be written (`cel.Escape`)."""
-    if not name or name[0] in "0123456789":
-        return None
-    if name in _RESERVED:
-        return f"__{name}__"
-    made = re.sub(r"__|\.|-|/", lambda match: _SPECIAL[match[0]], name)
-    return made if re.fullmatch(r"[A-Za-z0-9_]+", made) else None
-
+# --- declared types --------------------------------------------------------------------------------------------------
 
 Convert = Callable[[Any], Any]
 
 
-class Declared:
+class DeclType:
     """A type with what its schema says of sizes (`DeclType`).
 
     `key` is the property's name in the object; `largest` the most characters, items or entries that a value has;
@@ -152,19 +132,19 @@ class Declared:
         *,
         largest: int = 0,
         smallest: int = 0,
-        item: Declared | None = None,
-        fields: Mapping[str, Declared] | None = None,
+        item: DeclType | None = None,
+        fields: Mapping[str, DeclType] | None = None,
         convert: Convert | None = None,
         key: str = "",
     ) -> None:
         self.type, self.largest, self.smallest, self.item, self.key = type, largest, smallest, item, key
-        self.fields: Mapping[str, Declared] = fields or {}
+        self.fields: Mapping[str, DeclType] = fields or {}
         self.convert = convert
-        self.entry_key = Declared(STRING) if type.kind == "map" else None
+        self.entry_key = DeclType(STRING) if type.kind == "map" else None
 
-    def named(self, key: str) -> Declared:
+    def named(self, key: str) -> DeclType:
         """The same as the property of that name."""
-        return Declared(
+        return DeclType(
             self.type,
             largest=self.largest,
             smallest=self.smallest,
@@ -173,104 +153,3 @@ class Declared:
             convert=self.convert,
             key=key,
         )
-
-
-def declare(schema: Structural, name: str, converters: Mapping[str, Any], *, root: bool = False) -> Declared | None:
-    """The declaration of a schema's values; None where expressions cannot see them (`SchemaDeclType`).
-
-    `name` is the type's; `converters` make CEL's values by format (see `values`).
-    """
-    longest = schema.node.get("maxLength")
-    if schema.int_or_string:
-        return Declared(DYN, largest=4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2, smallest=1)
-    if schema.type == "array":
-        return _declare_list(schema, name, converters)
-    if schema.type == "object":
-        if schema.additional is not None:
-            return _declare_map(schema, name, converters)
-        return _declare_object(schema, name, converters, root)
-    if schema.type == "string":
-        return _declare_string(schema, converters)
-    if schema.type == "boolean":
-        return Declared(BOOL, smallest=4)
-    if schema.type == "integer":
-        return Declared(INT, smallest=1)
-    if schema.type == "number":
-        return Declared(DOUBLE, smallest=1, convert=converters["number"])
-    return None
-
-
-def _declare_list(schema: Structural, name: str, converters: Mapping[str, Any]) -> Declared | None:
-    if schema.items is None:
-        return None
-    item = declare(schema.items, f"{name}.@idx", converters, root=schema.items.embedded)
-    if item is None:
-        return None
-    most = schema.node.get("maxItems")
-    largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 1)
-    convert = converters["list"](item.convert, schema.list_type, schema.list_keys)
-    return Declared(list_of(item.type), largest=largest, smallest=2, item=item, convert=convert)
-
-
-def _declare_map(schema: Structural, name: str, converters: Mapping[str, Any]) -> Declared | None:
-    assert schema.additional is not None
-    item = declare(schema.additional, f"{name}.@elem", converters, root=schema.additional.embedded)
-    if item is None:
-        return None
-    most = schema.node.get("maxProperties")
-    largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 6)
-    convert = converters["map"](item.convert)
-    return Declared(map_of(STRING, item.type), largest=largest, smallest=2, item=item, convert=convert)
-
-
-_META = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
-
-
-def with_meta(schema: Structural) -> Structural:
-    """A resource's schema with what every resource has."""
-    properties = {
-        **(schema.node.get("properties") or {}),
-        "kind": {"type": "string"},
-        "apiVersion": {"type": "string"},
-        "metadata": _META,
-    }
-    return Structural({**schema.node, "properties": properties})
-
-
-def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any], root: bool) -> Declared:
-    if root:
-        schema = with_meta(schema)
-    required = frozenset(schema.node.get("required") or ())
-    fields: dict[str, Declared] = {}
-    smallest = 2
-    for key, one in schema.properties.items():
-        declared = declare(one, f"{name}.{key}", converters, root=one.embedded)
-        if declared is None:
-            continue
-        escaped = escape(key)
-        if escaped is not None:
-            fields[escaped] = declared.named(key)
-        if key in required and one.default is None:
-            smallest += len(key) + declared.smallest + 4
-    return Declared(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
-
-
-_FORMATTED = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "date-time": (TIMESTAMP, 21, 32)}
-
-
-def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> Declared:
-    form, longest = schema.node.get("format") or "", schema.node.get("maxLength")
-    if form == "byte":
-        largest = max(longest, 0) if longest is not None else REQUEST_LIMIT - 2
-        return Declared(BYTES, largest=largest, smallest=2, convert=converters["byte"])
-    if form in _FORMATTED:
-        kind, smallest, largest = _FORMATTED[form]
-        return Declared(kind, largest=largest, smallest=smallest, convert=converters[form])
-    enum = schema.node.get("enum") or ()
-    if longest is not None:
-        largest = 4 * max(longest, 0)
-    elif enum:
-        largest = max((len(one.encode()) for one in enum if isinstance(one, str)), default=0)
-    else:
-        largest = REQUEST_LIMIT - 2
-    return Declared(STRING, largest=largest, smallest=2)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
-from fakekube.apiserver.crd.formats import go_duration, loose_duration
+from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
 
 
 class CelError(Exception):

@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.cel.rules import Findings, Known, Rules
-from fakekube.apiserver.crd import structural, values
-from fakekube.apiserver.crd.conversion import ConversionWebhook, Unconverted
-from fakekube.apiserver.crd.correlation import Correlation
-from fakekube.apiserver.crd.embedded import Malformed, coerce, embedded_errors
+from fakekube.apiserver.crd import defaulting, pruning
+from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
+from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.crd.values import Values
-from fakekube.apiserver.registry.generic.names import qualified_name_problems
+from fakekube.apiserver.crd.validationresult import field_errors
+from fakekube.apiserver.crd.validationrules import RatchetingOptions, RuleResults, RuleValidator
+from fakekube.apiserver.names import qualified_name_problems
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import type_name
-from fakekube.apiserver.wire.goprint import plain, type_of
-from fakekube.apiserver.wire.status import FieldError, field_invalid, go_quote
-
-Object = dict[str, Any]
+from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
+from fakekube.apiserver.wire.status import FieldError, field_invalid
 
 #: Errors that tell more than rules over the same value could: with them no rule is run.
 BLOCKING = frozenset(
@@ -57,12 +56,12 @@ class CustomVersion:
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
         self.structural = Structural(openapi) if openapi is not None else None
-        self.values = Values(openapi) if openapi is not None else None
+        self.values = SchemaValidator(openapi) if openapi is not None else None
         self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects may have been written under other schemas than this one.
         self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
-        self._rules = Rules.of(self.structural, root=True)
+        self._rules = RuleValidator.of(self.structural, root=True)
         self._ratcheted: tuple[Object | None, list[str]] = (None, [])
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
@@ -82,12 +81,12 @@ class CustomVersion:
         if meta is not None:
             meta = decode(self._meta, meta, lost)
         unknown += [f"metadata.{path}" for path in lost]
-        found = structural.prune(obj, self.structural, unknown)
-        found = structural.prune_nulls(found, self.structural)
+        found = pruning.prune(obj, self.structural, unknown)
+        found = defaulting.prune_nulls(found, self.structural)
         embedded: list[str] = []
         try:
             found = coerce(found, self.structural, self._meta, embedded)
-        except Malformed as problem:
+        except MalformedEmbeddedResource as problem:
             raise WrongType(str(problem)) from None
         unknown += sorted(embedded)
         if meta is not None:
@@ -95,48 +94,41 @@ class CustomVersion:
         return self.defaulted(found)
 
     def defaulted(self, obj: Object) -> Object:
-        filled: Object = structural.default(obj, self.structural)
+        filled: Object = defaulting.default(obj, self.structural)
         return filled
 
     def read(self, stored: Object) -> Object:
-        """A stored object as this version shows it: defaults are those of the storage version. Raises Unconverted."""
-        found = self.storage.defaulted(self.storage.pruned(stored))
-        if self.storage is self:
-            return found
-        return self.pruned(self._converted(found, self.storage, self))
+        """A stored object in this version; defaults are those of the storage version. Not for `converts`."""
+        found = self.storage.decoded(stored)
+        return found if self.storage is self else self.pruned(found)
 
     def write(self, obj: Object) -> Object:
-        """An object of this version as it is stored. Raises Unconverted."""
-        return obj if self.storage is self else self.storage.pruned(self._converted(obj, self, self.storage))
+        """An object of this version as it is stored. Not for `converts`."""
+        return obj if self.storage is self else self.storage.pruned(obj)
 
-    def _converted(self, obj: Object, source: CustomVersion, target: CustomVersion) -> Object:
-        """With the strategy None, what it is."""
-        if self.webhook is None:
-            return obj
-        found = self.webhook.converted(source.whole(obj), target.api_version)
-        return {key: value for key, value in found.items() if key not in ("apiVersion", "kind")}
-
-    def unconverted(self, stored: Sequence[Object]) -> Unconverted | None:
-        """Those of stored objects that this version cannot show before the webhook is asked."""
-        if self.webhook is None or self.storage is self:
-            return None
-        unknown: dict[int, Object] = {}
-        for obj in stored:
-            try:
-                self.read(obj)
-            except Unconverted as asked:
-                unknown.update((id(one), one) for one in asked.objects)
-        return Unconverted(self.webhook, list(unknown.values()), self.api_version) if unknown else None
+    def decoded(self, stored: Object) -> Object:
+        """A stored object as the storage version has it."""
+        return self.defaulted(self.pruned(stored))
 
     def pruned(self, obj: Object) -> Object:
         """Without what the schema does not know, and without nulls that it does not allow."""
-        kept: Object = structural.prune_nulls(structural.prune(obj, self.structural, []), self.structural)
+        kept: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, []), self.structural)
         return kept
 
     @property
+    def is_stored(self) -> bool:
+        """Whether objects are stored in this version."""
+        return self.storage is self
+
+    @property
     def reads_as_stored(self) -> bool:
-        """Stored objects are what this version shows."""
+        """Whether stored objects are returned unchanged in this version."""
         return self.storage is self and not self.changed
+
+    @property
+    def converts(self) -> bool:
+        """Whether a webhook converts between the stored form and this version."""
+        return self.webhook is not None and self.storage is not self
 
     # --- validation ---------------------------------------------------------------------------------------------------
 
@@ -166,7 +158,7 @@ class CustomVersion:
         status = self.values.properties.get("status") if self.values is not None else None
         if status is not None and "status" in whole and not status.accepts(whole["status"]):
             known = correlated.key("status") if correlated is not None else None
-            errors += values.field_errors(status.check(whole["status"], "", known).problems, "status")
+            errors += field_errors(status.check(whole["status"], "", known).problems, "status")
         errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
         return errors + self._rule_errors(errors, whole, before, correlated)
 
@@ -184,20 +176,20 @@ class CustomVersion:
         """With the apiVersion and kind that a stored object leaves out."""
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
-    def _correlated(self, new: Object, old: Object) -> Correlation | None:
-        return Correlation(new, old, self.structural) if self.structural is not None else None
+    def _correlated(self, new: Object, old: Object) -> CorrelatedObject | None:
+        return CorrelatedObject(new, old, self.structural) if self.structural is not None else None
 
-    def _value_errors(self, whole: Object, correlated: Correlation | None = None) -> list[FieldError]:
+    def _value_errors(self, whole: Object, correlated: CorrelatedObject | None = None) -> list[FieldError]:
         if self.values is None or self.values.accepts(whole):
             return []
-        return values.field_errors(self.values.check(whole, "", correlated).problems)
+        return field_errors(self.values.check(whole, "", correlated).problems)
 
     def _rule_errors(
         self,
         errors: list[FieldError],
         whole: Object,
         before: Object | None = None,
-        correlated: Correlation | None = None,
+        correlated: CorrelatedObject | None = None,
     ) -> list[FieldError]:
         """What the rules say; what they said before, too, is kept for the warnings of the same object."""
         self._ratcheted = (None, [])
@@ -205,8 +197,8 @@ class CustomVersion:
             return []
         if any(error.reason in BLOCKING for error in errors):
             return [UNCHECKED]
-        found = Findings()
-        self._rules.apply(whole, before, "", Known(correlated), found)
+        found = RuleResults()
+        self._rules.apply(whole, before, "", RatchetingOptions(correlated), found)
         self._ratcheted = (whole, found.warnings)
         return found.errors
 

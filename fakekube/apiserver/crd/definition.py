@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver.crd import lifecycle, validation
-from fakekube.apiserver.crd.custom import CustomVersion
-from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.resource import VERBS, Resource, Subresource
-from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.crd import definitionstatus
+from fakekube.apiserver.resource import UNTYPED_PATCH_TYPES, VERBS, Resource, Subresource
 
 Object = dict[str, Any]
 
@@ -18,16 +13,20 @@ COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
+#: The verbs in the order in which apiextensions-apiserver lists them; writes are not listed of what is terminating.
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+
 
 def resources_of(crd: Object) -> list[Resource]:
     """One resource for each version that is served, under the names that were accepted."""
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
-    made = [_resource(spec, names, version) for version in spec.get("versions") or () if version.get("served")]
-    return [replace(one, terminating=True) for one in made] if lifecycle.is_true(crd, "Terminating") else made
+    verbs = _TERMINATING_VERBS if definitionstatus.is_true(crd, "Terminating") else _VERBS
+    return [_resource(spec, names, version, verbs) for version in spec.get("versions") or () if version.get("served")]
 
 
-def _resource(spec: Object, names: Object, version: Object) -> Resource:
+def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[str, ...]) -> Resource:
     group, plural = spec["group"], names["plural"]
     subresources: dict[str, Subresource] = {}
     declared = version.get("subresources") or {}
@@ -48,6 +47,9 @@ def _resource(spec: Object, names: Object, version: Object) -> Resource:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources=subresources,
+        patch_types=UNTYPED_PATCH_TYPES,
+        listed_verbs=listed_verbs,
+        names_group=True,
         custom=True,
     )
 
@@ -67,90 +69,9 @@ def printer_columns(crd: Object, version: str) -> list[Object]:
     return version_of(crd, version).get("additionalPrinterColumns") or []
 
 
-def strategy_of(crd: Object, version: str, custom: CustomVersion) -> Strategy:
-    """The rules for its objects in one version: the fields that selectors may use, and what values it takes."""
-    paths = [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]
-    return Strategy(
-        fields={path.lstrip("."): _reader(path.lstrip(".").split(".")) for path in paths},
-        fields_message="label",
-        deprecation=deprecation(crd, version_of(crd, version)),
-        validate=custom.validate,
-        validate_update=custom.validate_update,
-        validate_status_update=custom.validate_status_update,
-        warnings=custom.warnings,
-        update_warnings=custom.update_warnings,
-    )
-
-
 def deprecation(crd: Object, version: Object) -> str:
     """What every answer of a deprecated version warns of."""
     if not version.get("deprecated"):
         return ""
     default = f"{crd['spec']['group']}/{version['name']} {crd['spec']['names']['kind']} is deprecated"
     return version.get("deprecationWarning") or default
-
-
-def _reader(path: list[str]) -> Callable[[Object], str]:
-    def read(obj: Object) -> str:
-        value: Any = obj
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "" if value is None else str(value)
-
-    return read
-
-
-def prepare(crd: Object) -> Object:
-    """With the defaults of its names and its conversion, and a status that the server has still to fill."""
-    spec = crd.get("spec") or {}
-    names = dict(spec.get("names") or {})
-    kind = names.get("kind") or ""
-    if kind:
-        names["singular"] = names.get("singular") or kind.lower()
-        names["listKind"] = names.get("listKind") or kind + "List"
-    spec = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
-    stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")][:1]
-    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
-    return {**crd, "spec": spec, "status": status}
-
-
-def _conversion(given: Object | None) -> Object:
-    """What is given, or none; a Service has a port."""
-    if given is None:
-        return {"strategy": "None"}
-    webhook = given.get("webhook") or {}
-    client = webhook.get("clientConfig") or {}
-    if client.get("service") is None or "port" in client["service"]:
-        return given
-    service = {**client["service"], "port": 443}
-    return {**given, "webhook": {**webhook, "clientConfig": {**client, "service": service}}}
-
-
-def prepare_update(new: Object, old: Object) -> Object:
-    """Status is the server's; a new storage version is one that objects may be stored in."""
-    prepared = prepare(new)
-    status = dict(old.get("status") or {})
-    stored = list(status.get("storedVersions") or ())
-    for version in prepared["status"]["storedVersions"]:
-        if version not in stored:
-            stored.append(version)
-    return {**prepared, "status": {**status, "storedVersions": stored}}
-
-
-def definition_strategy(meta: Schema) -> Strategy:
-    """The rules for definitions themselves; `meta` is ObjectMeta's schema."""
-    return Strategy(
-        generation=("spec",),
-        unconditional_update=False,
-        prepare_create=prepare,
-        prepare_update=prepare_update,
-        prepare_status_update=lambda new, old: {**new, "spec": old["spec"]},
-        mark_deleted=lifecycle.marked_deleted,
-        validate=lambda crd: validation.validate(crd, meta),
-        validate_update=lambda new, old: validation.validate_update(new, old, meta),
-        validate_status_update=validation.validate_status_update,
-        warnings=validation.warnings,
-        update_warnings=validation.new_warnings,
-    )

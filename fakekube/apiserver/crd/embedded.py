@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import type_name
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
 
-Object = dict[str, Any]
 
-
-class Malformed(Exception):
+class MalformedEmbeddedResource(Exception):
     """An embedded apiVersion, kind or metadata of the wrong type; the message is the decoder's."""
 
 
@@ -33,7 +33,7 @@ def coerce(value: Any, schema: Structural | None, meta: Schema, unknown: list[st
     for key, item in value.items():
         here = f"{path}.{key}" if path else key
         if schema.embedded and key in ("apiVersion", "kind") and not isinstance(item, str):
-            raise Malformed(str(field_invalid(here, item, "must be a string")))
+            raise MalformedEmbeddedResource(str(field_invalid(here, item, "must be a string")))
         if schema.embedded and key == "metadata":
             found[key] = _metadata(item, meta, unknown, here)
         else:
@@ -50,7 +50,7 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
             raise WrongType(f"json: cannot unmarshal {type_name(item)} into Go value of type v1.ObjectMeta")
         found = decode(meta, item, lost)
     except WrongType as problem:
-        raise Malformed(str(field_invalid(path, item, str(problem)))) from None
+        raise MalformedEmbeddedResource(str(field_invalid(path, item, str(problem)))) from None
     unknown += [f"{path}.{one}" for one in lost]
     return found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.crd.correlation import item_key
+from fakekube.apiserver.crd.correlatedobject import item_key
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_invalid, go_json
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_invalid
 
 
 def list_errors(obj: Object, schema: Structural, path: str = "") -> list[FieldError]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.apply import managedfields
@@ -10,54 +11,46 @@ from fakekube.apiserver.apply import typed as values
 from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
-from fakekube.apiserver.endpoints.body import check_place, typed
-from fakekube.apiserver.endpoints.create import store_new
-from fakekube.apiserver.endpoints.update import check_version, store_changed
+from fakekube.apiserver.endpoints.body import check_place
+from fakekube.apiserver.endpoints.part import WHOLE, Part
+from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.schema.decode import WrongType
-from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, forbidden, not_found
 
 Object = dict[str, Any]
 
 
-def apply(call: Call, options: WriteOptions) -> Step:
+def apply(call: Call, options: WriteOptions, part: Part = WHOLE) -> Step:
     """Merge a configuration into the object, or create it."""
-    config, repeated = configuration(call)
-    while True:
-        existing = call.stored()
-        obj = applied(call, config, existing, options)
-        if repeated and options.field_validation == "Strict":
-            lines = "\n".join(f"  {one}" for one in repeated)
-            raise bad_request(
-                f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
-            )
-        if existing is None:
-            _check_new(call, obj)
-            obj = check_place(call, obj, naming=True)
-            if call.info.subresource:
-                raise not_found(call.resource.qualified, call.info.name)
-            _check_may_create(call)
-            call.warnings += _warnings(repeated, options)
-            meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
-            obj = ownership.owners_once(call, {**obj, "metadata": meta})
-            return (yield from store_new(call, obj, options))
-        obj = check_place(call, obj, naming=True)
-        version = obj["metadata"].get("resourceVersion")
-        if version and version != existing.object["metadata"]["resourceVersion"]:
-            check_version(call, obj, existing, unconditional=True)
-        call.warnings += _warnings(repeated, options)
-        obj = ownership.owners_once(call, obj)
-        response: Response | None = yield from store_changed(call, obj, existing, options)
-        if response is not None:
-            return response
+    body = part.body(call)
+    config, repeated = configuration(body)
+    produce = partial(_produced, call, body, config, repeated, options)
+    return (yield from write(call, Write(options, produce, part, creates=True)))
 
 
-def _warnings(repeated: list[str], options: WriteOptions) -> list[str]:
-    return repeated if options.field_validation == "Warn" else []
+def _produced(
+    call: Call, body: Call, config: Object, repeated: list[str], options: WriteOptions, current: Object | None
+) -> Object:
+    obj = applied(body, config, current, options)
+    if repeated and options.field_validation == "Strict":
+        lines = "\n".join(f"  {one}" for one in repeated)
+        raise bad_request(
+            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
+        )
+    if current is None:
+        _check_new(call, obj)
+    obj = check_place(body, obj, naming=True)
+    if current is None:
+        if call.info.subresource:
+            raise not_found(call.resource.qualified, call.info.name)
+        _check_may_create(call)
+        obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
+    if options.field_validation == "Warn":
+        call.warnings += [warning for warning in repeated if warning not in call.warnings]
+    return ownership.owners_once(call, obj)
 
 
 def configuration(call: Call) -> tuple[Object, list[str]]:
@@ -82,18 +75,18 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
     return value, repeated
 
 
-def applied(call: Call, config: Object, existing: Entry | None, options: WriteOptions) -> Object:
+def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Object:
     """The object with the configuration, complete, with its managedFields. Raises StatusError."""
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
-    live = call.shown(existing) if existing is not None else ownership.empty(call)
+    live = current if current is not None else ownership.empty(call)
     made = managedfields.applied(
         live, config, ownership.updater(call), ownership.writer(call, options), force=options.force
     )
     entries = made["metadata"].get("managedFields")
     unknown: list[str] = []
     try:
-        obj = typed(call, _with_kind(call, managedfields.without_entries(made)), unknown)
+        obj = call.registration.decode(_with_kind(call, managedfields.without_entries(made)), unknown)
     except WrongType as problem:
         where = f"failed to convert new object ({_named(config)}) to proper version"
         what = f"unable to convert unstructured object to {_kind(config)}"
@@ -134,7 +127,7 @@ def _check_configuration(call: Call, config: Object) -> None:
     if isinstance(config.get("metadata"), dict) and _metadata(config).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     try:
-        values.check(without_kind(config), call.server.apply_schema(resource))
+        values.check(without_kind(config), call.registration.apply_schema)
     except values.Mismatch as problem:
         raise StatusError(500, "", f"failed to create typed patch object ({_named(config)}): {problem}") from None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.endpoints.body import check_place, decode_object
+from fakekube.apiserver import commit
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.eviction import with_condition
-from fakekube.apiserver.registry.generic.strategy import DEFAULT
+from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
+from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import (
     FieldError,
     StatusError,
@@ -38,46 +38,41 @@ _BINDING = Resource(
 )
 
 
-def bind(call: Call) -> Step:
-    """The pod is the path's; the binding's name must be it, too."""
-    yield from ()
-    options, binding = _read(call)
+def _as_binding(call: Call) -> Call:
+    return call.of_kind(call.server.body_registration(_BINDING))
+
+
+def _check(call: Call, binding: Object) -> None:
     if (binding["metadata"].get("name") or "") != call.info.name:
         raise bad_request("name in URL does not match name in Binding object")
-    return _bind(call, binding, options)
+    _check_target(call, binding)
 
 
-def bind_by_name(call: Call) -> Step:
-    """The pod is the one that the binding is called after."""
-    yield from ()
-    options, binding = _read(call)
-    pods = call.server.catalog.find("", "v1", "pods")
-    assert pods is not None
-    name = binding["metadata"].get("name") or ""
-    info = replace(call.info, resource="pods", name=name, subresource="binding")
-    return _bind(replace(call, resource=pods, info=info, strategy=call.server.strategy(pods)), binding, options)
-
-
-def _read(call: Call) -> tuple[WriteOptions, Object]:
-    options = parse_write_options(call.request, "CreateOptions")
-    binding_call = replace(call, resource=_BINDING, strategy=DEFAULT)
-    binding = decode_object(binding_call, field_validation=options.field_validation)
-    return options, check_place(binding_call, binding, naming=False)
-
-
-def _bind(call: Call, binding: Object, options: WriteOptions) -> Response:
+def _check_target(call: Call, binding: Object) -> None:
     errors = validate(binding)
     if errors:
         text = ", ".join(str(error) for error in errors)
         raise StatusError(500, "", f"[{text}]" if len(errors) > 1 else text)
+
+
+def bind(call: Call, binding: Object, options: WriteOptions) -> Response:
+    """Give the pod of the path its node. Raises 404, 409."""
     existing = call.stored()
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
     _check_unbound(call, binding, existing)
-    if not options.dry_run:
-        call.commit_update(call.path, existing, bound(existing.object, binding, call.context.now))
+    pod = bound(existing.object, binding, call.context.now)
+    commit.update(call, call.resource.collection, call.path, existing, pod, dry_run=options.dry_run)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, Document(status))
+
+
+def bind_by_name(call: Call, binding: Object, options: WriteOptions) -> Response:
+    """The same for the pod that the binding is named after: POST to the collection `bindings`."""
+    pods = call.server.catalog.find("", "v1", "pods")
+    assert pods is not None, "every server has pods"
+    info = replace(call.info, resource="pods", name=binding["metadata"].get("name") or "", subresource="binding")
+    return bind(replace(call, info=info, registration=call.server.registration(pods)), binding, options)
 
 
 def validate(binding: Object) -> list[FieldError]:
@@ -131,4 +126,5 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     return {**pod, "metadata": meta, "spec": spec, "status": {**status, "conditions": conditions}}
 
 
-SERVED = {("pods", "binding", "create"): bind}
+BINDING = Action(_check, bind, body=_as_binding)
+BINDING_BY_NAME = Action(_check_target, bind_by_name, body=_as_binding)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.schema.decode import WrongType, decode
-from fakekube.apiserver.versions import RECORDED
+from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec, gojson
-from fakekube.apiserver.wire.status import StatusError, bad_request, field_invalid, invalid
+from fakekube.apiserver.wire.status import StatusError, bad_request
 
 Object = dict[str, Any]
 
@@ -22,7 +20,7 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     check_kind(call, decoded.object)
     unknown: list[str] = []
     try:
-        obj = typed(call, decoded.object, unknown)
+        obj = call.registration.decode(decoded.object, unknown)
     except WrongType as problem:
         raise cannot_be_handled(call, str(problem)) from None
     report_strict(call, decoded.duplicates, unknown, field_validation)
@@ -31,22 +29,6 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
 
 def _expected(call: Call) -> str:
     return call.resource.kind
-
-
-def typed(call: Call, obj: Object, unknown: list[str]) -> Object:
-    """The object as its kind has it, defaults filled in, without apiVersion and kind. Raises WrongType, or 400."""
-    schema = call.server.schema(call.resource)
-    if schema is None:
-        custom = call.custom
-        if custom is None:
-            check_shape(call, obj)
-            return without_type(obj)
-        return without_type(custom.decode(obj, unknown))
-    draft = without_type(decode(schema, obj, unknown))
-    call.strategy.default(draft)
-    if call.server.schemas.version != RECORDED:
-        return without_type(decode(schema, draft, []))  # the defaults are today's: without those of later fields
-    return draft
 
 
 def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_validation: str) -> None:
@@ -66,23 +48,8 @@ def cannot_be_handled(call: Call, why: str, obj: Object | None = None) -> Status
     )
 
 
-def without_type(obj: Object) -> Object:
-    """As it is stored: metadata first, no apiVersion and kind (the path knows them)."""
-    meta = obj.get("metadata") or {}
-    for field in ("labels", "annotations"):
-        values = meta.get(field)
-        if values and None in values.values():  # null in a map of strings is an empty one to Go
-            meta = {**meta, field: {key: "" if value is None else value for key, value in values.items()}}
-    kept: Object = {"metadata": meta}
-    kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
-    return kept
-
-
-SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
-
-
 def check_kind(call: Call, obj: Object) -> None:
-    """The body's apiVersion and kind, where it has them, must be the path's. Raises 400."""
+    """The body's apiVersion and kind, if it has them, must be those of the path. Raises 400."""
     resource = call.resource
     api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     for key, value in (("apiVersion", api_version), ("kind", kind)):
@@ -94,116 +61,8 @@ def check_kind(call: Call, obj: Object) -> None:
                 f"json parse error: {message}"
             )
     api_version, kind = api_version or resource.api_version, kind or resource.kind
-    if (api_version, kind) == (resource.api_version, resource.kind):
-        return
-    version = api_version.rpartition("/")[2]
-    subject = f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
-    if resource.custom:
-        if api_version != resource.api_version:
-            raise bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({resource.api_version})"
-            )
-        name = (obj.get("metadata") or {}).get("name") or ""
-        error = field_invalid("kind", kind, f"must be {resource.kind}")
-        raise invalid(resource.group, kind, name, [error])
-    known = call.server.catalog.find_kind(api_version, kind)
-    if known is None or known.custom:
-        if (
-            kind == resource.kind
-            and call.server.catalog.serves_group(api_version.rpartition("/")[0])
-            and api_version.rpartition("/")[0] == resource.group
-            and resource.group
-        ):
-            raise bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({resource.api_version})"
-            )
-        raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{api_version}" {SCHEME}')
-    group = resource.group.partition(".")[0] or "core"
-    raise bad_request(f"{subject}: converting ({version}.{kind}) to ({group}.{resource.kind}): unknown conversion")
-
-
-def check_shape(call: Call, obj: Object) -> None:
-    """metadata must be what the rest of the server can rely on. Raises 400 in the decoder's words."""
-    kind = call.resource.kind
-    meta = obj.get("metadata")
-    if meta is None:
-        return
-    if not isinstance(meta, dict):
-        what = gojson.type_name(meta)
-        why = f"json: cannot unmarshal {what} into Go struct field {kind}.metadata of type v1.ObjectMeta"
-        raise cannot_be_handled(call, why)
-    for field, (check, go_type) in METADATA_TYPES.items():
-        value = meta.get(field)
-        if value is None:
-            continue
-        problem = check(value)
-        if problem is not None:
-            where = f"ObjectMeta.metadata.{field}"
-            why = f"json: cannot unmarshal {problem} into Go struct field {where} of type {go_type}"
-            raise cannot_be_handled(call, why)
-    for owner in meta.get("ownerReferences") or ():
-        for field, (type, go_type) in OWNER_TYPES.items():
-            value = owner.get(field)
-            if value is not None and not isinstance(value, type):
-                what = gojson.type_name(value)
-                where = f"OwnerReference.metadata.ownerReferences.{field}"
-                why = f"json: cannot unmarshal {what} into Go struct field {where} of type {go_type}"
-                raise cannot_be_handled(call, why)
-
-
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) else gojson.type_name(value)
-
-
-def _integer(value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return f"number {value}" if isinstance(value, float) else gojson.type_name(value)
-    return None
-
-
-def _strings(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return gojson.type_name(value)
-    return next((gojson.type_name(v) for v in value.values() if not isinstance(v, str) and v is not None), None)
-
-
-def _text_list(value: Any) -> str | None:
-    if not isinstance(value, list):
-        return gojson.type_name(value)
-    return next((gojson.type_name(v) for v in value if not isinstance(v, str)), None)
-
-
-def _object_list(value: Any) -> str | None:
-    if not isinstance(value, list):
-        return gojson.type_name(value)
-    return next((gojson.type_name(v) for v in value if not isinstance(v, dict)), None)
-
-
-OWNER_TYPES: Mapping[str, tuple[type, str]] = {
-    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), (str, "string")),
-    **dict.fromkeys(("controller", "blockOwnerDeletion"), (bool, "bool")),
-}
-
-#: Fields of metadata: what is wrong with a value (None: nothing), and the Go type in the message.
-METADATA_TYPES = {
-    "name": (_text, "string"),
-    "generateName": (_text, "string"),
-    "namespace": (_text, "string"),
-    "uid": (_text, "types.UID"),
-    "resourceVersion": (_text, "string"),
-    "selfLink": (_text, "string"),
-    "generation": (_integer, "int64"),
-    "deletionGracePeriodSeconds": (_integer, "int64"),
-    "creationTimestamp": (_text, "string"),
-    "deletionTimestamp": (_text, "string"),
-    "labels": (_strings, "string"),
-    "annotations": (_strings, "string"),
-    "finalizers": (_text_list, "string"),
-    "ownerReferences": (_object_list, "v1.OwnerReference"),
-    "managedFields": (_object_list, "v1.ManagedFieldsEntry"),
-}
+    if (api_version, kind) != (resource.api_version, resource.kind):
+        call.registration.check_kind(api_version, kind, obj)
 
 
 def check_place(call: Call, obj: Object, *, naming: bool) -> Object:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ForwardRequest, LogRequest, in_bytes, result_of
+from fakekube.apiserver.response import Raw, Response, Upgrade
 from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, Session, choose
 from fakekube.apiserver.wire.options import parse_bool, parse_int
-from fakekube.apiserver.wire.response import Raw, Response, Upgrade
 from fakekube.apiserver.wire.status import (
     FieldError,
     StatusError,
@@ -29,8 +29,7 @@ Object = dict[str, Any]
 # --- logs ------------------------------------------------------------------------------------------------------------
 
 
-def log(call: Call) -> Step:
-    yield from ()
+def log(call: Call) -> Response:
     options = _log_options(call)
     pod = _pod(call)
     container = _container(call, pod)
@@ -81,13 +80,11 @@ def cut(text: bytes, tail: int | None, limit: int | None) -> bytes:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def exec_(call: Call) -> Step:
-    yield from ()
+def exec_(call: Call) -> Response:
     return _command(call, call.server.kubelet.exec, "on_exec", tuple(call.request.query.get("command", ())))
 
 
-def attach(call: Call) -> Step:
-    yield from ()
+def attach(call: Call) -> Response:
     return _command(call, call.server.kubelet.attach, "on_attach", ())
 
 
@@ -108,8 +105,7 @@ def _command(call: Call, handler: ExecHandler | None, register: str, command: tu
     return _upgraded(call, open)
 
 
-def port_forward(call: Call) -> Step:
-    yield from ()
+def port_forward(call: Call) -> Response:
     pod = _pod(call)
     handler = call.server.kubelet.forward
     if handler is None:
@@ -194,10 +190,9 @@ def check_node(call: Call, name: str) -> None:
         raise internal_error("no preferred addresses found; known addresses: []")
 
 
-#: (collection, subresource, verb) -> what serves it.
-SERVED = {
-    ("pods", "log", "get"): log,
-    **{("pods", "exec", verb): exec_ for verb in ("get", "create")},
-    **{("pods", "attach", verb): attach for verb in ("get", "create")},
-    **{("pods", "portforward", verb): port_forward for verb in ("get", "create")},
+#: (collection, subresource) -> the kind of the connection's options, and what opens it.
+CONNECTIONS = {
+    ("pods", "exec"): ("PodExecOptions", exec_),
+    ("pods", "attach"): ("PodAttachOptions", attach),
+    ("pods", "portforward"): ("PodPortForwardOptions", port_forward),
 }

@@ -3,26 +3,23 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver.apply import scale as fields
+from fakekube.apiserver import conversion
+from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.custom import nested
-from fakekube.apiserver.endpoints import ownership, representation
+from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.apply import without_kind
-from fakekube.apiserver.endpoints.body import check_place, decode_object
-from fakekube.apiserver.endpoints.scale import Edit, as_scale, patching
-from fakekube.apiserver.endpoints.update import store_changed
+from fakekube.apiserver.endpoints.part import WHOLE
+from fakekube.apiserver.endpoints.scale import as_scale
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire import integers
-from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,
-    conflict,
     field_invalid,
     internal_error,
     invalid,
@@ -36,60 +33,55 @@ NOT_SET = -(2**31)
 
 
 def get(call: Call) -> Step:
-    yield from ()
-    existing = _existing(call)
-    scale, found = _scale(call, existing)
-    if not found:
+    found = call.stored()
+    if found is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    if call.converted is not None:
+        yield from conversion.read(call, [found])
+    scale, has_replicas = _scale(call, call.shown(found))
+    if not has_replicas:
         path = _paths(call)["specReplicasPath"]
         raise internal_error(f'the spec replicas field "{path}" does not exist')
-    return _answer(call, existing, scale)
+    return Response(body=_stored(call, found.revision, scale))
 
 
-def _answer(call: Call, entry: Entry, scale: Object) -> Response:
-    return Response(body=StoredObject(Entry(entry.revision, without_kind(scale)), representation.view(as_scale(call))))
+def _stored(call: Call, revision: int, scale: Object) -> StoredObject:
+    return StoredObject(
+        Entry(revision, without_kind(scale)), representation.view(as_scale(call), call.registration.printer("Scale"))
+    )
 
 
-def update(call: Call) -> Step:
-    options = parse_write_options(call.request, "UpdateOptions")
-    scaled = as_scale(call)
-    body = check_place(scaled, decode_object(scaled, field_validation=options.field_validation), naming=True)
-    return (yield from _write(call, options, lambda standing: ownership.changed(scaled, body, standing, options)))
+def _answer(call: Call, entry: Entry) -> StoredObject:
+    return _stored(call, entry.revision, _scale(call, call.shown(entry))[0])
 
 
-def patch(call: Call) -> Step:
-    return (yield from patching(call, partial(_write, call)))
+def _shown(call: Call, obj: Object) -> Object:
+    """The object as a Scale, with the managers of its replicas; NOT_SET if it has none."""
+    scale, found = _scale(call, obj)
+    if not found:
+        scale = {**scale, "spec": {"replicas": NOT_SET}}
+    entries = obj["metadata"].get("managedFields") or ()
+    meta = {**scale["metadata"], "managedFields": fields.to_scale(entries, _replicas(call))}
+    return without_kind({**scale, "metadata": meta})
 
 
-def _write(call: Call, options: WriteOptions, edit: Edit) -> Step:
-    """Edit the scale, and set the object's replicas to what it then says; they belong to who wrote it."""
-    path = _paths(call)["specReplicasPath"]
-    paths = _replicas(call)
-    while True:
-        existing = _existing(call)
-        scale, found = _scale(call, existing)
-        if not found:
-            scale = {**scale, "spec": {"replicas": NOT_SET}}
-        obj = call.shown(existing)
-        entries = obj["metadata"].get("managedFields") or ()
-        meta = {**scale["metadata"], "managedFields": fields.to_scale(entries, paths)}
-        edited = edit(without_kind({**scale, "metadata": meta}))
-        replicas = (edited.get("spec") or {}).get("replicas") or 0
-        if replicas == NOT_SET:
-            raise bad_request(f'the spec replicas field "{path}" cannot be empty')
-        if replicas < 0:
-            error = field_invalid(path, replicas, "should be a non-negative integer")
-            raise invalid(call.resource.group, call.resource.kind, call.info.name, [error])
-        _check_version(call, edited, existing)
-        owners = fields.to_parent(
-            entries, edited["metadata"].get("managedFields") or (), paths, call.resource.api_version
-        )
-        kept = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-        obj = {**obj, "metadata": {**kept, "managedFields": owners} if owners else kept}
-        obj = with_value(obj, path.lstrip(".").split("."), replicas)
-        done: Response | None = yield from store_changed(call, obj, existing, options)
-        if done is not None:
-            entry = getattr(done.body, "entry", existing)
-            return _answer(call, entry, _scale(call, entry)[0])
+def _merged(call: Call, scale: Object, existing: Entry) -> Object:
+    """The object with the replicas of the Scale, which belong to who wrote it. Raises 400, 409, 422."""
+    path, paths = _paths(call)["specReplicasPath"], _replicas(call)
+    obj = call.shown(existing)
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas == NOT_SET:
+        raise bad_request(f'the spec replicas field "{path}" cannot be empty')
+    if replicas < 0:
+        error = field_invalid(path, replicas, "should be a non-negative integer")
+        raise invalid(call.resource.group, call.resource.kind, call.info.name, [error])
+    version = scale["metadata"].get("resourceVersion") or obj["metadata"]["resourceVersion"]
+    entries = obj["metadata"].get("managedFields") or ()
+    owners = fields.to_parent(entries, scale["metadata"].get("managedFields") or (), paths, call.resource.api_version)
+    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    meta["resourceVersion"] = version
+    obj = {**obj, "metadata": {**meta, "managedFields": owners} if owners else meta}
+    return with_value(obj, path.lstrip(".").split("."), replicas)
 
 
 def _replicas(call: Call) -> fields.Paths:
@@ -97,7 +89,8 @@ def _replicas(call: Call) -> fields.Paths:
     return {
         version.api_version: _field_path((custom.scale or {}).get("specReplicasPath"))
         for version in call.server.catalog.resources()
-        if version.collection == call.resource.collection and (custom := call.server.custom(version)) is not None
+        if version.collection == call.resource.collection
+        and (custom := call.server.registration(version).version) is not None
     }
 
 
@@ -105,29 +98,16 @@ def _field_path(path: str | None) -> tuple[str, ...] | None:
     return tuple(f"f:{name}" for name in path.lstrip(".").split(".")) if path else None
 
 
-def _check_version(call: Call, scale: Object, existing: Entry) -> None:
-    text = (scale.get("metadata") or {}).get("resourceVersion") or ""
-    if text and integers.parse_uint(text) not in (0, existing.revision):
-        raise conflict(call.resource.qualified, call.info.name)
-
-
-def _existing(call: Call) -> Entry:
-    found = call.stored()
-    if found is None:
-        raise not_found(call.resource.qualified, call.info.name)
-    return found
-
-
 def _paths(call: Call) -> Object:
-    custom = call.custom
-    paths = custom.scale if custom is not None else None
+    version = call.registration.version
+    paths = version.scale if version is not None else None
     assert paths is not None, "the route is there only with a scale subresource"
     return paths
 
 
-def _scale(call: Call, entry: Entry) -> tuple[Object, bool]:
+def _scale(call: Call, obj: Object) -> tuple[Object, bool]:
     """The object as a Scale, and whether it has replicas."""
-    obj, paths = call.shown(entry), _paths(call)
+    paths = _paths(call)
     try:
         wanted = nested(obj, paths["specReplicasPath"], int)
         running = nested(obj, paths["statusReplicasPath"], int)
@@ -162,5 +142,4 @@ def with_value(obj: Object, path: list[str], value: Any) -> Object:
     return {**obj, head: with_value(inner or {}, rest, value)}
 
 
-#: verb -> what serves it.
-SCALE = {"get": get, "update": update, "patch": patch}
+SCALE = replace(WHOLE, body=as_scale, shown=_shown, merged=_merged, answer=_answer, is_whole=False, checks_uid=True)

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from functools import partial
 from typing import Any
 
-from fakekube.apiserver import admission
+from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.endpoints import representation, write
 from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
-from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.resource import qualify
-from fakekube.apiserver.storage.store import Entry, path_of, stamped
+from fakekube.apiserver.response import Document, Response, StoredObject
+from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
-from fakekube.apiserver.wire.response import Document, Response, StoredObject
 from fakekube.apiserver.wire.status import bad_request, conflict, not_found
 
 Object = dict[str, Any]
@@ -29,32 +28,16 @@ PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"
 
 
 def delete(call: Call) -> Step:
-    yield from ()
     options = delete_options(_options_body(call), call.request)
-    admission.namespace_lifecycle_delete(call)
-    existing = yield from _admitted(call, call.path, options)
+    existing = yield from write.delete(call, call.path, options, partial(check_preconditions, call, options))
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
     entry, done = delete_entry(call, call.path, existing, options)
-    if done and not _answers_with_object(call):
+    if done and not call.strategy.returns_deleted:
         return Response(body=Document(_success(call, existing.object)))
+    if call.converted is not None:
+        yield from conversion.read(call, [entry])
     return Response(body=StoredObject(entry, representation.view(call)))
-
-
-def _admitted(call: Call, path: str, options: DeleteOptions) -> Generator[Need, Any, Entry | None]:
-    """The object to be deleted, once nobody has anything against it; None where it is not there."""
-    while True:
-        existing = call.server.store.get(call.resource.collection, path)
-        if existing is None:
-            return None
-        check_preconditions(call, existing, options)
-        yield from admission.delete(call, call.shown(existing), options)
-        if call.server.store.get(call.resource.collection, path) is existing:
-            return existing
-
-
-def _answers_with_object(call: Call) -> bool:
-    return call.strategy.returns_deleted
 
 
 def _success(call: Call, obj: Object) -> Object:
@@ -121,7 +104,7 @@ def _check_types(options: Object) -> None:
 
 def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
     """Delete, or mark as being deleted, one object. Returns what to show and whether it is gone (or would be)."""
-    check_preconditions(call, existing, options)
+    check_preconditions(call, options, existing)
     if call.resource.collection == "namespaces":
         return _delete_namespace(call, path, existing, options)
     if call.strategy.graceful:
@@ -140,7 +123,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
     return _remove(call, path, existing, options), True
 
 
-def check_preconditions(call: Call, existing: Entry, options: DeleteOptions) -> None:
+def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> None:
     """Raises 409 where the object is not the one meant. The message names the kind, as the real one does."""
     meta = existing.object["metadata"]
     qualified = qualify(call.resource.kind, call.resource.group)
@@ -193,20 +176,11 @@ def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = Non
 
 
 def _store_mark(call: Call, path: str, existing: Entry, obj: Object, options: DeleteOptions) -> Entry:
-    if obj == existing.object:
-        return existing
-    if options.dry_run:
-        return Entry(existing.revision, obj)
-    change = call.commit_stored(path, existing, obj)
-    assert change.after is not None
-    return change.after
+    return commit.update(call, call.resource.collection, path, existing, obj, dry_run=options.dry_run)
 
 
 def _remove(call: Call, path: str, existing: Entry, options: DeleteOptions) -> Entry:
-    if options.dry_run:
-        return existing
-    revision = call.commit_delete(path, existing).revision
-    return Entry(revision, stamped(existing.object, revision))
+    return commit.delete(call, call.resource.collection, path, existing, dry_run=options.dry_run)
 
 
 def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | None:
@@ -260,14 +234,15 @@ def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOpt
 
 def delete_collection(call: Call) -> Step:
     """Each object that the selectors take, one after the other; the answer lists them as they were."""
-    yield from ()
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
     page = read_page(call, list_options, selection_of(call, list_options))
+    if call.converted is not None:
+        yield from conversion.read(call, page.entries)
     for entry in page.entries:
         meta = entry.object["metadata"]
         path = path_of(meta.get("namespace") or "", meta["name"])
-        existing = yield from _admitted(call, path, options)
+        existing = yield from write.delete(call, path, options, partial(check_preconditions, call, options))
         if existing is not None:
             delete_entry(call, path, existing, options)
     return shown_page(call, page)

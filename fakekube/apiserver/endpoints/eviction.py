@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fakekube.apiserver import selectors
-from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver import commit
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import ownership
-from fakekube.apiserver.endpoints.body import decode_object
-from fakekube.apiserver.endpoints.delete import delete_entry
-from fakekube.apiserver.registry.generic.strategy import DEFAULT
+from fakekube.apiserver.endpoints.delete import check_preconditions, delete_entry
+from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
 
 Object = dict[str, Any]
@@ -26,7 +26,7 @@ MAX_DISRUPTED = 2000
 
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
-#: What an evicted pod is told.
+#: The condition set on an evicted pod.
 CONDITION = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -34,42 +34,50 @@ CONDITION = {
     "message": "Eviction API: evicting",
 }
 
-#: Who writes what an eviction leaves behind.
+#: The field manager of the status of the budget.
 MANAGER = "kube-apiserver"
 
 
-def evict(call: Call) -> Step:
-    yield from ()
-    options = parse_write_options(call.request, "CreateOptions")
-    eviction = decode_object(_as_eviction(call), field_validation=options.field_validation)
+_EVICTION = Resource(
+    group="policy",
+    version="v1",
+    plural="evictions",
+    singular="",
+    kind="Eviction",
+    list_kind="EvictionList",
+    namespaced=True,
+    verbs=frozenset(),
+    collection="evictions.policy",
+)
+
+
+def _as_eviction(call: Call) -> Call:
+    return call.of_kind(call.server.body_registration(_EVICTION))
+
+
+def _check(call: Call, eviction: Object) -> None:
     if (eviction["metadata"].get("name") or "") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
+    _deletion(eviction, call, parse_write_options(call.request, "CreateOptions"))
+
+
+def evict(call: Call, eviction: Object, options: WriteOptions) -> Response:
+    """Delete the pod if its disruption budget allows it. Raises 404, 409, 429."""
     deletion = _deletion(eviction, call, options)
     pod = call.stored()
     if pod is None:
         raise not_found(call.resource.qualified, call.info.name)
-    if not _asks_no_budget(pod.object):
-        _take(call, pod.object, dry_run=deletion.dry_run)
+    if not _ignores_budgets(pod.object):
+        _take_disruption(call, pod.object, dry_run=deletion.dry_run)
     if not deletion.dry_run:
-        pod = _told(call, pod)
+        check_preconditions(call, deletion, pod)
+        condemned = _with_target_condition(call, pod)
+        if condemned is not pod and deletion.resource_version is not None:
+            deletion = replace(deletion, resource_version=condemned.object["metadata"]["resourceVersion"])
+        pod = condemned
     delete_entry(call, call.path, pod, deletion)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, Document(status))
-
-
-def _as_eviction(call: Call) -> Call:
-    resource = Resource(
-        group="policy",
-        version="v1",
-        plural="evictions",
-        singular="",
-        kind="Eviction",
-        list_kind="EvictionList",
-        namespaced=True,
-        verbs=frozenset(),
-        collection="evictions.policy",
-    )
-    return replace(call, resource=resource, strategy=DEFAULT)
 
 
 def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOptions:
@@ -82,8 +90,8 @@ def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOpti
     return delete_options(body, call.request)
 
 
-def _asks_no_budget(pod: Object) -> bool:
-    """Its going disrupts nothing: it has ended, has not begun, or is going already (`canIgnorePDB`)."""
+def _ignores_budgets(pod: Object) -> bool:
+    """Terminal, pending and terminating pods ignore disruption budgets (`canIgnorePDB`)."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -107,7 +115,7 @@ def _is_ready(pod: Object) -> bool:
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
-def _take(call: Call, pod: Object, *, dry_run: bool) -> None:
+def _take_disruption(call: Call, pod: Object, *, dry_run: bool) -> None:
     """Take one disruption from the pod's budget, where it has one. Raises 429, 403, and 500 for two budgets."""
     budgets = _budgets(call, pod)
     if len(budgets) > 1:
@@ -117,8 +125,8 @@ def _take(call: Call, pod: Object, *, dry_run: bool) -> None:
         return
     budget = budgets[0]
     _check_allowed(budget.object)
-    if not dry_run:
-        _commit_status(call, budget, _decremented(budget.object, pod["metadata"]["name"], call.context.now))
+    changed = _decremented(budget.object, pod["metadata"]["name"], call.context.now)
+    _commit_status(call, budget, changed, dry_run=dry_run)
 
 
 def _unhealthy_may_go(pod: Object, budget: Object) -> bool:
@@ -184,29 +192,25 @@ def _decremented(budget: Object, pod: str, now: str) -> Object:
     return {**budget, "status": status}
 
 
-def _commit_status(call: Call, budget: Entry, changed: Object) -> None:
+def _commit_status(call: Call, budget: Entry, changed: Object, *, dry_run: bool) -> None:
     resource = next(r for r in call.server.catalog.resources() if r.collection == BUDGETS)
     name = budget.object["metadata"]["name"]
     info = replace(call.info, group=resource.group, resource=resource.plural, name=name, subresource="status")
-    written = replace(call, resource=resource, info=info, strategy=call.server.strategy(resource))
+    written = replace(call, info=info, registration=call.server.registration(resource))
     changed = ownership.changed(written, changed, budget.object, _BY_SERVER)
-    written.commit_update(written.path, budget, changed)
+    commit.update(written, BUDGETS, written.path, budget, changed, dry_run=dry_run)
 
 
 _BY_SERVER = WriteOptions(dry_run=False, field_manager=MANAGER, field_validation="Ignore", force=False)
 
 
-def _told(call: Call, pod: Entry) -> Entry:
-    """The pod with the condition that says why it goes. Nobody owns that: the server itself writes it."""
+def _with_target_condition(call: Call, pod: Entry) -> Entry:
+    """Set the condition DisruptionTarget; the server itself writes it, so no manager owns it."""
     status = pod.object.get("status") or {}
     condition = {**CONDITION, "lastProbeTime": None, "lastTransitionTime": call.context.now}
     conditions = with_condition(status.get("conditions") or (), condition)
     obj = {**pod.object, "status": {**status, "conditions": conditions}}
-    if obj == pod.object:
-        return pod
-    change = call.commit_update(call.path, pod, obj)
-    assert change.after is not None
-    return change.after
+    return commit.update(call, call.resource.collection, call.path, pod, obj, dry_run=False)
 
 
 def with_condition(conditions: Any, condition: Object) -> list[Object]:
@@ -223,4 +227,4 @@ def with_condition(conditions: Any, condition: Object) -> list[Object]:
     return found if seen else [*found, condition]
 
 
-SERVED = {("pods", "eviction", "create"): evict}
+EVICTION = Action(_check, evict, body=_as_eviction)

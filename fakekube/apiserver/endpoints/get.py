@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.wire.options import parse_resource_version
-from fakekube.apiserver.wire.response import Response, StoredObject
 from fakekube.apiserver.wire.status import StatusError, not_found, too_large_resource_version
 
 
 def get(call: Call) -> Step:
     """The object as it is now; a resourceVersion asks for nothing older, one from the future is refused."""
-    yield from ()
     asked = call.request.option("resourceVersion") or ""
     try:
         revision = parse_resource_version(asked)
@@ -22,4 +22,6 @@ def get(call: Call) -> Step:
     entry = call.stored()
     if entry is None:
         raise not_found(call.resource.qualified, call.info.name)
+    if call.converted is not None:
+        yield from conversion.read(call, [entry])
     return Response(body=StoredObject(entry, representation.view(call)))

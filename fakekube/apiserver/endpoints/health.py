@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fakekube.apiserver.response import Response, Text
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Response, Text
-from fakekube.apiserver.wire.status import PlainAnswer, go_quote
+from fakekube.apiserver.wire.status import PlainAnswer
 
 _HOOKS = (
     "start-apiserver-admission-initializer",

@@ -10,14 +10,15 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.registry.generic.strategy import check_fields, field_reader
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import bad_request, expired, too_large_resource_version
 
 Object = dict[str, Any]
@@ -32,15 +33,11 @@ LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
 def list(call: Call) -> Step:
-    yield from ()
     options = parse_list_options(call.request, watch=False)
-    return list_response(call, options)
-
-
-def list_response(call: Call, options: ListOptions) -> Response:
-    """The page that `options` ask for."""
-    selection = selection_of(call, options)
-    return shown_page(call, read_page(call, options, selection))
+    page = read_page(call, options, selection_of(call, options))
+    if call.converted is not None:
+        yield from conversion.read(call, page.entries)
+    return shown_page(call, page)
 
 
 def shown_page(call: Call, page: Page) -> Response:
@@ -50,7 +47,7 @@ def shown_page(call: Call, page: Page) -> Response:
         metadata["continue"] = page.token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-    elif call.resource.custom:
+    elif call.registration.unstructured:
         metadata["continue"] = ""
     return Response(body=representation.listed(call, metadata, page.entries))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fakekube.apiserver.call import Server
-from fakekube.apiserver.wire.response import Response, Text
+from fakekube.apiserver.response import Response, Text
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 

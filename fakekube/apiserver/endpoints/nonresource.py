@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Server
-from fakekube.apiserver.endpoints import health, metrics
-from fakekube.apiserver.endpoints.discovery import Document
+from fakekube.apiserver.catalog import Document
+from fakekube.apiserver.endpoints import discovery, health, metrics
+from fakekube.apiserver.response import Cached, Response
 from fakekube.apiserver.schema.builtin import number
 from fakekube.apiserver.wire.codec import JSON, YAML
 from fakekube.apiserver.wire.negotiation import aggregated_version, negotiate
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Cached, Response
 from fakekube.apiserver.wire.status import PlainAnswer, method_not_allowed, no_such_resource
 
 Object = dict[str, Any]
@@ -49,12 +49,12 @@ def _groups(server: Server, request: Request, path: str) -> Response:
     if version:
         groups = [""] if path == "/api" else catalog.group_names()
         api_version = f"apidiscovery.k8s.io/{version}"
-        found = catalog.document((path, version), lambda: catalog.aggregated(groups, api_version))
+        found = catalog.document((path, version), lambda: discovery.aggregated(catalog, groups, api_version))
         return _aggregated(request, version, found)
     if path == "/api":
         address = server.address
-        return _document(request, catalog.document((path, address), lambda: catalog.api_versions(address)))
-    return _document(request, catalog.document(path, catalog.api_group_list))
+        return _document(request, catalog.document((path, address), lambda: discovery.api_versions(catalog, address)))
+    return _document(request, catalog.document(path, lambda: discovery.api_group_list(catalog)))
 
 
 def _aggregated_versions(server: Server) -> list[str]:
@@ -74,7 +74,7 @@ def _aggregated(request: Request, version: str, document: Document) -> Response:
 
 def _document(request: Request, document: Document) -> Response:
     """A document of legacy discovery, as JSON or YAML. Raises 406."""
-    media_type = negotiate(request.headers.get("accept"), custom=False, listing=False, shapes=frozenset()).media_type
+    media_type = negotiate(request.headers.get("accept"), restful=True, listing=False, shapes=frozenset()).media_type
     return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
 
 
@@ -85,9 +85,9 @@ def _group(server: Server, request: Request, path: str) -> Response:
     else:
         group, version = parts[1], parts[2] if len(parts) > 2 else ""
     if len(parts) == 2 and parts[0] == "apis":
-        found = server.catalog.api_group(group)
+        found = discovery.api_group(server.catalog, group)
     else:
-        found = server.catalog.api_resource_list(group, version)
+        found = discovery.api_resource_list(server.catalog, group, version)
     if found is not None:
         return _document(request, server.catalog.document(path, lambda: found))
     if server.catalog.serves_group(group) and not server.catalog.is_custom_group(group):

@@ -9,8 +9,8 @@ from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
 from fakekube.apiserver.apply.managedfields import Writer
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.options import WriteOptions
 
@@ -31,7 +31,7 @@ def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Obje
 
 def empty(call: Call) -> Object:
     """What an object is compared with before it exists."""
-    return {"metadata": {}, **call.server.empty(call.resource)}
+    return {"metadata": {}, **call.registration.empty}
 
 
 def writer(call: Call, options: WriteOptions) -> Writer:
@@ -66,17 +66,19 @@ def updater(call: Call) -> Updater:
 
 
 def _make_updater(call: Call) -> Updater:
-    server, resource = call.server, call.resource
+    server, resource, registration = call.server, call.resource, call.registration
     ignored = not_written(call)
 
     def convert(obj: Object, version: str) -> tuple[Object, Schema] | None:
         if version == resource.api_version:
-            return obj, server.apply_schema(resource)
+            return obj, registration.apply_schema
         other = _in_version(call, version)
-        return (obj, server.apply_schema(other)) if other is not None else None
+        return (obj, server.registration(other).apply_schema) if other is not None else None
 
     versions = [other.api_version for other in server.catalog.resources() if other.collection == resource.collection]
-    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored), reconciles=resource.custom)
+    return Updater(
+        resource.api_version, convert, dict.fromkeys(versions, ignored), reconciles=registration.unstructured
+    )
 
 
 def _in_version(call: Call, version: str) -> Resource | None:
@@ -93,7 +95,7 @@ def not_written(call: Call) -> Tree:
         return {"f:status": LEAF} if "status" in call.resource.subresources else {}
     if subresource != "status":
         return {}
-    if call.resource.custom:
+    if call.strategy.status_resets_metadata:
         return {"f:spec": LEAF, "f:metadata": LEAF}
     kept: Tree = {f"f:{name}": LEAF for name in call.strategy.status_keeps if name != "generation"}
     return union({"f:spec": LEAF}, {"f:metadata": kept} if kept else {})

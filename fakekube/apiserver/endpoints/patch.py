@@ -9,69 +9,49 @@ from typing import Any
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.apply import apply
-from fakekube.apiserver.endpoints.body import check_place, typed
-from fakekube.apiserver.endpoints.update import check_version, store_changed
+from fakekube.apiserver.endpoints.body import check_place
+from fakekube.apiserver.endpoints.part import WHOLE, Part
+from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
+from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec, gojson, goprint
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
-from fakekube.apiserver.wire.response import Response
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,
-    go_json,
     invalid_patch,
-    not_found,
     patch_rejected,
-    unsupported_media_type,
 )
 
 Object = dict[str, Any]
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
-
-def patch(call: Call) -> Step:
+def patch(call: Call, part: Part = WHOLE) -> Step:
     kind = patch_type(call)
     options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
-        return (yield from apply(call, options))
-    while True:
-        existing = call.stored()
-        if existing is None:
-            raise not_found(call.resource.qualified, call.info.name)
-        warnings: list[str] = []
-        current = call.shown(existing)
-        obj = patched(call, kind, current, options, warnings)
-        version = obj["metadata"].get("resourceVersion")
-        if version and version != existing.object["metadata"]["resourceVersion"]:
-            check_version(call, obj, existing, unconditional=True)
-        call.warnings += warnings
-        owned = ownership.changed(call, obj, current, options)
-        response: Response | None = yield from store_changed(call, owned, existing, options)
-        if response is not None:
-            return response
+        return (yield from apply(call, options, part))
+    body = part.body(call)
+    produce = partial(_produced, body, kind, options)
+    return (yield from write(call, Write(options, produce, part)))
+
+
+def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Object:
+    assert current is not None, "a patch changes an object that exists"
+    warnings: list[str] = []
+    obj = patched(call, kind, current, options, warnings)
+    call.warnings += [warning for warning in warnings if warning not in call.warnings]
+    return ownership.changed(call, obj, current, options)
 
 
 def patch_type(call: Call) -> str:
-    """Raises 415 for what the resource does not take."""
+    """Raises 415 for a media type that the resource does not take."""
     kind = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    accepted = (
-        [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
-        if call.resource.custom
-        else [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
-    )
-    if kind in accepted:
-        return kind
-    if call.resource.custom:
-        raise unsupported_media_type(
-            f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-        )
-    raise unsupported_media_type("415: Unsupported Media Type", {})
+    if kind not in call.resource.patch_types:
+        raise call.registration.refuse_patch_type()
+    return kind
 
 
 def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnings: list[str]) -> Object:
@@ -108,10 +88,9 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
 def _encoded(call: Call, result: Any) -> str:
     """The result as an error shows it. Raises 422 for one that is nested beyond what can be encoded."""
     try:
-        shown = codec.encode(result).decode()
+        return call.registration.patch_text(result)
     except TypeError:
         raise patch_rejected() from None
-    return go_json(result) if call.resource.custom else shown  # a map to the real server, which has no order of its own
 
 
 def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
@@ -143,7 +122,7 @@ def _merged(current: Object, value: Any, *, strict: bool) -> Any:
 
 def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
     _check_map(value, "")
-    schema = call.server.schema(call.resource)
+    schema = call.registration.schema
     assert schema is not None, "only built-in kinds take strategic merge patches"
     try:
         return strategic.apply(current, without_kind(value or {}), schema)
@@ -156,15 +135,6 @@ def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
 def without_kind(patch: Object) -> Object:
     """A strategic merge patch cannot change what kind the object is."""
     return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
-
-
-def _typed(call: Call, result: Object, stored: Object, unknown: list[str]) -> Object:
-    """As `typed`; metadata that the patch has left alone is not looked at again: most patches are of a status."""
-    meta = stored["metadata"]
-    if not call.resource.custom or result.get("metadata") is not meta:
-        return typed(call, result, unknown)
-    obj = typed(call, {**result, "metadata": {}}, unknown)
-    return {**obj, "metadata": meta}
 
 
 def _as_object(
@@ -181,7 +151,7 @@ def _as_object(
         raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
     try:
-        obj = _typed(call, result, stored, unknown)
+        obj = call.registration.decode_patched(result, stored, unknown)
     except WrongType as problem:
         raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
     except StatusError as error:

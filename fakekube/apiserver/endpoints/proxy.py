@@ -10,14 +10,13 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
-from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.connect import check_node
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import path_of
 from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, not_implemented, service_unavailable
 
 Object = dict[str, Any]
-
-VERBS = ("get", "create", "update", "patch", "delete")
 
 
 def split(target: str) -> tuple[str, str] | None:
@@ -72,9 +71,8 @@ def _check_node(call: Call, name: str, port: str) -> None:
     check_node(call, name)
 
 
-def _refusal(check: Callable[[Call, str, str], None]) -> Callable[[Call], Step]:
-    def proxy(call: Call) -> Step:
-        yield from ()
+def _refusal(check: Callable[[Call, str, str], None]) -> Callable[[Call], Response]:
+    def proxy(call: Call) -> Response:
         target = split(call.info.name)
         if target is None:
             raise bad_request(f'invalid {call.resource.singular} request "{call.info.name}"')
@@ -88,9 +86,9 @@ def _nothing_behind(call: Call) -> StatusError:
     return not_implemented(f"proxying: nothing runs behind {call.resource.plural}")
 
 
-#: (collection, subresource, verb) -> what serves it.
-SERVED = {
-    (collection, "proxy", verb): _refusal(check)
-    for collection, check in (("pods", _check_pod), ("services", _check_service), ("nodes", _check_node))
-    for verb in VERBS
+#: (collection, subresource) -> the kind of the connection's options, and what opens it.
+CONNECTIONS = {
+    ("pods", "proxy"): ("PodProxyOptions", _refusal(_check_pod)),
+    ("services", "proxy"): ("ServiceProxyOptions", _refusal(_check_service)),
+    ("nodes", "proxy"): ("NodeProxyOptions", _refusal(_check_node)),
 }

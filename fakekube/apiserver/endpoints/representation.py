@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.registry.generic.table.convert import TableMaker, check_include
+from fakekube.apiserver.response import Body, Document, StoredList
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, partial_view
-from fakekube.apiserver.wire.response import Body, Document, StoredList
 
 Object = dict[str, Any]
 
@@ -17,14 +18,14 @@ Object = dict[str, Any]
 SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList", "Table"})
 
 
-def view(call: Call) -> View:
-    """How the objects of a request are shown. Raises 400 for a table with options that it has not."""
+def view(call: Call, printer: Printer | None = None) -> View:
+    """How the answer shows objects. `printer` prints tables (None: the resource's). Raises 400 for unknown options."""
     representation = call.representation
     if representation.shape.startswith("PartialObjectMetadata"):
         return partial_view(representation.shape_version)
     if representation.shape == "Table":
-        return _table_view(_table(call))
-    return call.server.view(call.resource)
+        return _table_view(_table(call, printer))
+    return call.view
 
 
 def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
@@ -34,7 +35,7 @@ def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
         return Document(_table(call).of_list(metadata, [entry.object for entry in entries]))
     if shape:
         return StoredList(view(call), "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
-    return StoredList(view(call), resource.list_kind, metadata, entries, named=resource.custom)
+    return StoredList(view(call), resource.list_kind, metadata, entries, named=call.registration.unstructured)
 
 
 def _table_view(maker: TableMaker) -> View:
@@ -44,18 +45,18 @@ def _table_view(maker: TableMaker) -> View:
     return View(api_version, "Table", maker.of_object, shared=False, following=following)
 
 
-def _table(call: Call) -> TableMaker:
+def _table(call: Call, printer: Printer | None = None) -> TableMaker:
     include = call.request.option("includeObject") or ""
     problem = check_include(include)
     if problem is not None:
         raise problem
-    resource, own = call.resource, call.server.view(call.resource)
+    resource, own = call.resource, call.view
     sub = resource.subresources.get(call.info.subresource)
     return TableMaker(
-        call.server.printer(resource, sub.kind if sub else ""),
+        printer or call.registration.printer(sub.kind if sub else ""),
         call.representation.shape_version,
         include,
         lambda: call.context.micro,
         lambda obj: own.to_object(Entry(0, obj)),
-        in_version=resource.custom,
+        in_version=call.registration.unstructured,
     )

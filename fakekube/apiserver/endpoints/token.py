@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.registry.generic.registration import without_kind
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.options import parse_write_options
-from fakekube.apiserver.wire.response import Document, Response
+from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found
 
 Object = dict[str, Any]
@@ -18,13 +21,43 @@ Object = dict[str, Any]
 DEFAULT_SECONDS = 3600
 SHORTEST, LONGEST = 600, 1 << 32
 
+_TOKEN_REQUEST = Resource(
+    group="authentication.k8s.io",
+    version="v1",
+    plural="tokenrequests",
+    singular="",
+    kind="TokenRequest",
+    list_kind="TokenRequestList",
+    namespaced=True,
+    verbs=frozenset(),
+    collection="tokenrequests.authentication.k8s.io",
+)
 
-def create_token(call: Call) -> Step:
-    parse_write_options(call.request, "CreateOptions")
-    yield from ()
-    sent = _request(call)
-    meta = {key: value for key, value in (sent.get("metadata") or {}).items() if value}
-    _check_place(call, meta)
+
+def _as_request(call: Call) -> Call:
+    return call.of_kind(call.server.body_registration(_TOKEN_REQUEST))
+
+
+def _check_request(call: Call, sent: Object) -> None:
+    """Raises 400, 404, 422."""
+    _check_place(call, _metadata(sent))
+    if call.stored() is None:
+        raise not_found("serviceaccounts", call.info.name)
+    _check(_seconds(sent))
+
+
+def _metadata(sent: Object) -> Object:
+    return {key: value for key, value in (sent.get("metadata") or {}).items() if value}
+
+
+def _seconds(sent: Object) -> int:
+    seconds: int | None = (sent.get("spec") or {}).get("expirationSeconds")
+    return DEFAULT_SECONDS if seconds is None else seconds
+
+
+def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
+    """A token for the service account of the path. Raises 404, 409."""
+    meta = _metadata(sent)
     account = call.stored()
     if account is None:
         raise not_found("serviceaccounts", call.info.name)
@@ -33,9 +66,7 @@ def create_token(call: Call) -> Step:
         why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
         raise conflict("TokenRequest.authentication.k8s.io", call.info.name, why)
     spec = dict(sent.get("spec") or {})
-    seconds = spec.get("expirationSeconds")
-    seconds = DEFAULT_SECONDS if seconds is None else seconds
-    _check(seconds)
+    seconds = _seconds(sent)
     audiences = spec.get("audiences") or [serviceaccount.ISSUER]
     issued = serviceaccount.unix(call.context.now)
     bound = _bound(call, spec.get("boundObjectRef"))
@@ -74,10 +105,10 @@ def _check_place(call: Call, meta: Object) -> None:
         raise invalid("authentication.k8s.io", "TokenRequest", call.info.name, [error])
 
 
-def _request(call: Call) -> Object:
-    body = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
+def _read(call: Call, body: Call, options: WriteOptions) -> Object:
+    sent = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
     try:
-        return decode(call.server.schemas.type("authentication.v1.TokenRequest"), body, [])
+        return without_kind(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:
         raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
 
@@ -94,7 +125,7 @@ def _check(seconds: int) -> None:
         )
 
 
-def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
+def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReference | None:
     """What the token is to be bound to. Raises 400, 404, 409."""
     if not ref:
         return None
@@ -120,7 +151,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.Bound | None:
             "The object might have been deleted and then recreated"
         )
         raise conflict(kind, name, why)
-    return serviceaccount.Bound(claim, collection, path, name, uid)
+    return serviceaccount.BoundObjectReference(claim, collection, path, name, uid)
 
 
-SERVED = {("serviceaccounts", "token", "create"): create_token}
+TOKEN = Action(_check_request, create_token, body=_as_request, read=_read)

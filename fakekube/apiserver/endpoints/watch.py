@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
+from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.endpoints import representation
-from fakekube.apiserver.endpoints.discovery import Catalog
 from fakekube.apiserver.endpoints.list import selection_of
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.selectors import FieldSelector, FieldTerm
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.watch import Selection, Watch
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
 
 #: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).
@@ -20,12 +21,15 @@ MIN_REQUEST_TIMEOUT = 1800
 
 
 def watch(call: Call) -> Step:
-    yield from ()
     options = parse_list_options(call.request, watch=True, as_list=call.info.watch_path)
     selection = selection_of(call, options)
     if call.info.watch_path and _path_name(call):
         selection = _one_name(call, options, selection)
-    return Response(watch=open_watch(call, options, selection))
+    found = open_watch(call, options, selection)
+    if call.converted is not None:
+        yield from conversion.read(call, [event.entry for event in found.initial if event.type != "BOOKMARK"])
+        found.convert = partial(conversion.read, call)
+    return Response(watch=found)
 
 
 def _path_name(call: Call) -> str:
@@ -62,9 +66,9 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         revision or store.revision,
         timeout=float(timeout),
         bookmarks=options.bookmarks,
-        empty=call.server.empty(call.resource),
+        empty=call.registration.empty,
     )
-    if call.resource.custom:
+    if call.registration.version is not None:
         found.over = partial(_gone, call.server.catalog, call.resource)
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)

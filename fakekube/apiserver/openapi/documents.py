@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from fakekube.apiserver.call import Server
-from fakekube.apiserver.crd import definition as crd
-from fakekube.apiserver.openapi import custom
-from fakekube.apiserver.openapi.nodes import Writer, reference
+from fakekube.apiserver.openapi import customkinds
 from fakekube.apiserver.openapi.operations import paths_of
-from fakekube.apiserver.openapi.types import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.openapi.schemawriter import SchemaWriter, reference
+from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
+from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 
-Object = dict[str, Any]
-
 #: Types that every document has.
 _COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
+
+
+class Document(Protocol):
+    """A document as JSON, with the hash of its content."""
+
+    @property
+    def json(self) -> bytes: ...
+
+    @property
+    def hash(self) -> str: ...
+
+
+class Catalog(Protocol):
+    """The resources that are served at present, with a cache for the documents that are made of them."""
+
+    def resources(self) -> Iterable[Resource]: ...
+
+    def document(self, key: Hashable, build: Callable[[], Any]) -> Document: ...
+
+    def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes: ...
+
+
+class Kind(Protocol):
+    """A served kind, as far as documents describe it."""
+
+    @property
+    def published_schema(self) -> Object | None:
+        """The schema of a custom kind; None: that of a built-in type."""
+
+
+class Server(Protocol):
+    """The parts of the API server that documents describe."""
+
+    version: Object
+    schemas: BuiltinSchemas
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    def registration(self, resource: Resource) -> Kind: ...
 
 
 def root_of(resource: Resource) -> str:
@@ -69,11 +105,10 @@ def _content(server: Server, resources: Sequence[Resource], version: int) -> tup
     own: Object = {}
     refer = partial(reference, version=version)
     for resource in resources:
-        if resource.custom:
+        published = server.registration(resource).published_schema
+        if published is not None:
             names = [custom_name(resource.group, resource.version, k) for k in (resource.kind, resource.list_kind)]
-            definition = server.store.get(crd.COLLECTION, resource.collection)
-            written = crd.openapi_of(definition.object, resource.version) if definition else None
-            own |= custom.schemas_of(resource, written, version)
+            own |= customkinds.schemas_of(resource, published, version)
         else:
             names = collected.kind(resource)
         paths |= paths_of(resource, names[0], names[1], refer, version)
@@ -90,7 +125,7 @@ class _Types:
     def __init__(self, schemas: BuiltinSchemas, version: int) -> None:
         self._schemas = schemas
         self._gvks = kinds_of_types(schemas)
-        self._writer = Writer(version, self._need)
+        self._writer = SchemaWriter(version, self._need)
         self._waiting: dict[str, Schema] = {}
         self._nodes: Object = {}
 

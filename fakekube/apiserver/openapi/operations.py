@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.apiserver.openapi.types import DELETE_OPTIONS, PATCH, STATUS
-from fakekube.apiserver.resource import Resource, Subresource
-
-Object = dict[str, Any]
+from fakekube.apiserver.openapi.typenames import DELETE_OPTIONS, PATCH, STATUS
+from fakekube.apiserver.resource import Object, Resource, Subresource
 
 Reference = Callable[[str], Object]
 """A type's full name as a reference to it."""
@@ -39,16 +37,12 @@ _VERBS: dict[str, tuple[str, str, Object]] = {
 _COLLECTION = ("list", "create", "deletecollection")
 _OBJECT = ("get", "update", "patch", "delete")
 
-#: Kinds of patches; custom kinds have no strategic ones, and kubectl chooses by what stands here.
-_CUSTOM_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-_PATCHES = (*_CUSTOM_PATCHES, "application/strategic-merge-patch+json")
-
 
 def paths_of(resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> Object:
     """Path -> method -> operation, of a resource and its subresources. `version` is OpenAPI's."""
     base = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
-    writer = _Writer(resource, type_name, list_name, refer, version)
+    writer = _PathWriter(resource, type_name, list_name, refer, version)
     found: Object = {}
     if scope and "list" in resource.verbs:
         found[f"{base}/{resource.plural}"] = writer.item(("list",), (), f"{resource.kind}ForAllNamespaces")
@@ -64,7 +58,7 @@ def paths_of(resource: Resource, type_name: str, list_name: str, refer: Referenc
     return found
 
 
-class _Writer:
+class _PathWriter:
     def __init__(self, resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> None:
         self._resource, self._type, self._list = resource, type_name, list_name
         self._refer, self._version = refer, version
@@ -138,7 +132,7 @@ class _Writer:
 
     def _add_body(self, operation: Object, verb: str, answer: Object) -> None:
         patching = verb == "patch"
-        patches = _CUSTOM_PATCHES if self._resource.custom else _PATCHES
+        patches = tuple(sorted(self._resource.patch_types))
         schema = self._refer(PATCH) if patching else answer
         if verb in ("delete", "deletecollection"):
             schema = self._refer(DELETE_OPTIONS)

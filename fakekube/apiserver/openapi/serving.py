@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import orjson
 
-from fakekube.apiserver.call import Server
-from fakekube.apiserver.endpoints.discovery import Document
-from fakekube.apiserver.openapi import documents, wire
+from fakekube.apiserver.openapi import documents, gnostic
+from fakekube.apiserver.openapi.documents import Document, Server
+from fakekube.apiserver.response import Cached, Raw, Response
 from fakekube.apiserver.wire.negotiation import clauses
 from fakekube.apiserver.wire.request import Request
-from fakekube.apiserver.wire.response import Cached, Raw, Response
 
 V2, V3 = "/openapi/v2", "/openapi/v3"
 
@@ -40,7 +39,7 @@ def _version_2(server: Server, request: Request) -> Response:
     document = server.catalog.document(V2, lambda: documents.version_2(server))
     for clause in clauses(request.headers.get("accept") or "*/*"):
         if clause.media_type in PROTOBUF_2:
-            encoded = server.catalog.encoding(V2, lambda: wire.encode(orjson.loads(document.json)))
+            encoded = server.catalog.encoding(V2, lambda: gnostic.encode(orjson.loads(document.json)))
             return _file(request, document, content_type=PROTOBUF_2[0], vary="Accept", content=encoded)
         if clause.media_type in _TAKES_JSON:
             return _file(request, document, vary="Accept")

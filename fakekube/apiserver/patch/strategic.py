@@ -12,10 +12,9 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import goprint
-
-Object = dict[str, Any]
 
 PATCH, RETAIN_KEYS = "$patch", "$retainKeys"
 DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.schema.goshape import OMITTED
 from fakekube.apiserver.schema.model import SCALARS, Schema
+from fakekube.apiserver.schema.omitempty import OMITTED
 
 Row = list[Any]
 

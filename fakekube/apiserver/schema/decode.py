@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.apiserver.schema.goshape import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.omitempty import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
-
-Object = dict[str, Any]
 
 #: The type of a definition's schemas, and its fields that are a schema or something else.
 JSON_SCHEMA = "JSONSchemaProps"

@@ -8,14 +8,15 @@ namespace `x`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.status import expired
 
-Object = dict[str, Any]
+T = TypeVar("T")
 
 
 class Entry:
@@ -129,8 +130,7 @@ class Store:
         self.window = window
         self.revision = 1
         self.compacted = 0
-        #: what others have worked out from it and keep with it, each under a name of his own; they see to its freshness
-        self.derived: dict[str, Any] = {}
+        self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
 
@@ -175,6 +175,16 @@ class Store:
     def changes(self) -> list[Change]:
         """All changes in the window, oldest first."""
         return self._history
+
+    def derived(self, make: Callable[[Store], T]) -> T:
+        """The value `make(self)`, made once and kept as long as the store: an index or a cache of what is stored.
+
+        The store does not invalidate it; it compares revisions itself.
+        """
+        found: T | None = self._derived.get(make)
+        if found is None:
+            found = self._derived[make] = make(self)
+        return found
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

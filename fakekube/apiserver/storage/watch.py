@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from fakekube.apiserver.crd.conversion import Unconverted
-from fakekube.apiserver.selectors import FieldSelector, LabelSelector
+from fakekube.apiserver.needs import Waiting
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
-
-Object = dict[str, Any]
 
 #: (selected before, selected after) -> event type. Nothing else is sent (`cacher.watchCacheEvent` conversion).
 TRANSITIONS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
@@ -47,6 +46,10 @@ class Selection:
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
 
 
+class NotConverted(Exception):
+    """Raised by `View.convert` for an object that is not available in the version of the view."""
+
+
 class WatchEvent:
     """What a watcher is told: a type, the stored object that it is about, and how to put it into words.
 
@@ -71,10 +74,7 @@ class WatchEvent:
         return line
 
     def _encode(self) -> bytes:
-        try:
-            return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
-        except Unconverted as problem:  # its webhook failed when this was written
-            return error_event(StatusError(500, "", str(problem)))
+        return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
 
     def to_object(self) -> Object:
         return {"type": self.type, "object": self.view.to_object(self.entry)}
@@ -162,6 +162,8 @@ class Watch:
         self.initial: list[WatchEvent] = []
         self.over: Callable[[], bool] = never
         """Whether what is watched is served no more: the stream ends."""
+        self.convert: Callable[[Sequence[Entry]], Waiting] | None = None
+        """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
         """Set: the stream opens, says this and ends."""
         self._empty = empty

@@ -8,13 +8,12 @@ is at its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
 from fakekube.apiserver.kubelet import ExecResult, in_bytes
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 

@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import yaml
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson, protobuf
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote, too_large, unsupported_media_type
-
-Object = dict[str, Any]
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, unsupported_media_type
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 

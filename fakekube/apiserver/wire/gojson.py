@@ -1,8 +1,34 @@
-"""What Go's `encoding/json` says of text that is no JSON. Only asked after a parse has failed."""
+"""JSON as Go's `encoding/json` writes it, and the words of its errors."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+#: What Go's JSON writes as escapes, that a page of HTML could hold it.
+_HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def go_json(value: Any) -> str:
+    """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
+    return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+
+
+def go_json_ordered(value: Any) -> str:
+    """JSON as Go's `json.Marshal` writes a struct: keys in the order of `value`."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+
+
+# --- syntax errors ---------------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE = " \t\r\n"

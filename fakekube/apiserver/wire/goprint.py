@@ -4,7 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.gojson import go_json
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {
+    "\f": "\\f",
+    "\v": "\\v",
+}
+
+
+def go_quote(text: str) -> str:
+    """`strconv.Quote`: double quotes, Go's escapes, printable characters as they are."""
+    out = ['"']
+    for char in text:
+        if char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char.isprintable():
+            out.append(char)
+        elif ord(char) < 0x80:
+            out.append(f"\\x{ord(char):02x}")
+        elif ord(char) <= 0xFFFF:
+            out.append(f"\\u{ord(char):04x}")
+        else:
+            out.append(f"\\U{ord(char):08x}")
+    out.append('"')
+    return "".join(out)
+
+
+def quoted(value: Any) -> str:
+    """A value as field errors show it: strings quoted as Go's %q does, booleans and numbers bare."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | float):
+        return go_json(value)
+    return str(value)
 
 
 def plain(value: Any) -> str:

@@ -74,16 +74,16 @@ def clauses(accept: str) -> list[Clause]:
     return [clause for _, clause in sorted(found, key=lambda row: row[0])]
 
 
-def negotiate(accept: str | None, *, custom: bool, listing: bool, shapes: frozenset[str]) -> Representation:
-    """The first representation in the client's order that can be given. Raises 406 where none can.
+def negotiate(accept: str | None, *, restful: bool, listing: bool, shapes: frozenset[str]) -> Representation:
+    """The first representation in the client's order that the server has. Raises 406 if it has none.
 
-    `custom`: a custom resource answers (its refusal has other words); `listing`: the path also offers streams;
-    `shapes`: what `as` may ask for here.
+    `restful`: go-restful serves the path and rejects unknown media types in its own words. `listing`: the path also
+    offers streams. `shapes`: the values of `as` that the path accepts.
     """
     if not accept or accept == "*/*" or accept == JSON:
         return PLAIN
     wanted = clauses(accept)
-    if not custom and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in wanted):
+    if restful and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in wanted):
         raise refuse_all(listing)
     for clause in wanted:
         for media in clause.taken:
@@ -153,16 +153,16 @@ def refuse_stream() -> StatusError:
     return not_acceptable(f"only the following media types are accepted: {STREAMS}")
 
 
-def check_shape_fits(representation: Representation, info: RequestInfo, resource: Resource) -> None:
+def check_shape_fits(
+    representation: Representation, info: RequestInfo, resource: Resource, *, unstructured: bool
+) -> None:
     """A list cannot be shown as one object's metadata, nor the other way round. Raises 406."""
     shape = representation.shape
     if not shape:
         return
     listing = info.verb in ("list", "deletecollection")
     go_type = (
-        "unstructured.Unstructured"
-        if resource.custom
-        else f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+        "unstructured.Unstructured" if unstructured else f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
     )
     if shape == "PartialObjectMetadata" and listing:
         raise not_acceptable(f"you requested {shape}, but the requested object is a list (*{go_type}List)")

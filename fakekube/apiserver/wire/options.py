@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from fakekube.apiserver.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Query, Request
+from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import (
     FieldError,
     bad_request,
@@ -18,11 +19,8 @@ from fakekube.apiserver.wire.status import (
     field_not_supported,
     field_required,
     field_too_long,
-    go_quote,
     invalid,
 )
-
-Object = dict[str, Any]
 
 FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
@@ -209,6 +207,17 @@ class DeleteOptions:
     propagation: str = ""
     orphan_dependents: bool | None = None
     dry_run: bool = False
+
+    def to_object(self) -> Object:
+        """The options as an object, for webhooks and expressions."""
+        shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        if self.grace_period is not None:
+            shown["gracePeriodSeconds"] = self.grace_period
+        if self.propagation:
+            shown["propagationPolicy"] = self.propagation
+        if self.dry_run:
+            shown["dryRun"] = ["All"]
+        return shown
 
 
 def delete_options(body: Object | None, request: Request) -> DeleteOptions:

@@ -17,10 +17,9 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.status import StatusError, unsupported_media_type
 from fakekube.data import load
-
-Object = dict[str, Any]
 
 MAGIC = b"k8s\x00"
 

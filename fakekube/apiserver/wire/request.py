@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
-from fakekube.apiserver.auth.authentication import ANONYMOUS, User
 from fakekube.apiserver.resource import qualify
-from fakekube.apiserver.selectors import parse_fields
+from fakekube.apiserver.user import ANONYMOUS, User
+from fakekube.apiserver.wire.selectors import parse_fields
 from fakekube.apiserver.wire.status import StatusError
 
 Query = Mapping[str, Sequence[str]]

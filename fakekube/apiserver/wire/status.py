@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.resource import qualify
-
-Object = dict[str, Any]
+from fakekube.apiserver.resource import Object, qualify
+from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.goprint import go_quote, quoted
 
 
 class StatusError(Exception):
@@ -72,62 +72,6 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
-
-
-def quoted(value: Any) -> str:
-    """A value as field errors show it: strings quoted as Go's %q does, booleans and numbers bare."""
-    if isinstance(value, str):
-        return go_quote(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list | float):
-        return go_json(value)
-    return str(value)
-
-
-#: What Go's JSON writes as escapes, that a page of HTML could hold it.
-_HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
-
-
-def go_json(value: Any) -> str:
-    """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
-    import json
-
-    return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
-
-
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {
-    "\f": "\\f",
-    "\v": "\\v",
-}
-
-
-def go_quote(text: str) -> str:
-    """`strconv.Quote`: double quotes, Go's escapes, printable characters as they are."""
-    out = ['"']
-    for char in text:
-        if char in _ESCAPES:
-            out.append(_ESCAPES[char])
-        elif char.isprintable():
-            out.append(char)
-        elif ord(char) < 0x80:
-            out.append(f"\\x{ord(char):02x}")
-        elif ord(char) <= 0xFFFF:
-            out.append(f"\\u{ord(char):04x}")
-        else:
-            out.append(f"\\U{ord(char):08x}")
-    out.append('"')
-    return "".join(out)
 
 
 def _detailed(message: str, detail: str) -> str:

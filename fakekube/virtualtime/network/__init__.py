@@ -1,1 +1,1 @@
-"""Connections of a bubble: in-memory pipes and counted sockets."""
+"""Connections to the servers of a bubble: in-memory pipes, and sockets whose bytes are counted."""

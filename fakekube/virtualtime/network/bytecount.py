@@ -1,6 +1,6 @@
-"""The ledger of bytes: what each end of a real connection gave to the kernel, and what the other end took out.
+"""Counts the bytes of real connections: what one end gave to the kernel, and what the other end took out.
 
-Between the two a byte is nowhere that Python can see; a bubble with such a byte is not quiescent.
+Bytes inside the kernel are invisible to Python; a bubble that waits for such bytes is not quiescent.
 """
 
 import _socket
@@ -15,10 +15,10 @@ Address = tuple[str, int]
 
 
 class Flow:
-    """The bytes of one direction.
+    """The bytes of one direction of a connection.
 
-    `reads` tells whether the receiver, as a transport on the loop, would take bytes now; None while it is no
-    transport: a thread takes its bytes when it asks for them, and then it is `readable` that counts.
+    `reads` returns whether the receiver, a transport on the loop, would take bytes now. It is None if the receiver is
+    no transport: a thread waits until `readable`.
     """
 
     __slots__ = ("arrived", "drained", "ended", "reads", "sent", "taken")
@@ -36,7 +36,7 @@ class Flow:
 
     @property
     def readable(self) -> bool:
-        """Whether `recv` would return: there are bytes, or there is the end of them."""
+        """Whether `recv` would return: there are bytes, or the stream has ended."""
         return self.sent > self.taken or self.ended
 
     def give(self, count: int) -> None:
@@ -60,7 +60,7 @@ class Flow:
 
 
 class Connection:
-    """One TCP connection of which at least the server's end is on the loop."""
+    """One TCP connection to a server on the loop; `external` if its client does not belong to the bubble."""
 
     __slots__ = ("accepted", "client", "down", "external", "up")
 
@@ -72,13 +72,13 @@ class Connection:
         self.down = Flow()
 
     def busy_reasons(self) -> Iterator[str]:
-        who = f"{self.client[0]}:{self.client[1]}"
+        client = f"{self.client[0]}:{self.client[1]}"
         if not self.accepted:
-            yield f"the connection from {who} is not accepted yet"
+            yield f"the connection from {client} is not accepted yet"
         if self.up.is_awaited():
-            yield f"{self.up.in_flight} bytes are on their way from {who} to the server"
+            yield f"{self.up.in_flight} bytes are on their way from {client} to the server"
         if self.down.is_awaited():
-            yield f"{self.down.in_flight} bytes are on their way from the server to {who}"
+            yield f"{self.down.in_flight} bytes are on their way from the server to {client}"
 
     def __repr__(self) -> str:
         kind = "external" if self.external else "inside"
@@ -89,17 +89,17 @@ class Connection:
 
 
 class Connections:
-    """All open connections to what the loop serves, by the client's address."""
+    """All open connections to servers on the loop, by the client's address."""
 
     def __init__(self) -> None:
         self._by_client: dict[Address, Connection] = {}
         self._external = 0
-        #: sent when something came from, or went to, somebody outside the bubble
+        #: called when an external connection opens, closes or transfers bytes
         self.external_moved = Notifier()
 
     @property
     def external(self) -> int:
-        """How many clients are connected whom the bubble cannot see."""
+        """The number of connected clients that do not belong to the bubble."""
         return self._external
 
     def __iter__(self) -> Iterator[Connection]:
@@ -109,19 +109,19 @@ class Connections:
         return not self._by_client
 
     def busy_reasons(self) -> Iterator[str]:
-        """Bytes that somebody of the bubble waits for and does not have yet."""
+        """Bytes in flight that the bubble waits for, for error messages."""
         return itertools.chain.from_iterable(each.busy_reasons() for each in self if not each.external)
 
     def find(self, client: Address | None) -> Connection | None:
         return self._by_client.get(client) if client is not None else None
 
-    def dialled(self, client: Address) -> Connection:
-        """A client in the bubble has connected; the server will accept in a moment."""
+    def connecting(self, client: Address) -> Connection:
+        """A client of the bubble connects from this address; the server has not accepted it yet."""
         connection = self._by_client[client] = Connection(client, external=False)
         return connection
 
     def accepted(self, client: Address) -> Connection:
-        """The server has accepted a client; one who was not announced is external."""
+        """The server has accepted a client. A client that was not announced by `connecting` is external."""
         connection = self._by_client.get(client)
         if connection is None or connection.accepted:
             connection = self._by_client[client] = Connection(client, external=True)
@@ -131,7 +131,7 @@ class Connections:
         return connection
 
     def closed(self, connection: Connection) -> None:
-        """The server's end is closed (or never was): nobody there takes or sends bytes any more."""
+        """The server's end of the connection is closed, or was never accepted."""
         connection.up.reads = None
         connection.down.end()
         connection.up.end()
@@ -142,18 +142,18 @@ class Connections:
                 self.external_moved.notify()
 
     def refuse_pending(self) -> None:
-        """Nobody will accept any more: those who dialled and wait are let go."""
+        """Close the connections that the server has not accepted: it has stopped listening."""
         for connection in self:
             if not connection.accepted:
                 self.closed(connection)
 
 
 class CountedSocket(socket.socket):
-    """The socket under a transport on the loop: it keeps the ledger."""
+    """The socket of a transport on the loop; counts the bytes that it sends and receives."""
 
     @classmethod
     def of(cls, sock: socket.socket, *, sends: Flow, takes: Flow, at_close: Callable[[], None]) -> "CountedSocket":
-        """Take `sock` over; the old object is empty after it."""
+        """A counted socket with the file descriptor of `sock`, which is detached."""
         counted = cls(sock.family, sock.type, sock.proto, fileno=sock.detach())
         counted.setblocking(False)
         counted._sends, counted._takes, counted._at_close = sends, takes, at_close
@@ -163,7 +163,7 @@ class CountedSocket(socket.socket):
     _takes: Flow
     _at_close: Callable[[], None] | None = None
 
-    # straight to the C methods: those of socket.socket may carry the hooks for blocking clients
+    # calls the C methods: those of socket.socket are patched for blocking clients
     def recv(self, *args: Any) -> bytes:
         data = _socket.socket.recv(self, *args)
         self._takes.take(len(data))

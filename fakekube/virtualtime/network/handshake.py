@@ -1,15 +1,15 @@
-"""Whether a client and a server on one loop agree on TLS: what crosses a pipe is not encrypted, but is trusted."""
+"""Decides whether a TLS handshake between a client and a server on the loop would succeed; pipes are not encrypted."""
 
 from __future__ import annotations
 
 import ssl
 
-#: Longer than any handshake takes.
+#: More round trips than any handshake takes.
 MAX_FLIGHTS = 10
 
 
 def succeeds(client: object, server: object, hostname: str | None) -> bool:
-    """Make the handshake in memory. `client`: an SSLContext, or True for the default one."""
+    """Perform the handshake in memory. `client`: an SSLContext, or True for the default one."""
     if not isinstance(server, ssl.SSLContext):
         return False
     context = client if isinstance(client, ssl.SSLContext) else ssl.create_default_context()

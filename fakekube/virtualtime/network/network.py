@@ -1,4 +1,4 @@
-"""Two doors, one address: who on the loop dials what the loop serves gets a pipe, everybody else real TCP."""
+"""The servers of a loop: clients on the same loop reach them through a pipe, all others by TCP, at one address."""
 
 import asyncio
 import itertools
@@ -14,13 +14,13 @@ from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
 
 TransportKind = Literal["memory", "tcp"]
 
-#: Ports of the clients of pipes: where Linux' own ephemeral ports end, so that logs cannot confuse the two.
+#: The client ports of pipes begin above Linux' ephemeral ports, so that logs distinguish the two.
 _FIRST_PIPE_PORT = 61000
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a listening socket of the loop makes of a new connection."""
+    """A listening socket of the loop: how it creates the protocol of a connection."""
 
     factory: Callable[[], Protocol]
     sslcontext: object
@@ -28,14 +28,14 @@ class Listener:
 
 
 class Network:
-    """The addresses that the loop serves, and the connections to them."""
+    """The addresses on which servers of the loop listen, and the connections to them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: TransportKind) -> None:
         self._loop = loop
         self._transport = transport
         self._listeners: dict[Address, Listener] = {}
-        self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
-        self._agreed: dict[tuple[object, object, str | None], bool] = {}
+        self._connects: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
+        self._handshakes: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
         self.connections = Connections()
@@ -47,7 +47,7 @@ class Network:
             self._listeners[address] = listener
 
     def servers(self) -> Iterator[asyncio.Server]:
-        """Those that still listen."""
+        """The servers that still listen."""
         return (each.server for each in tuple(self._listeners.values()) if each.server is not None)
 
     def stop_listening(self, sock: socket.socket) -> None:
@@ -57,7 +57,7 @@ class Network:
             self.connections.refuse_pending()
 
     def served(self, address: object) -> Listener | None:
-        """The listener behind an address (of numbers), if it is one of ours."""
+        """The listener at a numeric address, if a server of the loop listens there."""
         wanted = _inet(address)
         if wanted is None or not self._listeners:
             return None
@@ -66,28 +66,28 @@ class Network:
                 return listener
         return None
 
-    # --- dialling from the loop
+    # --- clients on the loop
 
-    def dial(self, sock: socket.socket, address: object) -> bool:
-        """A client on the loop connects `sock`: whether that can be left to `transport` (nothing real is done yet)."""
+    def connect(self, sock: socket.socket, address: object) -> bool:
+        """A client on the loop connects `sock`. Returns whether that is deferred to `transport`."""
         wanted = _inet(address)
         if self._transport == "tcp" or wanted is None or self.served(wanted) is None:
             return False
-        self._dialled[sock] = wanted
+        self._connects[sock] = wanted
         return True
 
     def transport(
         self, sock: socket.socket, protocol: Protocol, sslcontext: object, hostname: str | None = None
     ) -> tuple[PipeTransport, PipeTransport] | None:
-        """The ends of a pipe for a socket that has dialled us, the client's first; None: it is a real connection."""
-        address = self._dialled.pop(sock, None)
+        """The ends of a pipe for a socket of `connect`, the client's first; None for a real connection."""
+        address = self._connects.pop(sock, None)
         if address is None:
             return None
         listener = self.served(address)
-        if listener is None or not self._agree(sslcontext, listener.sslcontext, hostname):
-            # gone meanwhile, TLS against plain text, a certificate not trusted: real TCP fails as it should
-            self._dialled[sock] = address
-            self.connect_really(sock)
+        if listener is None or not self._compatible(sslcontext, listener.sslcontext, hostname):
+            # the server has closed, or TLS meets plain text or an untrusted certificate: real TCP fails as usual
+            self._connects[sock] = address
+            self.connect_socket(sock)
             return None
         sock.close()
         ends = pipe(
@@ -100,18 +100,18 @@ class Network:
         self._pipes.update(ends)
         return ends
 
-    def _agree(self, client: object, server: object, hostname: str | None) -> bool:
-        """Whether both speak plain text, or both TLS and trust each other."""
+    def _compatible(self, client: object, server: object, hostname: str | None) -> bool:
+        """Whether both use plain text, or both use TLS and the handshake succeeds."""
         if client is None or server is None:
             return client is server
         key = (client, server, hostname)
-        if key not in self._agreed:
-            self._agreed[key] = handshake.succeeds(client, server, hostname)
-        return self._agreed[key]
+        if key not in self._handshakes:
+            self._handshakes[key] = handshake.succeeds(client, server, hostname)
+        return self._handshakes[key]
 
-    def connect_really(self, sock: socket.socket) -> None:
-        """Somebody wants to use a dialled socket as a socket: connect it after all."""
-        address = self._dialled.pop(sock, None)
+    def connect_socket(self, sock: socket.socket) -> None:
+        """Connect a socket of `connect` after all, because it is used as a socket."""
+        address = self._connects.pop(sock, None)
         if address is not None:
             sock.connect_ex(address)
             self.connecting(sock, address)
@@ -119,14 +119,14 @@ class Network:
     # --- real connections
 
     def connecting(self, sock: socket.socket, address: object) -> Connection | None:
-        """A client of the bubble has called connect: the ledger's connection, if it leads to us."""
+        """A client of the bubble connects `sock` by TCP: its connection, if it is to a server of the loop."""
         client = _name(sock)
         if client is None or self.served(address) is None:
             return None
-        return self.connections.dialled(client)
+        return self.connections.connecting(client)
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
-        """Put an accepted socket into the ledger."""
+        """The socket, counted, of a connection that a server has accepted."""
         client = _peer(sock)
         if client is None:
             return sock
@@ -141,7 +141,7 @@ class Network:
         )
 
     def client_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
-        """Put a connected socket of a client on the loop into the ledger, if it leads to us."""
+        """The socket of a client on the loop, counted if it is connected to a server of the loop."""
         client = _name(sock)
         connection = self.connections.find(client)
         if connection is None:

@@ -1,4 +1,4 @@
-"""Pairs of transports in memory: a connection whose bytes are callbacks on the loop."""
+"""Pairs of connected transports in memory: data is delivered by callbacks of the loop."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ Protocol = asyncio.BaseProtocol
 
 
 class PipeSocket:
-    """Stands where code asks a transport for its socket: it knows its addresses and takes any option."""
+    """The `socket` of a pipe's transport: has the two addresses, and accepts all socket options."""
 
     type = socket.SOCK_STREAM
     proto = socket.IPPROTO_TCP
@@ -30,7 +30,7 @@ class PipeSocket:
         return self._peer
 
     def fileno(self) -> int:
-        """No descriptor, as a closed socket has none."""
+        """-1, as a closed socket returns."""
         return -1
 
     def getsockopt(self, *_: Any) -> int:
@@ -53,9 +53,9 @@ class PipeSocket:
 
 
 class PipeTransport(asyncio.Transport):
-    """One end of a pipe. What is written here is delivered to the other end's protocol on a later turn.
+    """One end of a pipe. Data written here is delivered to the protocol of the other end on a later turn of the loop.
 
-    Like a TCP connection it is a stream: what one turn writes may arrive as one piece. Unlike one it never splits.
+    Like TCP it is a stream: writes of one turn may arrive as one piece. Unlike TCP it never splits a write.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, protocol: Protocol, extra: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class PipeTransport(asyncio.Transport):
         if self._closing or not data:
             return
         if self._peer is None or self._peer._closing:
-            # as a socket whose other end is gone: the first write after it breaks the connection
+            # as a socket whose peer has closed: the first write breaks the connection
             self._break(ConnectionResetError(104, "Connection reset by peer"))
             return
         self._peer._receive(bytes(data))
@@ -187,11 +187,11 @@ class PipeTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Close after what was written has been delivered: it is with the other end already."""
+        """Close; written data has been handed to the other end already."""
         self._break(None)
 
     def abort(self) -> None:
-        """Close at once; what the other end has not read yet is lost to it."""
+        """Close at once and discard what the other end has not read."""
         if self._peer is not None and not self._closing:
             self._peer._inbox.clear()
             self._peer._unread = 0
@@ -233,7 +233,7 @@ def pipe(
     addresses: tuple[Address, Address],
     sslcontexts: tuple[object, object],
 ) -> tuple[PipeTransport, PipeTransport]:
-    """A connected pair, the client's end first; both protocols are told on the next turn, the server's first."""
+    """A connected pair, the client's end first; `connection_made` is called on the next turn, the server's first."""
     ends = tuple(
         PipeTransport(loop, protocol, _extra(name, peer, sslcontext))
         for protocol, name, peer, sslcontext in zip(
@@ -251,6 +251,6 @@ def pipe(
 def _extra(name: Address, peer: Address, sslcontext: object) -> dict[str, Any]:
     extra: dict[str, Any] = {"sockname": name, "peername": peer, "socket": PipeSocket(name, peer)}
     if sslcontext is not None:
-        # no handshake was made, so there is no ssl_object, cipher or certificate; but it counts as https
+        # without a handshake there is no ssl_object, cipher or certificate, but clients treat it as https
         extra["sslcontext"] = sslcontext
     return extra

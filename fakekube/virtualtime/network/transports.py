@@ -1,4 +1,4 @@
-"""An event loop with two doors: its own clients reach what it serves by a pipe, all others by TCP, in the ledger."""
+"""An event loop that connects its own clients to its own servers by pipes, and counts the bytes of all others."""
 
 import asyncio
 import selectors
@@ -11,9 +11,9 @@ from fakekube.virtualtime.network.pipes import PipeTransport
 
 
 class NetworkLoop(asyncio.SelectorEventLoop):
-    """Overrides the (private) methods through which asyncio makes every transport and every listening socket.
+    """Overrides the private methods with which asyncio creates transports and listening sockets.
 
-    So no client needs to be configured, and none is told: `create_connection`, `open_connection`, aiohttp, anyio.
+    So it works for every client without configuration: `create_connection`, `open_connection`, aiohttp, anyio.
     """
 
     _selector: selectors.BaseSelector
@@ -71,7 +71,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         return ends[0]
 
     def _reads(self, fd: int) -> Callable[[], bool]:
-        """Whether the transport of this descriptor listens: one that is paused leaves its bytes where they are."""
+        """Returns a function: whether the transport of this descriptor is reading, that is, not paused."""
 
         def reads() -> bool:
             key = self._selector.get_map().get(fd)
@@ -80,7 +80,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         return reads
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        if not self.network.dial(sock, address):
+        if not self.network.connect(sock, address):
             await super().sock_connect(sock, address)
 
     def _sock_connect(self, fut: Any, sock: socket.socket, address: Any) -> None:
@@ -88,15 +88,15 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         self.network.connecting(sock, address)
 
     async def sock_recv(self, sock: socket.socket, nbytes: int) -> bytes:
-        self.network.connect_really(sock)
+        self.network.connect_socket(sock)
         return await super().sock_recv(sock, nbytes)
 
     async def sock_recv_into(self, sock: socket.socket, buf: Any) -> int:
-        self.network.connect_really(sock)
+        self.network.connect_socket(sock)
         return await super().sock_recv_into(sock, buf)
 
     async def sock_sendall(self, sock: socket.socket, data: Any) -> None:
-        self.network.connect_really(sock)
+        self.network.connect_socket(sock)
         await super().sock_sendall(sock, data)
 
 

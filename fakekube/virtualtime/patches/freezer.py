@@ -1,7 +1,6 @@
-"""The wall clock by freezegun: what user code reads from `datetime` and `time` is virtual.
+"""The wall clock, with freezegun: the code under test reads virtual time from `datetime` and `time`.
 
-freezegun alone does not stand next to the official client, nor next to threads and pytest; each setting below mends
-one such thing.
+freezegun alone conflicts with the official client, threads and pytest; each setting below fixes one such conflict.
 """
 
 import datetime
@@ -11,25 +10,25 @@ from types import ModuleType
 from typing import Any
 
 from fakekube.virtualtime.patches.importhook import RealTimeFinder
-from fakekube.virtualtime.patches.realdatetime import meet_real_time
+from fakekube.virtualtime.patches.realdatetime import cache_real_datetime
 
-#: Modules below these read real time. With a dot: freezegun compares beginnings, and "queue" would also match an
-#: operator called "queueing".
+#: Modules with these prefixes read real time. They end with a dot, because freezegun compares prefixes: "queue" would
+#: also match a module named "queueing".
 REAL_TIME = (
-    # ours reads the bubble's clock, or the real one on purpose
+    # read the bubble's clock, or the real one on purpose
     "fakekube.",
     "controllerlib.",
-    # clients build classes around `datetime` when their modules are first used; frozen, those fail
+    # create classes with `datetime` when their modules are first used, which fails with the frozen one
     "kubernetes.client",
     "kubernetes.aio.client",
     "kubernetes_asyncio.client",
     "lightkube.models.",
-    # real time-outs of real waiting: frozen, they would never end
+    # their timeouts are in real time, and would never expire
     "asyncio.",
     "concurrent.futures.",
     "multiprocessing.",
     "urllib3.",
-    # the durations of a test run are real
+    # measure the duration of tests
     "_pytest.",
     "execnet.",
     "hypothesis.",
@@ -40,10 +39,10 @@ REAL_TIME = (
     "six.moves",
 )
 
-#: The same, for single modules (a name that others begin with).
+#: Single modules that read real time; their names are prefixes of other modules.
 REAL_TIME_EXACTLY = frozenset({"queue", "sched", "selectors", "socketserver", "subprocess", "threading"})
 
-#: Modules with a table of types that was filled at import: deserialising compares with `datetime.datetime`.
+#: Modules with a table of types that is filled at import; deserialization compares it with `datetime.datetime`.
 _TYPE_TABLES = (
     "kubernetes.client.api_client",
     "kubernetes.aio.client.api_client",
@@ -52,7 +51,7 @@ _TYPE_TABLES = (
 
 
 class Freezer:
-    """A WallClock. At most one is active in a process, and nobody else may freeze time meanwhile."""
+    """A WallClock. At most one is active in a process, and no other library may freeze time meanwhile."""
 
     def __init__(self) -> None:
         self._freeze: Any = None
@@ -60,11 +59,11 @@ class Freezer:
         self._factories: list[Any] = []
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._finder = RealTimeFinder(self._thaw, self._refreeze)
+        self._finder = RealTimeFinder(self._unfreeze, self._refreeze)
         self._depth = 0
 
     def start(self, now: datetime.datetime) -> None:
-        """Freeze. RuntimeError if somebody has frozen time already; on any error nothing stays frozen."""
+        """Freeze. RuntimeError if time is frozen already; on any error nothing stays frozen."""
         import freezegun
         from freezegun import api
 
@@ -72,7 +71,7 @@ class Freezer:
             raise RuntimeError(_TAKEN.format(who="freezegun"))
         if _is_travelling():
             raise RuntimeError(_TAKEN.format(who="time-machine"))
-        meet_real_time()
+        cache_real_datetime()
         self._freeze = freezegun.freeze_time(_naive(now))
         self._freeze.ignore = REAL_TIME
         self._swap(api, "_get_cached_module_attributes", time_attributes)
@@ -82,12 +81,12 @@ class Freezer:
             self._factory = self._freeze.start()
         except BaseException:
             _active.clear()
-            # freezegun replaces datetime before it looks at the modules, and leaves it so
+            # freezegun replaces datetime before it searches the modules, and does not undo it
             self._freeze.stop()
             self._undo()
             raise
         self._factories = api.freeze_factories
-        # only who asks decides whether he gets real time: a function run by `threading` or an executor is user code
+        # only the direct caller counts: a function that is called by `threading` or an executor is user code
         self._swap(api, "call_stack_inspection_limit", 1)
         for module, name, value in self._freeze.undo_changes:
             if module.__name__ in REAL_TIME_EXACTLY:
@@ -119,7 +118,7 @@ class Freezer:
 
     # --- imports
 
-    def _thaw(self) -> None:
+    def _unfreeze(self) -> None:
         from freezegun import api
 
         self._depth += 1
@@ -132,14 +131,14 @@ class Freezer:
         if self._factory is None:
             return
         if not self._depth:
-            meet_real_time()
+            cache_real_datetime()
             datetime.datetime, datetime.date = api.FakeDatetime, api.FakeDate  # type: ignore[misc]
         self._freeze_module(module)
         if module.__name__ in _TYPE_TABLES:
             self._freeze_types(module)
 
     def _freeze_module(self, module: ModuleType) -> None:
-        """Give a new module the fakes (or, if it lives in real time, take those away that it has caught)."""
+        """Put the fakes into a new module; into one that reads real time, the real functions."""
         reals = self._freeze.reals
         fakes = {id(reals[id(fake)]): fake for fake in _fakes()}
         real_time = module.__name__.startswith(REAL_TIME) or module.__name__ in REAL_TIME_EXACTLY
@@ -152,7 +151,7 @@ class Freezer:
             elif (fake := fakes.get(id(value))) is not None and not real_time:
                 setattr(module, name, fake)
                 self._freeze.undo_changes.append((module, name, value))
-        # freezegun would look through it again, by `dir`, which makes lazy modules import everything they have
+        # otherwise freezegun searches it with `dir`, which makes lazy modules import all their names
         self._freeze.modules_at_start.add(module.__name__)
 
     def _freeze_types(self, module: ModuleType) -> None:
@@ -162,7 +161,7 @@ class Freezer:
             self._types_before.append((table, {name: table[name] for name in ("date", "datetime")}))
             table.update(date=datetime.date, datetime=datetime.datetime)
 
-    # --- others who freeze
+    # --- other libraries that freeze time
 
     def _forbid_others(self, api: Any) -> None:
         def start(*_: Any, **__: Any) -> Any:
@@ -185,20 +184,21 @@ class Freezer:
 
 
 _TAKEN = (
-    "{who} has frozen time already, and the cluster has to freeze it, too: leave it to the cluster, or give the "
-    "cluster no wall clock (wall_clock=False)"
+    "{who} has frozen time already, and the cluster must freeze it, too: remove the other one, or leave the wall clock "
+    "alone with wall_clock=False"
 )
 _NESTED = (
-    "the cluster has frozen time and moves it; another freeze_time() or travel() inside would win over it and stand "
-    "still. Move the cluster's clock instead (advance, advance_to), or give it no wall clock (wall_clock=False)"
+    "the cluster has frozen time and moves it; a freeze_time() or travel() inside would override it and stop the "
+    "clock. Move the cluster's clock instead (advance, advance_to), or leave the wall clock alone with wall_clock=False"
 )
 
-#: By module name: its identity, how many names it has, and those that are bound to something of `time` or `datetime`.
+#: Per module name: the identity of the module, its number of names, and the names bound to functions of `time` or
+#: `datetime`. A process-wide cache, as `sys.modules` is.
 _known: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
 
 
 def time_attributes(module: ModuleType) -> list[tuple[str, Any]]:
-    """What freezegun's own search finds, in a tenth of the time and without waking lazy modules (it uses `dir`)."""
+    """As freezegun's own search, but faster and without `dir`, which makes lazy modules import all their names."""
     from freezegun import api
 
     names = getattr(module, "__dict__", None)
@@ -230,14 +230,15 @@ def _fakes() -> tuple[Any, ...]:
     )
 
 
-#: The frozen time in seconds since 1970, and freezegun's module, while it is frozen.
+#: While time is frozen: its seconds since 1970, and the module `freezegun.api`. Process-wide, as `fake_time` is.
 _active: list[Any] = []
 
 
 def fake_time() -> float:
-    """`time.time` of user code: as freezegun's, which takes ten times as long to find its caller and the time.
+    """Replaces `time.time` in user code: as freezegun's own, but faster.
 
-    One for the whole process, as freezegun's is: who has caught it under one freeze reads the next one's time with it.
+    There is one for the process, as in freezegun: code that has bound it while time was frozen once reads the time of
+    the next freeze with it.
     """
     if not _active:
         from freezegun import api

@@ -1,6 +1,6 @@
-"""PatchSet on the two ways in which a test waits for others: `Thread.join`, and a subprocess.
+"""Patches `Thread.join` and the waits of `subprocess.Popen`: the loop keeps running while the test waits.
 
-The loop is on the test's thread; while that waited in the kernel nobody would serve those it waits for.
+The loop runs on the test's thread; if that blocked in the kernel, the server could not answer what it waits for.
 """
 
 import subprocess
@@ -49,7 +49,7 @@ class JoinPatches:
         return wait
 
     def _waits(self) -> bool:
-        """Whether the caller would wait in the kernel while the loop, or the threads, is his to run."""
+        """Whether the caller belongs to the bubble and would block the loop."""
         return self._blocking.concerns() and not self._blocking.on_own_loop()
 
 

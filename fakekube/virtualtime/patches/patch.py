@@ -1,4 +1,4 @@
-"""PatchSet: attributes that are replaced while a bubble is active, and put back after it."""
+"""Attributes that are replaced while a bubble is open, and restored afterwards."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """`owner.name` becomes `replacement`, which ends up calling what was there."""
+    """Sets `owner.name` to `replacement`, which calls the original in the end."""
 
     owner: Any
     name: str
@@ -18,22 +18,22 @@ class Patch:
 
 
 class PatchSet:
-    """A set of patches that is in place or is not."""
+    """Patches that are installed and removed together."""
 
     def __init__(self, patches: Iterable[Patch]) -> None:
         self._patches = tuple(patches)
         self._before: list[tuple[Patch, object]] = []
 
     def install(self) -> None:
-        """Put all in place. RuntimeError, and nothing done, if somebody else has replaced one of them already."""
+        """Install all; RuntimeError, and none installed, if another library has replaced one of the attributes."""
         for patch in self._patches:
-            refuse_foreign(patch.owner, patch.name)
+            check_original(patch.owner, patch.name)
         for patch in self._patches:
             self._before.append((patch, vars(patch.owner).get(patch.name, _MISSING)))
             setattr(patch.owner, patch.name, patch.replacement)
 
     def remove(self) -> None:
-        """Put back what was there, except where somebody has replaced our replacement since: that is his to undo."""
+        """Restore the originals, except for attributes that another library has replaced since."""
         while self._before:
             patch, before = self._before.pop()
             if vars(patch.owner).get(patch.name) is not patch.replacement:
@@ -44,8 +44,8 @@ class PatchSet:
                 setattr(patch.owner, patch.name, before)
 
 
-def refuse_foreign(owner: Any, name: str) -> None:
-    """RuntimeError if `owner.name` is not what the standard library made it."""
+def check_original(owner: Any, name: str) -> None:
+    """Raises RuntimeError if `owner.name` is not the standard library's own."""
     value = getattr(owner, name)
     home = getattr(owner, "__module__", None) or owner.__name__
     if isinstance(value, BuiltinFunctionType | MethodDescriptorType) or (
@@ -55,6 +55,6 @@ def refuse_foreign(owner: Any, name: str) -> None:
     whose = getattr(value, "__module__", None) or type(value).__module__
     raise RuntimeError(
         f"{home}.{getattr(owner, '__qualname__', '')}".removesuffix(".").removesuffix(f".{home}")
-        + f".{name} has been replaced by {whose}; the cluster has to replace it, too, and the two would get into each "
-        "other's way (pytest-socket, gevent and a monkeypatched time.sleep are known for it): switch that off here"
+        + f".{name} has been replaced by {whose}, and the cluster must replace it, too; the two do not work together "
+        "(pytest-socket, gevent and a monkeypatched time.sleep do this): disable the other one for this test"
     )

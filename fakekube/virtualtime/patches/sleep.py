@@ -1,4 +1,4 @@
-"""The hook on `time.sleep`: a nap in virtual time, for code of the bubble."""
+"""Patches `time.sleep`: code of the bubble sleeps in virtual time."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from time import sleep as real_sleep
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.patches.patch import Patch
 
-#: Modules (and what is below them) whose naps are part of waiting for the real world.
+#: Modules, with their submodules, that sleep in real time.
 REAL_TIME = (
     "_pytest",
     "asyncio",
@@ -52,13 +52,13 @@ class SleepPatches:
         _active.remove(self._blocking)
 
 
-#: Whose naps `virtual_sleep` takes. A module variable, as the function may outlive its bubble: a module that is
-#: imported under one keeps it.
+#: The open bubble, if any. Process-wide, because `virtual_sleep` may outlive its bubble: a module that runs `from time
+#: import sleep` while a bubble is open keeps it.
 _active: list[Blocking] = []
 
 
 def virtual_sleep(seconds: float, /) -> None:
-    """`time.sleep`: virtual for code of the active bubble, real for everybody else."""
+    """`time.sleep`: virtual for code of the open bubble, real for all other code."""
     caller = sys._getframe(1).f_globals.get("__name__", "")
     if not _active or not seconds >= 0 or not _active[-1].concerns() or lives_in_real_time(caller):
         real_sleep(seconds)

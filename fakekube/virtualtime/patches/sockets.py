@@ -1,7 +1,6 @@
-"""PatchSet on sockets: a blocking client of the bubble waits for its bytes under virtual time.
+"""Patches `socket.socket`: blocking clients of the bubble wait for their bytes under virtual time.
 
-They are on `socket.socket`, so http.client, urllib3, requests, httpx and websocket-client come through here; TLS
-has its own, as its reads are C's.
+This covers http.client, urllib3, requests, httpx and websocket-client. TLS sockets read in C and are patched by `tls`.
 """
 
 import _socket
@@ -19,7 +18,7 @@ from fakekube.virtualtime.patches.patch import Patch
 
 
 class SocketPatches:
-    """Knows which sockets of the process are a bubble's client, and lets them wait."""
+    """Tracks the sockets that are connected to servers of the bubble, and makes them wait under virtual time."""
 
     def __init__(self, network: Network, blocking: Blocking) -> None:
         self._network = network
@@ -27,7 +26,7 @@ class SocketPatches:
         self._clients: weakref.WeakKeyDictionary[socket.socket, Connection] = weakref.WeakKeyDictionary()
 
     def patches(self) -> Iterator[Patch]:
-        refuse_replaced_class()
+        check_class()
         yield Patch(socket.socket, "connect", self._connect())
         yield Patch(socket.socket, "connect_ex", self._connect_ex())
         yield Patch(socket.socket, "recv", self._reader(_socket.socket.recv, len, 1))
@@ -67,9 +66,8 @@ class SocketPatches:
         elif not self._blocking.on_own_loop():
             sock.close()
             raise RuntimeError(
-                "another event loop than the cluster's is dialling it, and neither could run while the other waits: "
-                "do not start a loop of your own (asyncio.run, uvloop) in the test's process, write the test as "
-                "`async def`"
+                "a client on another event loop connects to the cluster, and neither loop can run while the other "
+                "waits: do not start an event loop (asyncio.run, uvloop) in the test, write the test as `async def`"
             )
 
     def _connected(self, sock: socket.socket) -> None:
@@ -81,7 +79,7 @@ class SocketPatches:
             return
         if (connection := self._network.connecting(sock, peer)) is not None:
             self._clients[sock] = connection
-            self._refuse_in_coroutine(sock)  # here if it dialled by a name
+            self._refuse_in_coroutine(sock)  # connected by a host name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
@@ -145,7 +143,7 @@ class SocketPatches:
         return sendmsg
 
     def _send_some(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
-        """Send as much as goes without blocking in the kernel, where the reader (our loop) could not run."""
+        """Send as much as the kernel takes without blocking: the reader is the loop, which could not run."""
         if sock.gettimeout() != 0 and self._blocking.concerns():
             self._refuse_in_coroutine(sock)
             up = connection.up
@@ -162,21 +160,21 @@ def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
     try:
         blocking.refuse_in_coroutine("a blocking call to the cluster", "use an async client")
     except RuntimeError:
-        # clients expect an OSError here, and close their socket only on that
+        # clients close their socket only on an OSError
         sock.close()
         raise
 
 
-def refuse_replaced_class() -> None:
+def check_class() -> None:
     if socket.socket.__module__ != "socket":
         raise RuntimeError(
-            f"socket.socket has been replaced by {socket.socket.__module__} (pytest-socket, gevent?); the cluster has "
-            "to hook it: switch that off here"
+            f"socket.socket has been replaced by {socket.socket.__module__} (pytest-socket, gevent?), and the "
+            "cluster must patch it: disable the other one for this test"
         )
 
 
 def ready(sock: socket.socket, events: int) -> bool:
-    """What the kernel says, now."""
+    """Whether the kernel reports one of `events`, without waiting."""
     poll = select.poll()
     poll.register(sock.fileno(), events)
     return bool(poll.poll(0))

@@ -1,5 +1,4 @@
-"""The hook on `Thread.start`: a thread that a thread of the bubble starts is of the bubble, too; and so are the workers
-in which anyio runs what its coroutines may not wait for (kr8s reads its files so)."""
+"""Patches `Thread.start`: threads that a thread of the bubble starts belong to it, and so do anyio's workers."""
 
 import sys
 import threading
@@ -9,12 +8,12 @@ from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 
-#: The class of anyio's workers, which wait for their jobs in a `queue.Queue`, where they are seen.
+#: The class of anyio's workers (kr8s reads files in them). They wait for jobs in a `queue.Queue`, which is patched.
 _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 
 
 class StartPatches:
-    """Workers of pools stay strangers: they wait for their jobs in C, where they would look busy for ever."""
+    """Workers of thread pools do not belong to the bubble: they wait for jobs in C, and would look busy for ever."""
 
     def __init__(self, threads: ThreadScheduler) -> None:
         self._threads = threads
@@ -35,6 +34,6 @@ class StartPatches:
         return start
 
     def _is_anyio_worker(self, thread: threading.Thread) -> bool:
-        """Whether the loop starts a worker of its own."""
+        """Whether the loop itself starts a worker of anyio."""
         kind = type(thread)
         return (kind.__module__, kind.__name__) == _ANYIO_WORKER and self._threads.serves(getattr(thread, "loop", None))

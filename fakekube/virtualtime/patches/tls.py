@@ -1,6 +1,6 @@
-"""PatchSet on TLS sockets: C reads and writes there, so the socket is asked without blocking, and the wait is ours.
+"""Patches TLS sockets: makes their calls non-blocking, and waits under virtual time instead.
 
-What travels is not counted (nobody but C knows it): whether there is something to read, the kernel says.
+They read and write in C, so bytes are not counted; the kernel is polled for readiness.
 """
 
 import select

@@ -1,7 +1,7 @@
-"""Patches on what threads wait for each other with: events, conditions, queues, semaphores, futures.
+"""Patches `Condition.wait`, in which events, queues, semaphores and futures wait: the wait is in virtual time.
 
-All of these wait in `Condition.wait`. An operator's `while not stop.wait(30): ...` is thereby a loop in virtual time.
-Plain locks are C's and stay invisible: a thread that waits for one is busy.
+So `while not stop.wait(30): ...` is a loop in virtual time. Plain locks are implemented in C and cannot be patched: a
+thread that waits for one counts as busy.
 """
 
 import _thread
@@ -22,10 +22,10 @@ _WHERE = "waiting for an event, a queue or the like"
 
 
 class WaitPatches:
-    """Lets code of the bubble wait in virtual time, as far as whoever will notify it can be of the bubble, too.
+    """Lets code of the bubble wait in virtual time, if only threads of the bubble can notify it.
 
-    If the test has started threads of its own, one of them may be the one: then the test's own waits, and those for
-    the jobs of a pool, are in real time, with the clock held.
+    If there are threads that the test has started outside the bubble, the waits of the test itself, and those for jobs
+    of a thread pool, are in real time, with the clock held.
     """
 
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
@@ -35,12 +35,12 @@ class WaitPatches:
 
     def patches(self) -> Iterator[Patch]:
         yield Patch(threading.Condition, "wait", self._wait(threading.Condition.wait))
-        # those that wait in a loop reckon with these what is left of their time-out
+        # with these, waits that loop compute the rest of their timeout
         yield Patch(queue, "time", self._now)
         yield Patch(threading, "_time", self._now)
 
     def _now(self) -> float:
-        if self._concerns() and not (self._blocking.is_test() and self._has_strangers()):
+        if self._concerns() and not (self._blocking.is_test() and self._has_other_threads()):
             return self._loop.clock.monotonic()
         return real_monotonic()
 
@@ -52,7 +52,7 @@ class WaitPatches:
             if waiting is None:
                 return real(condition, timeout)
             for_pool = waiting.startswith(POOLS)
-            if (for_pool or self._blocking.is_test()) and self._has_strangers():
+            if (for_pool or self._blocking.is_test()) and self._has_other_threads():
                 return self._wait_outside(condition, timeout)
             return self._wait_inside(condition, timeout)
 
@@ -61,8 +61,8 @@ class WaitPatches:
     def _concerns(self) -> bool:
         return self._blocking.concerns() and not self._blocking.on_own_loop()
 
-    def _has_strangers(self) -> bool:
-        """Whether there are threads that are not the bubble's and that were not there before it."""
+    def _has_other_threads(self) -> bool:
+        """Whether threads have been started since the bubble opened that do not belong to it."""
         return any(
             thread not in self._before and not thread.name.startswith(HELPER) and not self._loop.threads.find(thread)
             for thread in threading.enumerate()
@@ -70,7 +70,7 @@ class WaitPatches:
 
     def _wait_inside(self, condition: Any, timeout: float | None) -> bool:
         waiter = _Waiter(self._loop, self._blocking)
-        return _stand_in_line(
+        return _wait_in(
             condition,
             waiter,
             lambda: self._blocking.wait(_WHERE, lambda: waiter.notified, waiter.changed, timeout=timeout),
@@ -80,7 +80,7 @@ class WaitPatches:
         waiter = _thread.allocate_lock()
         waiter.acquire()
         real_timeout = -1 if timeout is None else timeout
-        return _stand_in_line(
+        return _wait_in(
             condition,
             waiter,
             lambda: self._blocking.outside(_WHERE, lambda: waiter.acquire(timeout=real_timeout)),
@@ -88,7 +88,7 @@ class WaitPatches:
 
 
 class _Waiter:
-    """Stands in a condition's line where it has put a lock: `notify` releases it."""
+    """Replaces the lock that `Condition.wait` adds to its waiters: `notify` releases it."""
 
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
         self._loop = loop
@@ -104,8 +104,8 @@ class _Waiter:
             self._loop.call_soon_threadsafe(self.changed.notify)
 
 
-def _stand_in_line(condition: Any, waiter: object, wait: Callable[[], bool]) -> bool:
-    """What `Condition.wait` does around its own wait."""
+def _wait_in(condition: Any, waiter: object, wait: Callable[[], bool]) -> bool:
+    """As `Condition.wait`, with another waiter and another way to wait."""
     condition._waiters.append(waiter)
     state = condition._release_save()
     notified = False

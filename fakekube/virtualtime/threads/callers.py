@@ -1,16 +1,16 @@
-"""Who calls a hook: the module beneath the layers of the standard library's threads and queues."""
+"""Finds the module that calls a patched function, below the frames of `threading` and `queue`."""
 
 import threading
 from types import FrameType
 
-#: Whose threads are workers that wait where nobody can see it (in C), and whose waits are for those.
+#: Packages whose workers wait in C, where no patch sees it, and whose own waits are for those workers.
 POOLS = ("concurrent.futures", "multiprocessing")
 
 _START = threading.Thread.start.__code__
 
 
 def module_of(frame: FrameType | None) -> str | None:
-    """The calling module; None for the parent of a new thread, which waits only until that has come to life."""
+    """The name of the calling module; None for `Thread.start`, which waits until the new thread runs."""
     while frame is not None:
         if frame.f_code is _START:
             return None

@@ -1,4 +1,4 @@
-"""Thread pools of the operator: their jobs run in the bubble's threads, as many at a time as the pool has workers."""
+"""Runs the jobs of the code's own thread pools in threads of the bubble, as many at a time as the pool has workers."""
 
 import asyncio
 import functools
@@ -16,10 +16,10 @@ class Submit(Protocol):
 
 
 class Pools:
-    """Stands for every ThreadPoolExecutor that somebody gave to `run_in_executor`.
+    """Replaces every ThreadPoolExecutor that is passed to `run_in_executor`, as kopf does for synchronous handlers.
 
-    The pool itself is not used: its workers are none of the bubble's, and a job that waits for a free worker would
-    look busy for ever. (kopf runs synchronous handlers so.)
+    The pool itself is not used: its workers do not belong to the bubble, and a job that waits for a free worker would
+    look busy for ever.
     """
 
     def __init__(self, submit: Submit) -> None:
@@ -48,7 +48,7 @@ class Pools:
         if done.cancelled():
             future.cancel()
         elif future.done():
-            done.exception()  # retrieved, as nobody else will
+            done.exception()  # marks it as retrieved: its future was cancelled
         elif (error := done.exception()) is not None:
             future.set_exception(error)
         else:

@@ -1,9 +1,8 @@
-"""The threads: of the loop and all threads of a bubble, one runs at a time, and who is next is no accident.
+"""Schedules the threads of a bubble cooperatively: the loop or one thread runs at a time, in a reproducible order.
 
-A thread that would block (in `recv` on a connection of the bubble, in `time.sleep`, at its end) gives the baton back
-to the loop and waits for its own lock, not for the kernel. The loop hands the baton, once a turn, to each thread that
-may go on, in the order in which they became ready. So there is nothing to lock, and nothing depends on the scheduler of
-the machine.
+A thread that would block (in `recv` on a connection of the bubble, or in `time.sleep`) hands control back to the loop
+and waits for a lock of its own, not for the kernel. Once a turn, the loop resumes each thread that is ready, in the
+order in which they became so. So the code needs no locks, and does not depend on the operating system's scheduler.
 """
 
 import _thread
@@ -23,15 +22,15 @@ from fakekube.virtualtime.threads.stacks import dump
 
 T = TypeVar("T")
 
-#: What a thread does; the error that it ended by, if that is not somebody else's to handle.
+#: What a thread runs; it returns the exception that ended it, unless a future has received that.
 Job = Callable[[], BaseException | None]
 
-# as they are without our hooks
+# the originals, without the patches of a bubble
 _start = threading.Thread.start
 _join = threading.Thread.join
 
-#: How often a closing threads tells a thread to end before it is left alone.
-_GOODBYES = 20
+#: How often BubbleClosed is raised in a thread that catches it.
+_MAX_CLOSES = 20
 
 
 class State(enum.Enum):
@@ -44,12 +43,12 @@ class State(enum.Enum):
 
 
 class BubbleThread:
-    """A thread of the bubble: what it does, where it is parked, and its two locks.
+    """A thread of the bubble: what it runs, where it is parked, and its two locks.
 
-    `go` is released by whoever hands it the baton, `back` by the thread when it gives the baton back.
+    The scheduler releases `_resumed` to let the thread run; the thread releases `_suspended` when it parks or ends.
     """
 
-    __slots__ = ("_back", "_go", "ended", "error", "job", "lost", "name", "real", "state", "where")
+    __slots__ = ("_resumed", "_suspended", "ended", "error", "job", "name", "overdue", "real", "state", "where")
 
     def __init__(self, name: str, job: Job) -> None:
         self.name = name
@@ -58,33 +57,33 @@ class BubbleThread:
         self.where = "not started"
         self.ended = Notifier()
         self.error: BaseException | None = None
-        self.lost = False
+        self.overdue = False
         self.real: threading.Thread | None = None
-        self._go = _locked()
-        self._back = _locked()
+        self._resumed = _locked()
+        self._suspended = _locked()
 
     def is_alive(self) -> bool:
         return self.state is not State.ENDED
 
-    def hand_over(self, patience: float) -> bool:
-        """Give it the baton; whether it came back within `patience` real seconds."""
+    def resume(self, patience: float) -> bool:
+        """Let it run; returns whether it was suspended or ended within `patience` real seconds."""
         self.state = State.RUNNING
-        self._go.release()
-        return self._back.acquire(timeout=patience)
+        self._resumed.release()
+        return self._suspended.acquire(timeout=patience)
 
-    def bury(self, patience: float) -> None:
-        """If it has ended, wait until it has really: whoever asks `is_alive` next must not depend on that moment."""
+    def join_if_ended(self, patience: float) -> None:
+        """Join the real thread if this one has ended, so that `Thread.is_alive` is False from now on."""
         if self.state is State.ENDED and self.real is not None:
             _join(self.real, patience)
 
-    def came_back(self) -> bool:
-        return self._back.acquire(blocking=False)
+    def was_suspended(self) -> bool:
+        return self._suspended.acquire(blocking=False)
 
-    def give_back(self) -> None:
-        self._back.release()
+    def suspend(self) -> None:
+        self._suspended.release()
 
-    def wait_for_baton(self) -> None:
-        self._go.acquire()
+    def wait_until_resumed(self) -> None:
+        self._resumed.acquire()
 
     def __repr__(self) -> str:
         return f"<BubbleThread {self.name} {self.state.value}: {self.where}>"
@@ -97,75 +96,75 @@ def _locked() -> "_thread.LockType":
 
 
 class ThreadScheduler:
-    """All threads of one bubble, and who of them may go on.
+    """All threads of one bubble, and which of them are ready.
 
-    Invariant: everything here is changed only by who has the baton, but for `outside`'s way back (one atomic append).
+    Invariant: only the thread that runs changes this state, except for the atomic append with which `outside` returns.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, wake_loop: Callable[[], None], patience: float) -> None:
         self._loop = loop
         self._wake_loop = wake_loop
         self._patience = patience
-        #: those that may go on, in the order in which they came to that
+        #: the threads to resume, in the order in which they became ready
         self.ready: deque[BubbleThread] = deque()
         self._threads: dict[int, BubbleThread] = {}
         self._idle: list[BubbleThread] = []
-        self._lost: list[BubbleThread] = []
+        self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
 
-    # --- the loop's side
+    # --- called by the loop
 
     def run_ready(self) -> None:
-        """Let each thread that may go on run until it parks. Raises NotQuiescent for one that does not."""
+        """Run each ready thread until it parks or ends. Raises NotQuiescent for one that does neither."""
         for _ in range(len(self.ready)):
             thread = self.ready.popleft()
-            if thread.hand_over(self._patience):
-                thread.bury(self._patience)
+            if thread.resume(self._patience):
+                thread.join_if_ended(self._patience)
             else:
-                thread.lost = True
-                self._lost.append(thread)
+                thread.overdue = True
+                self._overdue.append(thread)
                 raise NotQuiescent(
                     f"thread {thread.name} neither parked nor ended within {self._patience:g} s. It may be waiting "
-                    "for a lock or for a connection to somebody else, which the bubble cannot see.\n" + dump()
+                    "for a lock, or for a connection to another server, which the bubble cannot see.\n" + dump()
                 )
 
     def is_empty(self) -> bool:
         return not self._threads
 
     def busy_reasons(self) -> Iterator[str]:
-        """Which threads are neither parked nor ended."""
-        self._lost = [thread for thread in self._lost if not _found(thread)]
-        for thread in self._lost:
-            yield f"thread {thread.name} has not come back"
+        """Which threads are neither parked nor ended, for error messages."""
+        self._overdue = [thread for thread in self._overdue if _is_overdue(thread)]
+        for thread in self._overdue:
+            yield f"thread {thread.name} has not parked"
         for thread in self._threads.values():
             if thread.state is State.OUTSIDE:
                 yield f"thread {thread.name} is {thread.where}"
 
     def active(self) -> Iterator[BubbleThread]:
-        """Those that have something to do."""
+        """The threads that have a job."""
         return (thread for thread in self._threads.values() if thread.state is not State.IDLE)
 
     def start(self, function: Callable[[], object], name: str | None = None) -> BubbleThread:
-        """A thread of its own; an exception that leaves `function` goes the way of any thread's."""
+        """Run `function` in a new thread; an exception goes to `threading.excepthook`."""
         context = contextvars.copy_context()
         return self._launch(
             name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
         )
 
     def serves(self, loop: object) -> bool:
-        """Whether these are the threads of `loop`, and it is running."""
+        """Whether these are the threads of `loop` and it is running in this thread."""
         return loop is self._loop and asyncio._get_running_loop() is loop
 
     def adopt(self, real: threading.Thread) -> None:
-        """Called by who is about to start `real`, a thread of the bubble or its loop: it becomes one of the bubble."""
+        """Make `real`, which is about to be started by the bubble, a thread of the bubble."""
         self._refuse_if_closing()
         thread = self._enter(BubbleThread(real.name, _guarded(real.run)))
         thread.real = real
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
     def submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """What `run_in_executor` does: the future of `function()`, run in a thread of an unbounded pool."""
+        """The future of `function()`, run in a thread of an unbounded pool."""
         future: asyncio.Future[T] = self._loop.create_future()
 
         def job() -> None:
@@ -191,7 +190,7 @@ class ThreadScheduler:
 
     def _launch(self, name: str, job: Job, *, reuse: bool) -> BubbleThread:
         if self._closing:
-            raise RuntimeError("the bubble is closing: no new threads")
+            raise RuntimeError("the bubble is closing: it starts no new threads")
         thread = self._enter(BubbleThread(name, job))
         thread.real = threading.Thread(target=self._main, args=(thread, reuse), name=name, daemon=True)
         _start(thread.real)
@@ -203,11 +202,11 @@ class ThreadScheduler:
         return thread
 
     def find(self, real: threading.Thread) -> BubbleThread | None:
-        """The bubble's thread that `real` runs, if it does."""
+        """The thread of the bubble that `real` runs, if any."""
         return next((thread for thread in self._threads.values() if thread.real is real), None)
 
     def wake(self, thread: BubbleThread) -> None:
-        """What a parked thread waited for has come; nothing if it is not parked."""
+        """Make a parked thread ready; does nothing in any other state."""
         if thread.state is State.PARKED:
             self._make_ready(thread)
 
@@ -216,58 +215,58 @@ class ThreadScheduler:
         self.ready.append(thread)
 
     def close(self) -> None:
-        """End all threads: whoever is parked gets a BubbleClosed where it is. Raises NotQuiescent if one stays."""
+        """End all threads: raises BubbleClosed in those that are parked. Raises NotQuiescent if one does not end."""
         self._closing = True
         self.ready.clear()
-        staying = []
+        left = []
         for thread in list(self._threads.values()):
-            for _ in range(_GOODBYES):
-                if thread.state is State.ENDED or not self._say_goodbye(thread):
+            for _ in range(_MAX_CLOSES):
+                if thread.state is State.ENDED or not self._raise_closed(thread):
                     break
             if thread.state is not State.ENDED:
-                staying.append(thread.name)
+                left.append(thread.name)
         self._threads.clear()
-        if staying:
-            raise NotQuiescent(f"threads do not end: {', '.join(staying)}\n{dump()}")
+        if left:
+            raise NotQuiescent(f"threads do not end: {', '.join(left)}\n{dump()}")
 
-    def _say_goodbye(self, thread: BubbleThread) -> bool:
-        if thread.state is State.OUTSIDE or (thread.lost and not thread.came_back()):
+    def _raise_closed(self, thread: BubbleThread) -> bool:
+        if thread.state is State.OUTSIDE or (thread.overdue and not thread.was_suspended()):
             return False
-        if not thread.hand_over(self._patience):
+        if not thread.resume(self._patience):
             return False
-        thread.bury(self._patience)
+        thread.join_if_ended(self._patience)
         return True
 
-    # --- the threads' side
+    # --- called by threads
 
     def current(self) -> BubbleThread | None:
-        """The thread of the bubble that asks, if it is one; one that is outside lives in real time, as strangers do."""
+        """The calling thread if it belongs to the bubble, and is not outside it: then it lives in real time."""
         thread = _current.get(_thread.get_ident())
         return thread if thread is None or thread.state is not State.OUTSIDE else None
 
     def park(self, thread: BubbleThread, where: str) -> None:
-        """Called by `thread`: let the others run until somebody wakes it."""
+        """Called by `thread`: suspend it until `wake` is called."""
         self._refuse_if_closing()
         thread.where = where
         thread.state = State.PARKED
-        thread.give_back()
-        thread.wait_for_baton()
+        thread.suspend()
+        thread.wait_until_resumed()
         self._refuse_if_closing()
 
     @contextmanager
     def outside(self, thread: BubbleThread, where: str) -> Iterator[None]:
-        """Called by `thread`: what follows waits for the real world; the bubble goes on, but its time does not."""
+        """Called by `thread`: the block waits for the real world; the bubble runs on meanwhile, with time held."""
         self._refuse_if_closing()
         thread.where = where
         thread.state = State.OUTSIDE
-        thread.give_back()
+        thread.suspend()
         try:
             yield
         finally:
             self._refuse_if_closing()
             self._make_ready(thread)
             self._wake_loop()
-            thread.wait_for_baton()
+            thread.wait_until_resumed()
             self._refuse_if_closing()
 
     def _refuse_if_closing(self) -> None:
@@ -275,7 +274,7 @@ class ThreadScheduler:
             raise BubbleClosed("the bubble of this thread is closed")
 
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
-        thread.wait_for_baton()
+        thread.wait_until_resumed()
         ident = _thread.get_ident()
         _current[ident] = thread
         try:
@@ -293,22 +292,23 @@ class ThreadScheduler:
                 thread.ended.notify()
             finally:
                 del _current[ident]
-                thread.give_back()
+                thread.suspend()
 
     def _rest(self, thread: BubbleThread) -> None:
         thread.state = State.IDLE
         thread.where = "waiting for a job"
         self._idle.append(thread)
-        thread.give_back()
-        thread.wait_for_baton()
+        thread.suspend()
+        thread.wait_until_resumed()
 
 
-#: The bubble's threads by the identity of the real ones: hooks ask on each call.
+#: The threads of all bubbles by thread identifier. Process-wide, as thread identifiers are: an entry lives as long as
+#: its thread, and patches look it up on each call.
 _current: dict[int, BubbleThread] = {}
 
 
 def _guarded(function: Callable[[], object]) -> Job:
-    """Runs `function` as threads do: an error goes to `threading.excepthook`, here while the thread has the baton."""
+    """Runs `function` as `Thread.run` would; calls `threading.excepthook` while the thread still runs in the bubble."""
 
     def job() -> BaseException | None:
         try:
@@ -324,10 +324,10 @@ def _guarded(function: Callable[[], object]) -> Job:
     return job
 
 
-def _found(thread: BubbleThread) -> bool:
-    if thread.came_back():
-        thread.lost = False
-    return not thread.lost
+def _is_overdue(thread: BubbleThread) -> bool:
+    if thread.was_suspended():
+        thread.overdue = False
+    return thread.overdue
 
 
 def _succeed(future: asyncio.Future[T], outcome: T) -> None:
@@ -338,6 +338,6 @@ def _succeed(future: asyncio.Future[T], outcome: T) -> None:
 def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
     if future.done():
         return
-    if isinstance(error, StopIteration):  # a Future refuses to carry one
+    if isinstance(error, StopIteration):  # Future.set_exception rejects it
         error = RuntimeError(f"the function raised {error!r}")
     future.set_exception(error)

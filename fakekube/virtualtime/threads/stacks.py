@@ -1,4 +1,4 @@
-"""Where all threads are, for an error message."""
+"""The stacks of all threads, for error messages."""
 
 import faulthandler
 import tempfile
@@ -7,7 +7,7 @@ import tempfile
 def dump() -> str:
     """Every thread's stack, as faulthandler writes it.
 
-    Only faulthandler: walking the frames of a thread that runs, with `traceback`, is suspected to crash CPython 3.11.
+    `traceback` would walk the frames of running threads, which is suspected to crash CPython 3.11.
     """
     with tempfile.TemporaryFile() as file:
         faulthandler.dump_traceback(file=file, all_threads=True)

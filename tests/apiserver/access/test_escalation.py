@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekube.apiserver.auth import rbac
-from fakekube.apiserver.auth.authentication import User
 from fakekube.apiserver.auth.escalation import compact, covers, parts, shown
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from tests.apiserver.api import Api
 

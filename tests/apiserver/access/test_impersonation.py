@@ -4,7 +4,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.api import ADMIN, Api

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from tests.apiserver.api import Api
 
 GROUP = "/apis/authorization.k8s.io/v1"

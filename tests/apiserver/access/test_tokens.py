@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from fakekube.apiserver.auth import serviceaccount
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.api import PODS, pod
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver.user import User
 from tests.apiserver.api import CONFIGMAPS, CRDS, Api, configmap, definition
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.apply import fieldset, managedfields, typed
+from fakekube.apiserver.apply import fieldset, managedfields
+from fakekube.apiserver.apply.comparison import compare
 from fakekube.apiserver.apply.managedfields import Writer
 from fakekube.apiserver.apply.updater import Updater
 from tests.apiserver.apply.schemas import ROOT
@@ -28,7 +29,7 @@ def written(live, new, who, second):
 
 def of_model(owned, times, live, new, who, second):
     """Everybody else loses what a write changes or takes away, and who writes owns what he has changed."""
-    found = typed.compare({**live, "metadata": {**live["metadata"], "managedFields": None}}, new, ROOT)
+    found = compare({**live, "metadata": {**live["metadata"], "managedFields": None}}, new, ROOT)
     changed = set(fieldset.paths(found.added)) | set(fieldset.paths(found.modified))
     nobodys = set(fieldset.paths(managedfields.STRIPPED))
     changed, removed = changed - nobodys, set(fieldset.paths(found.removed))

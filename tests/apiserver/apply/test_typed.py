@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.apply import fieldset, typed
+from fakekube.apiserver.apply import fieldset, merging, typed
+from fakekube.apiserver.apply.comparison import compare
 from tests.apiserver.apply.schemas import ROOT
 
 TCP, UDP = 'k:{"port":1,"protocol":"TCP"}', 'k:{"port":1,"protocol":"UDP"}'
@@ -67,7 +68,7 @@ def test_what_a_value_holds(value, held):
     ],
 )  # fmt: skip
 def test_how_two_values_differ(old, new, added, modified, removed):
-    found = typed.compare(spec(**old), spec(**new), ROOT)
+    found = compare(spec(**old), spec(**new), ROOT)
     wrapped = [{"f:spec": tree} if tree else {} for tree in (added, modified, removed)]
     assert [found.added, found.modified, found.removed] == wrapped
 
@@ -93,7 +94,7 @@ def test_how_two_values_differ(old, new, added, modified, removed):
     ],
 )  # fmt: skip
 def test_merging(live, config, merged):
-    assert typed.merge(spec(**live), spec(**config), ROOT) == spec(**merged)
+    assert merging.merge(spec(**live), spec(**config), ROOT) == spec(**merged)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_merging(live, config, merged):
     ],
 )  # fmt: skip
 def test_taking_out(value, taken, left):
-    assert typed.remove(spec(**value), {"f:spec": taken}, ROOT) == spec(**left)
+    assert merging.remove(spec(**value), {"f:spec": taken}, ROOT) == spec(**left)
 
 
 @pytest.mark.parametrize(
@@ -155,11 +156,11 @@ VALUES = st.fixed_dictionaries(
 
 @given(VALUES, VALUES)
 def test_the_trees_of_a_comparison_are_apart_and_explain_the_difference(old, new):
-    found = typed.compare(old, new, ROOT)
+    found = compare(old, new, ROOT)
     trees = [set(fieldset.paths(tree)) for tree in (found.added, found.modified, found.removed)]
     assert not trees[0] & trees[1]
     assert not (trees[0] | trees[1]) & trees[2]
-    back = typed.compare(new, old, ROOT)
+    back = compare(new, old, ROOT)
     assert (back.added, back.modified, back.removed) == (found.removed, found.modified, found.added)
     if not any(trees):
         assert typed.field_set(old, ROOT) == typed.field_set(new, ROOT)
@@ -167,8 +168,8 @@ def test_the_trees_of_a_comparison_are_apart_and_explain_the_difference(old, new
 
 @given(VALUES, VALUES)
 def test_what_was_merged_is_all_there_and_merging_again_changes_nothing(live, config):
-    merged = typed.merge(live, config, ROOT)
-    assert typed.merge(merged, config, ROOT) == merged
+    merged = merging.merge(live, config, ROOT)
+    assert merging.merge(merged, config, ROOT) == merged
     held = set(fieldset.paths(typed.field_set(merged, ROOT)))
     assert held >= set(fieldset.paths(typed.field_set(config, ROOT))) - {("f:spec",)} - _emptied(config)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.cel.compile import compile_rule, declaration
+from fakekube.apiserver.crd.compilation import compile_rule, declare_self
 from fakekube.apiserver.crd.structural import Structural
 
 Schema = dict[str, Any]
@@ -44,7 +44,7 @@ def obj(**properties: Schema) -> Schema:
 
 def cost(schema: Schema, rule: str) -> int:
     structural = Structural(schema)
-    declared = declaration(structural, root=False)
+    declared = declare_self(structural, root=False)
     assert declared is not None
     compiled = compile_rule({"rule": rule}, structural, declared)
     assert not compiled.problem, compiled.problem

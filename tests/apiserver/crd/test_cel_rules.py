@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.cel.compile import compile_rule, declaration
-from fakekube.apiserver.cel.rules import Rules
+from fakekube.apiserver.crd.compilation import compile_rule, declare_self
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.crd.validationrules import RuleValidator
 
 Object = dict[str, Any]
 
@@ -59,7 +59,7 @@ SCHEMA: Object = {
 def problems(rule: str | Object, new: Any = None, old: Any = None, schema: Object | None = None) -> list[str]:
     """What a rule says of an object."""
     asked = rule if isinstance(rule, dict) else {"rule": rule}
-    rules = Rules.of(Structural({**(schema or SCHEMA), "x-kubernetes-validations": [asked]}))
+    rules = RuleValidator.of(Structural({**(schema or SCHEMA), "x-kubernetes-validations": [asked]}))
     assert rules is not None
     found = rules.errors(SELF if new is None else new, old)
     return [f"{one.field}: {one.message}" for one in found]
@@ -68,7 +68,7 @@ def problems(rule: str | Object, new: Any = None, old: Any = None, schema: Objec
 def refusal(rule: str, schema: Object | None = None) -> str:
     """Why a rule does not compile."""
     structural = Structural(schema or SCHEMA)
-    declared = declaration(structural, root=False)
+    declared = declare_self(structural, root=False)
     assert declared is not None
     return compile_rule({"rule": rule}, structural, declared).problem
 
@@ -218,7 +218,7 @@ def field(rule: Object | list[Object], **more: Any) -> Object:
 
 
 def said(schema: Object, new: Any, old: Any = None) -> list[str]:
-    rules = Rules.of(Structural(schema))
+    rules = RuleValidator.of(Structural(schema))
     assert rules is not None
     return [f"{one.field}: {one.message}" for one in rules.errors(new, old)]
 
@@ -335,7 +335,7 @@ def test_a_hostile_rule_ends_in_bounded_time(rule: str) -> None:
 def test_a_dear_rule_runs_out_of_budget(rule: str) -> None:
     schema = {"type": "array", "items": INTEGER, "x-kubernetes-validations": [{"rule": rule}]}
     begun = time.perf_counter()
-    rules = Rules.of(Structural(schema))
+    rules = RuleValidator.of(Structural(schema))
     assert rules is not None
     rules.errors(list(range(300)), None)
     assert time.perf_counter() - begun < 8

@@ -1,15 +1,17 @@
 """Versions that differ: what a conversion webhook is asked, what its answers do, and what is wrong with them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
 import pytest
 
-from fakekube.apiserver.needs import Posts, Reply
+from fakekube.apiserver.needs import Need, Posts, Reply
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, parse
-from fakekube.apiserver.wire.response import Response
+from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.test_custom import version, widget, widgets
 
@@ -69,15 +71,24 @@ class Cluster:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body)
         request = request._replace(user=self.api.core.user_of(None, "")) if request.user is None else request
-        step = self.api.core.answer(request, parse(request), request.user, self.api.context)
+        found: Response = self._completed(self.api.core.answer(request, parse(request), request.user, self.api.context))
+        return found
+
+    def read(self, watch: Watch) -> list[WatchEvent]:
+        """The next events of a watch, converted."""
+        events = watch.read()
+        assert watch.convert is not None
+        self._completed(watch.convert([event.entry for event in events]))
+        return events
+
+    def _completed(self, step: Generator[Need, Any, Any]) -> Any:
         try:
             need = next(step)
             while True:
                 assert isinstance(need, Posts)
                 need = step.send([self._reply(post) for post in need.posts])
         except StopIteration as end:
-            found: Response = end.value
-            return found
+            return end.value
 
     def _reply(self, post: Any) -> Reply:
         self.posts.append(post)
@@ -129,8 +140,10 @@ def test_an_object_is_written_in_the_other_version(cluster: Cluster) -> None:
     assert cluster.ok("GET", f"{V1}/a")["spec"]["full"] == "Augusta Lovelace"
 
 
-def test_what_is_asked(cluster: Cluster) -> None:
+def test_the_review_has_the_stored_object_with_its_defaults(cluster: Cluster) -> None:
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    assert cluster.posts == []
+    cluster.ok("GET", f"{V2}/a")
     (post,) = cluster.posts
     assert post.url == "https://converter.default.svc:443/convert?timeout=30s"
     review = post.body
@@ -141,15 +154,15 @@ def test_what_is_asked(cluster: Cluster) -> None:
     assert obj["spec"] == {"full": "Ada Lovelace", "extra": "x"}
 
 
-def test_nothing_is_asked_twice(cluster: Cluster) -> None:
+def test_b10_each_read_asks_the_webhook_once(cluster: Cluster) -> None:
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
     for _ in range(3):
         cluster.ok("GET", f"{V2}/a")
-        cluster.ok("GET", V2)
-    assert len(cluster.asked) == 1
-    merge = {"content_type": "application/merge-patch+json"}
-    cluster.ok("PATCH", f"{V1}/a", {"metadata": {"finalizers": ["example.com/x"]}}, **merge)
-    assert len(cluster.asked) == 1, "finalizers are none of the webhook's business"
+    assert len(cluster.asked) == 3
+    cluster.ok("GET", V2)
+    assert len(cluster.asked) == 4
+    cluster.ok("GET", f"{V1}/a")
+    assert len(cluster.asked) == 4, "the stored version needs no conversion"
 
 
 def test_a_list_is_asked_about_at_once(cluster: Cluster) -> None:
@@ -165,7 +178,7 @@ def test_a_list_is_asked_about_at_once(cluster: Cluster) -> None:
     assert len(cluster.ok("GET", V2, accept=accept)["rows"]) == 5
 
 
-def test_a_watch_tells_the_version_that_it_asked_for(cluster: Cluster) -> None:
+def test_a_watch_delivers_the_version_of_its_path(cluster: Cluster) -> None:
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
     watch = cluster.answer("GET", f"{V2}?watch=true&allowWatchBookmarks=true").watch
     assert watch is not None
@@ -174,18 +187,19 @@ def test_a_watch_tells_the_version_that_it_asked_for(cluster: Cluster) -> None:
     ]
     cluster.ok("POST", V1, person("b", "Grace Hopper"))
     cluster.ok("DELETE", f"{V1}/a")
-    told = [orjson.loads(event.line) for event in watch.read()]
-    assert [(one["type"], one["object"]["spec"]["first"]) for one in told] == [("ADDED", "Grace"), ("DELETED", "Ada")]
-    assert {one["object"]["apiVersion"] for one in told} == {"example.com/v2"}
+    events = [orjson.loads(event.line) for event in cluster.read(watch)]
+    assert [(one["type"], one["object"]["spec"]["first"]) for one in events] == [("ADDED", "Grace"), ("DELETED", "Ada")]
+    assert {one["object"]["apiVersion"] for one in events} == {"example.com/v2"}
     assert orjson.loads(watch.bookmark().line)["object"]["apiVersion"] == "example.com/v2"
 
 
-def test_a_watch_ends_where_the_webhook_failed(cluster: Cluster) -> None:
+def test_a_watch_ends_if_the_webhook_fails(cluster: Cluster) -> None:
     watch = cluster.answer("GET", f"{V2}?watch=true").watch
     assert watch is not None
     cluster.webhook = lambda _: "failed to call webhook: no"
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
-    assert [orjson.loads(event.line)["type"] for event in watch.read()] == ["ERROR"]
+    with pytest.raises(StatusError, match="Kind=Widget failed: no"):
+        cluster.read(watch)
 
 
 def changed(review: Object, change: Callable[[Object], Object]) -> Object:
@@ -207,7 +221,7 @@ WRONG: list[Any] = [
     (lambda review: {**right(review), "response": None}, " failed: no response provided"),
     (
         lambda review: {**right(review), "response": {"uid": "other"}},
-        ' failed: expected response.uid="uid-2-of-conversion/widgets.example.com/example.com/v2", got "other"',
+        ' failed: expected response.uid="uid-1-of-conversion/widgets.example.com/example.com/v2", got "other"',
     ),
     (
         lambda review: {**right(review), "response": {"uid": review["request"]["uid"], "result": {"status": "Failure", "message": "no!"}}},

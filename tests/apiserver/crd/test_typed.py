@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.crd.typed import apply_schema
+from fakekube.apiserver.crd.applyschema import apply_schema
 from fakekube.apiserver.schema.model import Schema
 
 META = Schema("object", name="meta.v1.ObjectMeta")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.crd.values import Values, field_errors
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
+from fakekube.apiserver.crd.validationresult import field_errors
 
 TEXT = {"type": "string"}
 
@@ -82,7 +83,7 @@ RIGHT: list[Any] = [
 
 
 def told(schema: Any, value: Any) -> list[tuple[str, str]]:
-    found = Values({"type": "object", "properties": {"f": schema}}).check({"f": value})
+    found = SchemaValidator({"type": "object", "properties": {"f": schema}}).check({"f": value})
     return [(one.field, one.message) for one in field_errors(found.problems)]
 
 
@@ -102,5 +103,5 @@ def test_every_error_is_told() -> None:
         "required": ["z"],
         "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "string", "maxLength": 1}}},
     }
-    found = field_errors(Values(schema).check({"a": "x", "b": ["ab", "c", "de"]}).problems)
+    found = field_errors(SchemaValidator(schema).check({"a": "x", "b": ["ab", "c", "de"]}).problems)
     assert sorted(one.field for one in found) == ["a", "b[0]", "b[2]", "z"]

@@ -5,9 +5,9 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 
-from fakekube.apiserver.crd import structural
+from fakekube.apiserver.crd import defaulting, pruning
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.crd.values import Values
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
 
 Object = dict[str, Any]
@@ -17,14 +17,14 @@ Object = dict[str, Any]
 @given(roots(), OBJECTS)
 def test_values_are_taken_as_json_schema_takes_them(schema: Object, value: Object) -> None:
     expected = jsonschema.Draft202012Validator(as_json_schema(schema)).is_valid(value)
-    found = Values(schema).check(value)
+    found = SchemaValidator(schema).check(value)
     assert (not found.problems) == expected, [one.message for one in found.problems]
 
 
 @settings(max_examples=400, deadline=None)
 @given(roots(), OBJECTS)
 def test_the_quick_answer_is_that_of_all_errors(schema: Object, value: Object) -> None:
-    values = Values(schema)
+    values = SchemaValidator(schema)
     assert values.accepts(value) <= (not values.check(value).problems)
 
 
@@ -33,9 +33,9 @@ def test_the_quick_answer_is_that_of_all_errors(schema: Object, value: Object) -
 def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, value: Object) -> None:
     known = Structural(schema)
     unknown: list[str] = []
-    once = structural.prune(value, known, unknown)
+    once = pruning.prune(value, known, unknown)
     again: list[str] = []
-    assert structural.prune(once, known, again) == once
+    assert pruning.prune(once, known, again) == once
     assert not again
     assert (once == value) == (not unknown)
 
@@ -45,5 +45,5 @@ def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, v
 def test_nothing_is_changed_in_place(schema: Object, value: Object) -> None:
     before = repr(value)
     known = Structural(schema)
-    structural.default(structural.prune_nulls(structural.prune(value, known, []), known), known)
+    defaulting.default(defaulting.prune_nulls(pruning.prune(value, known, []), known), known)
     assert repr(value) == before

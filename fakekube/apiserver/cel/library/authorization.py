@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fakekube.apiserver.cel.library.declaration import overload
-from fakekube.apiserver.cel.types import Declared, Type
+from fakekube.apiserver.cel.library.overload import overload
+from fakekube.apiserver.cel.types import DeclType, Type
 
 _PREFIX = "kubernetes.authorization."
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AuthorizationDecision:
     """The answer to a check."""
 
     allowed: bool
@@ -24,22 +24,24 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AuthorizationCheck:
     """What is asked: of a path, or of a resource by its fields."""
 
-    ask: Callable[[Check, str], Decision]
+    ask: Callable[[AuthorizationCheck, str], AuthorizationDecision]
     user: Any
     path: str = ""
     fields: dict[str, str] = field(default_factory=dict)
 
-    def having(self, name: str, value: str) -> Check:
+    def having(self, name: str, value: str) -> AuthorizationCheck:
         return replace(self, fields={**self.fields, name: value})
 
 
 class Authorizer(dict[str, Any]):
     """The variable `authorizer`; `requestResource` is the check of the request's own resource."""
 
-    def __init__(self, start: Check, request_resource: Check, as_account: Callable[[str, str], Any]) -> None:
+    def __init__(
+        self, start: AuthorizationCheck, request_resource: AuthorizationCheck, as_account: Callable[[str, str], Any]
+    ) -> None:
         super().__init__(requestResource=request_resource)
         self.start, self.as_account = start, as_account
 
@@ -50,11 +52,11 @@ class Authorizer(dict[str, Any]):
 
 RESOURCE_CHECK = Type("struct", (), f"{_PREFIX}ResourceCheck")
 AUTHORIZER = Type(
-    "struct", (), f"{_PREFIX}Authorizer", {"requestResource": Declared(RESOURCE_CHECK, key="requestResource")}
+    "struct", (), f"{_PREFIX}Authorizer", {"requestResource": DeclType(RESOURCE_CHECK, key="requestResource")}
 )
 
 
-def _setting(name: str) -> Callable[[Check, str], Check]:
+def _setting(name: str) -> Callable[[AuthorizationCheck, str], AuthorizationCheck]:
     return lambda check, value: check.having(name, value)
 
 

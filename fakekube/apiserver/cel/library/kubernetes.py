@@ -9,28 +9,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from fakekube.apiserver.cel.library.declaration import Overload, overload
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.values import NONE, CelError, Optional
-from fakekube.apiserver.crd import formats, gourl
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire import gourl
+from fakekube.apiserver.wire.goprint import go_quote
 
 # --- URLs ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Url:
+class UrlValue:
     """A parsed URL."""
 
     url: gourl.Url
     cel_type: ClassVar[str] = "kubernetes.URL"
 
 
-def to_url(text: str) -> Url:
+def to_url(text: str) -> UrlValue:
     try:
         gourl.parse_request_uri(text)
-        return Url(gourl.parse_request_uri(text.partition("#")[0]))
+        return UrlValue(gourl.parse_request_uri(text.partition("#")[0]))
     except gourl.BadUrl as problem:
         raise CelError(f"URL parse error during conversion from string: {problem}") from None
 
@@ -205,7 +206,7 @@ def _semver_problem(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class NamedFormat:
     """A named check of strings, which tells what is wrong with one."""
 
     name: str
@@ -213,14 +214,14 @@ class Format:
     cel_type: ClassVar[str] = "kubernetes.NamedFormat"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Format) and other.name == self.name
+        return isinstance(other, NamedFormat) and other.name == self.name
 
     def __hash__(self) -> int:
         return hash(self.name)
 
 
 def _known(name: str, why: str) -> Callable[[str], list[str]]:
-    check = formats.FORMATS[name]
+    check = stringformats.FORMATS[name]
     return lambda text: [] if check(text) else [why]
 
 
@@ -232,8 +233,8 @@ def _uri(text: str) -> list[str]:
     return []
 
 
-FORMATS: dict[str, Format] = {
-    name: Format(name, problems)
+FORMATS: dict[str, NamedFormat] = {
+    name: NamedFormat(name, problems)
     for name, problems in (
         ("dns1123Label", lambda text: names.dns_label_problems(text)),
         ("dns1123Subdomain", lambda text: names.dns_subdomain_problems(text)),
@@ -252,7 +253,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def validate(one: Format, text: str) -> Optional:
+def validate(one: NamedFormat, text: str) -> Optional:
     """What is wrong with a text; none where nothing is."""
     found = one.problems(text)
     return Optional(True, found) if found else NONE

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from fakekube.apiserver.cel.library.declaration import Overload, overload
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.library.overload import Overload, overload
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import (
     DURATION_LIMIT,
@@ -30,9 +30,9 @@ from fakekube.apiserver.cel.values import (
     kind_of,
     timestamp,
 )
-from fakekube.apiserver.crd.patterns import BadPattern, compiled
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 Binary = Callable[[Any, Any], Any]
 

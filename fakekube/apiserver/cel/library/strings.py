@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.cel.library.declaration import Overload, overload
+from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.library.standard import to_string
-from fakekube.apiserver.cel.syntax import UInt
+from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
-from fakekube.apiserver.crd.patterns import BadPattern, compiled
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 #: Characters of a text that a function may make.
 SIZE_LIMIT = 16 * 1024 * 1024

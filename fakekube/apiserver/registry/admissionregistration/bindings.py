@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.admissionregistration.matching import validate_match_resources
 from fakekube.apiserver.registry.admissionregistration.policies import default_match_resources
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.table.labels import selector_dump

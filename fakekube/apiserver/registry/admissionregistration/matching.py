@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.environment import Environment
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 
@@ -42,19 +43,6 @@ def default_selectors(obj: Object) -> None:
     obj.setdefault("matchPolicy", "Equivalent")
     obj.setdefault("namespaceSelector", {})
     obj.setdefault("objectSelector", {})
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What an expression of admission can name beside the request and its objects, and the type of its result."""
-
-    result: str = "bool"
-    params: bool = False
-    authorizer: bool = True
-    variables: Sequence[tuple[str, str]] = ()
-    """Name and expression of those before it."""
-    patches: bool = False
-    """The types of patches: Object, JSONPatch."""
 
 
 Compile = Callable[[str, Environment], "str | None"]

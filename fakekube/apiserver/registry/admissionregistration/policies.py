@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.environment import Environment
 from fakekube.apiserver.registry.admissionregistration.matching import (
     FAILURE_POLICIES,
     OPERATIONS,
     Compile,
     Compiler,
-    Environment,
     default_rules,
     default_selectors,
     validate_match_conditions,
     validate_match_resources,
 )
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.table.columns import get
 from fakekube.apiserver.registry.generic.validation.field import Field
 

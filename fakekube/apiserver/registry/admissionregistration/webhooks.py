@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.cel.environment import problem_of
+from fakekube.apiserver import names
+from fakekube.apiserver.cel.environment import Environment, problem_of
+from fakekube.apiserver.names import dns_subdomain_problems
 from fakekube.apiserver.registry.admissionregistration.matching import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
     Compiler,
-    Environment,
     default_rules,
     default_selectors,
     validate_match_conditions,
     validate_rule,
 )
-from fakekube.apiserver.registry.generic import names
-from fakekube.apiserver.registry.generic.names import dns_subdomain_problems
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, integer, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.content import range_problem
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 

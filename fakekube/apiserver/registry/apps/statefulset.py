@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import check_claim_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
@@ -21,7 +22,6 @@ from fakekube.apiserver.registry.core.podtemplate.validation import (
     validator,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_template, where_changed
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -209,6 +209,7 @@ KIND = Kind(
         generation=("spec",),
         default=default_stateful_set,
         name_check=names.dns_label_problems,
+        name_limit=63,
         validate=validate,
         warnings=of_stateful_set,
         update_warnings=where_changed(of_stateful_set),

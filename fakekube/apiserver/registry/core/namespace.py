@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_field
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 
@@ -86,6 +87,7 @@ KIND = Kind(
     "namespaces",
     Strategy(
         name_check=names.dns_label_problems,
+        name_limit=63,
         fields={"status.phase": _phase, "name": metadata_field("name")},
         fields_message="label",
         prepare_create=prepare_namespace,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.resourcenames import validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.names import label_value_problems
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import (
@@ -29,11 +29,6 @@ from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_
 Object = dict[str, Any]
 
 
-#: The taint that every new node gets, until its kubelet says that it is ready (admission plugin
-#: TaintNodesByCondition).
-NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-
-
 def default_node(obj: Object) -> None:
     """One range of pod addresses is also the first of many; what can be allocated is all there is."""
     spec, status = obj.setdefault("spec", {}), obj.get("status") or {}
@@ -44,14 +39,6 @@ def default_node(obj: Object) -> None:
         spec["podCIDR"] = many[0]
     if status.get("capacity") and status.get("allocatable") is None:
         status["allocatable"] = dict(status["capacity"])
-
-
-def prepare_node(obj: Object) -> Object:
-    spec = obj.get("spec") or {}
-    taints = spec.get("taints") or []
-    if any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == NOT_READY["effect"] for taint in taints):
-        return obj
-    return {**obj, "spec": {**spec, "taints": [*taints, dict(NOT_READY)]}}
 
 
 def prepare_node_update(new: Object, old: Object) -> Object:
@@ -193,7 +180,6 @@ KIND = Kind(
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
         fields_message="label",
         default=default_node,
-        prepare_create=prepare_node,
         prepare_update=prepare_node_update,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

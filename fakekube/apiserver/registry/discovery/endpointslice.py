@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.names import label_value_problems
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, joined, name_of

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.service.allocation import Allocator
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
 
 Object = dict[str, Any]
@@ -58,11 +58,6 @@ def _no_warnings(obj: Object) -> list[str]:
     return []
 
 
-def no_allocation(allocator: Allocator, obj: Object, old: Object | None) -> Object:
-    """Most kinds hold nothing of which there is only so much."""
-    return obj
-
-
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """The rules of one kind; the defaults are those of most.
@@ -76,6 +71,8 @@ class Strategy:
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
+    name_limit: int = 253
+    """The longest name; a generated one is a prefix cut to leave room for its random suffix."""
     generation: tuple[str, ...] = ()
     annotations_count: bool = False
     labels_count: bool = False
@@ -88,7 +85,14 @@ class Strategy:
     status_on_create: bool = False
     default_status: Object | None = None
     status_keeps: tuple[str, ...] = ("generation",)
-    """What of metadata a write through /status does not change."""
+    """Fields of metadata that a write through /status does not change."""
+    status_resets_metadata: bool = False
+    """A write through /status changes nothing of metadata but managedFields (`rest.ResetObjectMetaForStatus`)."""
+    counts_update: Callable[[Object, Object], bool] | None = None
+    """Whether an update moves metadata.generation, for kinds whose top-level fields are not known beforehand; None:
+    the fields of `generation` decide."""
+    qualified_finalizers: bool = True
+    """Finalizers without a domain are rejected (`ValidateFinalizerName`)."""
     graceful: bool = False
     delete_finalizers: tuple[str, ...] = ()
     """Finalizers that a delete adds: the server cleans up before the object goes."""
@@ -123,8 +127,14 @@ class Strategy:
     """The group by which a 422 names the kind, where it is not the resource's own."""
     deprecation: str = ""
     """What every answer of the resource warns of."""
-    allocate: Allocate = no_allocation
-    """Called before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`, `BeginUpdate`)."""
+    allocate: Allocate | None = None
+    """Allocates from limited ranges before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`,
+    `BeginUpdate`); None: the kind needs nothing of them."""
+
+    @property
+    def counts_generations(self) -> bool:
+        """Whether objects of the kind have a generation."""
+        return bool(self.generation) or self.constant_generation or self.counts_update is not None
 
 
 DEFAULT = Strategy()
@@ -167,14 +177,15 @@ def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str
     return strategy.warnings(new)
 
 
-def next_generation(strategy: Strategy, resource: Resource, new: Object, old: Object) -> int | None:
-    """The generation of an update: one more where a field that counts differs."""
-    if not strategy.generation and not resource.custom:
-        generation: int | None = old["metadata"].get("generation")
-        return generation
-    current: int = old["metadata"].get("generation") or 0
+def next_generation(strategy: Strategy, new: Object, old: Object) -> int | None:
+    """The generation after an update: one more if a field that counts differs."""
+    current: int | None = old["metadata"].get("generation")
+    if strategy.counts_update is not None:
+        return (current or 0) + 1 if strategy.counts_update(new, old) else current or 0
+    if not strategy.generation:
+        return current
     changed = any(new.get(part) != old.get(part) for part in strategy.generation)
     for counts, key in ((strategy.annotations_count, "annotations"), (strategy.labels_count, "labels")):
         if counts and not changed:
             changed = (new["metadata"].get(key) or {}) != (old["metadata"].get(key) or {})
-    return current + 1 if changed else old["metadata"].get("generation")
+    return (current or 0) + 1 if changed else current

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver import names
+from fakekube.apiserver.names import dns_subdomain_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN, load_balancer_addresses
 from fakekube.apiserver.registry.core.service.validation import load_balancer_ips, validate_host
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.names import dns_subdomain_problems
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, joined, name_of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.schema import objectmeta
 
 
 def is_namespaced(obj: Field) -> bool:

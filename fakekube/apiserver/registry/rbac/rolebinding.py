@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names, objectmeta
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -12,6 +12,7 @@ from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.rbac.role import is_namespaced
+from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.resourcenames import check_container_resource, number_of
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import NOT_POSITIVE, Errors, check_nonnegative
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_not_supported, field_required

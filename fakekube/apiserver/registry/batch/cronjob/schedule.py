@@ -7,7 +7,7 @@ import zoneinfo
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 
 def _numbered(names: str, first: int) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 _index = re.compile(r"[+-]?[0-9]+", re.ASCII)
 

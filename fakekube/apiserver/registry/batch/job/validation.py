@@ -14,6 +14,7 @@ from fakekube.apiserver.registry.generic.validation import content, labelselecto
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable, check_nonnegative
 from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, invalid_struct, without_value
 from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import (
     field_duplicate,
     field_invalid,
@@ -21,7 +22,6 @@ from fakekube.apiserver.wire.status import (
     field_required,
     field_too_long,
     field_too_many,
-    go_quote,
 )
 
 Object = dict[str, Any]

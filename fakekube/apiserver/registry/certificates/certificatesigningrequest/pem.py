@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 _PEM = re.compile(r"-----BEGIN ([^\n]+?)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
 

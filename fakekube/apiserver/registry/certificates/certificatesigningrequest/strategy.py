@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.auth.authentication import User
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest import validation
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.table import PRINTER
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import DECISIONS
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 from fakekube.apiserver.registry.kinds.parts import timed
+from fakekube.apiserver.user import User
 
 Object = dict[str, Any]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
-from fakekube.apiserver.wire.status import (
-    go_quote,
-)
+from fakekube.apiserver.wire.goprint import go_quote
 
 #: What a certificate may be used for (`certificates/v1.KeyUsage`).
 USAGES = (

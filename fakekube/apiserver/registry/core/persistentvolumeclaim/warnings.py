@@ -6,7 +6,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolume.warnings import class_warnings
 from fakekube.apiserver.registry.core.resourcenames import number_of
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 

@@ -15,9 +15,6 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 
 Object = dict[str, Any]
 
-#: Tolerations that every pod gets (admission plugin DefaultTolerationSeconds).
-TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-
 GATED = {
     "type": "PodScheduled",
     "status": "False",
@@ -55,8 +52,8 @@ def _default_addresses(status: Object) -> None:
 
 
 def prepare_pod(obj: Object) -> Object:
-    """Pending, with its QoS class, and with what the admission plugins Priority and DefaultTolerationSeconds add."""
-    spec = _tolerating(obj["spec"])
+    """A new pod is Pending and has its QoS class (`podStrategy.PrepareForCreate`)."""
+    spec = dict(obj["spec"])
     _merge_label_keys(spec, obj["metadata"].get("labels") or {})
     annotations = obj["metadata"].get("annotations")
     if annotations:
@@ -65,19 +62,6 @@ def prepare_pod(obj: Object) -> Object:
     if spec.get("schedulingGates"):
         status["conditions"] = [{**GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]
     return {**obj, "spec": spec, "status": status}
-
-
-def _tolerating(spec: Object) -> Object:
-    """A copy of the spec in which the pod tolerates, for a while, a node that is gone."""
-    tolerations = list(spec.get("tolerations") or ())
-    for key in TOLERATED:
-        if not any(_tolerates(toleration, key) for toleration in tolerations):
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    return {**spec, "tolerations": tolerations}
-
-
-def _tolerates(toleration: Object, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
 
 
 def _merge_label_keys(spec: Object, labels: Object) -> None:
@@ -120,15 +104,6 @@ def _merged(term: Object, labels: Object) -> Object:
         return term
     expressions = [*(selector.get("matchExpressions") or ()), *added]
     return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
-
-
-def prepare_pod_update(new: Object, old: Object) -> Object:
-    """Tolerations and priority as of a new one; the priority, once given, stays."""
-    spec, before = _tolerating(new.get("spec") or {}), old.get("spec") or {}
-    for field in ("priority", "preemptionPolicy"):
-        if field not in spec and field in before:
-            spec[field] = before[field]
-    return {**new, "spec": spec}
 
 
 def prepare_pod_status(new: Object, old: Object) -> Object:
@@ -188,7 +163,6 @@ KIND = Kind(
         fields_message="label",
         default=default_pod,
         prepare_create=prepare_pod,
-        prepare_update=prepare_pod_update,
         prepare_status_update=prepare_pod_status,
         status_keeps=("generation", "ownerReferences"),
         validate=pods.validate,

@@ -11,7 +11,7 @@ from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 Warnings = list[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.service import validation
 from fakekube.apiserver.registry.core.service.assignment import allocate
 from fakekube.apiserver.registry.core.service.defaults import default_service
@@ -18,7 +19,6 @@ from fakekube.apiserver.registry.core.service.spec import (
 )
 from fakekube.apiserver.registry.core.service.table import PRINTER
 from fakekube.apiserver.registry.core.service.warnings import service_warnings
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -64,6 +64,7 @@ KIND = Kind(
     Strategy(
         default=default_service,
         name_check=names.dns_label_problems,
+        name_limit=63,
         create_on_update=True,
         returns_deleted=True,
         fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},

@@ -8,7 +8,8 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Printer
-from fakekube.apiserver.wire.status import StatusError, bad_request, go_quote
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_name

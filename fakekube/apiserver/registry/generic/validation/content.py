@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required
 
 Errors = list[FieldError]

@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 
 from fakekube.apiserver.registry.generic.validation.content import Address, Errors, add, ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.wire.status import go_quote
+from fakekube.apiserver.wire.goprint import go_quote
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

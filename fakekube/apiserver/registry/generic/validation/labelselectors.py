@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.generic import objectmeta
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 

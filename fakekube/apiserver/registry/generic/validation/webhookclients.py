@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fakekube.apiserver.crd.gourl import BadUrl, parse_url
-from fakekube.apiserver.registry.generic import names
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import range_problem
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.wire.gourl import BadUrl, parse_url
 
 DESIRED = "; desired format: https://host[/path]"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
-from fakekube.apiserver.registry.generic import names
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 

@@ -14,7 +14,8 @@ from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Er
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
-from fakekube.apiserver.wire.status import field_forbidden, quoted
+from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.status import field_forbidden
 
 Object = dict[str, Any]
 

@@ -18,7 +18,8 @@ from fakekube.apiserver.registry.core.resourcenames import (
     validate_quantity,
 )
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
-from fakekube.apiserver.wire.status import FieldError, quoted
+from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.status import FieldError
 
 
 def validate_pod_resource_name(quantity: Field) -> None:

@@ -1,0 +1,22 @@
+"""New nodes are tainted until their kubelet reports that they are ready (plugin TaintNodesByCondition)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.call import Call
+
+Object = dict[str, Any]
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+def mutate_node(call: Call, obj: Object, old: Object | None) -> Object:
+    """A new node with the taint; one that has it already keeps its own."""
+    if old is not None:
+        return obj
+    spec = obj.get("spec") or {}
+    taints = spec.get("taints") or []
+    if any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == NOT_READY["effect"] for taint in taints):
+        return obj
+    return {**obj, "spec": {**spec, "taints": [*taints, dict(NOT_READY)]}}

@@ -1,0 +1,136 @@
+"""Compares two values of a schema (structured-merge-diff `typed.Compare`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.apply import fieldset
+from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
+from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, is_list, is_map
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.model import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is in the second value and not in the first, what is in both and differs, what is only in the first."""
+
+    added: Tree
+    modified: Tree
+    removed: Tree
+
+    @property
+    def changed(self) -> Tree:
+        """What the second value has that the first has not, or has otherwise."""
+        return fieldset.union(self.modified, self.added)
+
+    def outside(self, ignored: Tree) -> Comparison:
+        """Without these fields and all below them."""
+        named = ignored.keys()
+        if named.isdisjoint(self.added) and named.isdisjoint(self.modified) and named.isdisjoint(self.removed):
+            return self
+        return Comparison(*(fieldset.without(t, ignored) for t in (self.added, self.modified, self.removed)))
+
+
+_Nodes = tuple[Tree | None, Tree | None, Tree | None]
+_SAME: _Nodes = (None, None, None)
+_MODIFIED: _Nodes = (None, LEAF, None)
+
+
+def compare(old: Object, new: Object, schema: Schema) -> Comparison:
+    """How the second value differs from the first (`Compare`)."""
+    added, modified, removed = _compare_maps(old, new, schema)
+    return Comparison(added or {}, modified or {}, removed or {})
+
+
+def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:
+    if old is ABSENT:
+        return _whole(new, schema), None, None
+    if new is ABSENT:
+        return None, None, _whole(old, schema)
+    if old is new or (old == new and type(old) is type(new)):
+        return _SAME
+    if schema.type == "any" and isinstance(old, dict) is not isinstance(new, dict) and None not in (old, new):
+        return _other_type(old, new)
+    if is_map(schema, new) or is_map(schema, old):
+        before, after = old if isinstance(old, dict) else {}, new if isinstance(new, dict) else {}
+        return _compare_maps(before, after, schema) if before or after else _MODIFIED
+    if is_list(schema):
+        one, other = old if isinstance(old, list) else [], new if isinstance(new, list) else []
+        return _compare_lists(one, other, schema) if one or other else _MODIFIED
+    return _MODIFIED
+
+
+def _other_type(old: Any, new: Any) -> _Nodes:
+    """A map instead of a single value, or the other way round, where the schema allows both."""
+    if isinstance(new, dict):
+        return _below(_whole(new, ANY)), LEAF, None
+    return None, LEAF, _below(_whole(old, ANY))
+
+
+def _below(node: Tree) -> Tree | None:
+    return {pe: child for pe, child in node.items() if pe != SELF} or None
+
+
+def _compare_maps(old: Object, new: Object, schema: Schema) -> _Nodes:
+    added: Tree = {}
+    modified: Tree = {}
+    removed: Tree = {}
+    for key, value in new.items():
+        before = old.get(key, ABSENT)
+        if before is value or (type(value) is str and before == value):
+            continue
+        plus, other, minus = _compare(before, value, child_schema(schema, key))
+        if plus is not None:
+            added["f:" + key] = plus
+        if other is not None:
+            modified["f:" + key] = other
+        if minus is not None:
+            removed["f:" + key] = minus
+    for key, value in old.items():
+        if key not in new:
+            removed["f:" + key] = _whole(value, child_schema(schema, key))
+    return added or None, modified or None, removed or None
+
+
+def _compare_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
+    trees: tuple[Tree, Tree, Tree] = ({}, {}, {})
+    before, after = indexed(old, schema), indexed(new, schema)
+    for element in before | after:
+        nodes = _compare_items(before.get(element, []), after.get(element, []), schema.items or ANY)
+        for tree, node in zip(trees, nodes, strict=True):
+            if node is not None:
+                tree[element] = node
+    added, modified, removed = trees
+    return added or None, modified or None, removed or None
+
+
+def _compare_items(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
+    """Items of one element. Where there are several, they count as a whole."""
+    if len(old) < 2 and len(new) < 2:
+        return _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, schema)
+    if len(old) > 1 and len(new) > 1:
+        return _SAME if old == new else _MODIFIED
+    if len(old) > 1:
+        return (_whole(new[0], schema) if new else None), None, LEAF
+    return LEAF, None, (_whole(old[0], schema) if old else None)
+
+
+def _whole(value: Any, schema: Schema) -> Tree:
+    """The node of a value that is there on one side only: itself, and all below."""
+    kind = schema.type
+    if kind == "object" or kind == "map" or kind == "any":
+        if not isinstance(value, dict) or not value or schema.map_type == "atomic":
+            return LEAF
+        out: Tree = {SELF: LEAF}
+        for key, item in value.items():
+            out["f:" + key] = _whole(item, child_schema(schema, key)) if isinstance(item, dict | list) else LEAF
+        return out
+    if kind == "list" and schema.item_keys is not None and isinstance(value, list) and value:
+        items = schema.items or ANY
+        out = {SELF: LEAF}
+        for element, same in indexed(value, schema).items():
+            out[element] = _whole(same[0], items) if len(same) == 1 else LEAF
+        return out
+    return LEAF

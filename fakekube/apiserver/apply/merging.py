@@ -1,0 +1,131 @@
+"""Merges two values of a schema, and removes fields from one (structured-merge-diff `typed.Merge`, `RemoveItems`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.apply import fieldset
+from fakekube.apiserver.apply.fieldset import Tree
+from fakekube.apiserver.apply.pathelement import BadItem, of_item
+from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, is_list, is_map
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.model import Schema
+
+
+def merge(live: Object, config: Object, schema: Schema) -> Object:
+    """The live value with what the configuration says (`Merge`); nothing goes."""
+    merged: Object = _merge_maps(live, config, schema)
+    return merged
+
+
+def _merge(live: Any, config: Any, schema: Schema) -> Any:
+    if config is ABSENT:
+        return live
+    if live is ABSENT:
+        return config
+    if is_map(schema, config) or (config is None and is_map(schema, live)):
+        before, after = live if isinstance(live, dict) else {}, config if isinstance(config, dict) else {}
+        return _merge_maps(before, after, schema) if before or after else config
+    if is_list(schema):
+        one, other = live if isinstance(live, list) else [], config if isinstance(config, list) else []
+        return _merge_lists(one, other, schema) if one or other else config
+    return config
+
+
+def _merge_maps(live: Object, config: Object, schema: Schema) -> Object:
+    out = dict(live)
+    for key, value in config.items():
+        out[key] = _merge(live.get(key, ABSENT), value, child_schema(schema, key))
+    return out
+
+
+def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
+    """The configuration's items keep its order; the others stay near where they were."""
+    items = schema.items or ANY
+    mine = [(of_item(item, schema), item) for item in live if _can_be_named(item, schema)]
+    theirs = {of_item(item, schema): item for item in config}
+    counts: dict[str, int] = {}
+    for element, _ in mine:
+        counts[element] = counts.get(element, 0) + 1
+    have = {element: item for element, item in mine if counts[element] == 1}
+
+    def merged(element: str) -> Any:
+        return _merge(have.get(element, ABSENT), theirs[element], items)
+
+    order = list(theirs)
+    shared = iter([element for element in order if element in counts])
+    upcoming = next(shared, None)
+    out: list[Any] = []
+    done: set[str] = set()
+    left = right = 0
+    while left < len(mine) or right < len(order):
+        if left < len(mine) and right < len(order):
+            element = mine[left][0]
+            if element == order[right]:
+                done.add(element)
+                out.append(merged(element))
+                left, right, upcoming = left + 1, right + 1, next(shared, None)
+                continue
+            if element in theirs and upcoming is not None and upcoming != element:
+                left += 1  # shared, and its turn comes later
+                continue
+        if left < len(mine):
+            element, item = mine[left]
+            if element not in theirs:
+                out.append(item)
+                left += 1
+                continue
+            if element in done:
+                left += 1
+        if right < len(order):
+            element = order[right]
+            done.add(element)
+            out.append(merged(element))
+            right += 1
+            if upcoming == element:
+                upcoming = next(shared, None)
+    return out
+
+
+def _can_be_named(item: Any, schema: Schema) -> bool:
+    try:
+        of_item(item, schema)
+    except BadItem:
+        return False
+    return True
+
+
+def remove(value: Object, tree: Tree, schema: Schema) -> Object:
+    """The value without these fields and items (`RemoveItems`). What is left empty becomes null."""
+    left: Object = _remove(value, tree, schema) or {}
+    return left
+
+
+def _remove(value: Any, tree: Tree, schema: Schema) -> Any:
+    if is_map(schema, value):
+        return _remove_from_map(value, tree, schema) if isinstance(value, dict) else None
+    if is_list(schema):
+        return _remove_from_list(value, tree, schema) if isinstance(value, list) else None
+    return None if isinstance(value, dict | list) else value
+
+
+def _remove_from_map(value: Object, tree: Tree, schema: Schema) -> Object | None:
+    out = {}
+    for key, item in value.items():
+        node = tree.get("f:" + key)
+        if node is None:
+            out[key] = item
+        elif not fieldset.is_member(node):
+            out[key] = _remove(item, node, child_schema(schema, key))
+    return out or None
+
+
+def _remove_from_list(value: list[Any], tree: Tree, schema: Schema) -> list[Any] | None:
+    out = []
+    for item in value:
+        node = tree.get(of_item(item, schema)) if _can_be_named(item, schema) else None
+        if node is None:
+            out.append(item)
+        elif not fieldset.is_member(node):
+            out.append(_remove(item, node, schema.items or ANY))
+    return out or None

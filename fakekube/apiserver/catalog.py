@@ -1,0 +1,152 @@
+"""The resources that a server serves, and the documents that are derived from them and kept until they change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
+
+#: Two groups, one kind, one collection: what is written as one can be read as the other.
+SHARED_COLLECTIONS = {("events.k8s.io", "events"): "events"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as JSON, and its hash: what an ETag says."""
+
+    json: bytes
+    hash: str
+
+
+class Catalog:
+    """The resources that are served now.
+
+    `find` is by (group, version, plural); `groups` keeps the order in which the real server lists them.
+    """
+
+    def __init__(self, builtin: Iterable[Resource] = ()) -> None:
+        self._resources: dict[tuple[str, str, str], Resource] = {}
+        self._groups: dict[str, list[str]] = {}
+        self._builtin_groups: frozenset[str] = frozenset()
+        self._documents: dict[Hashable, Document] = {}
+        self._encodings: dict[Hashable, bytes] = {}
+        builtin = tuple(builtin)
+        self._builtin_groups = frozenset(resource.group for resource in builtin)
+        for resource in builtin:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        """Serve `resource` from now on (replacing one of the same group, version and plural)."""
+        self._resources[(resource.group, resource.version, resource.plural)] = resource
+        versions = self._groups.setdefault(resource.group, [])
+        if resource.version not in versions:
+            versions.append(resource.version)
+            if resource.group not in self._builtin_groups:
+                versions.sort(key=version_priority)
+        self._documents.clear()
+        self._encodings.clear()
+
+    def remove(self, resource: Resource) -> None:
+        """Serve it no longer; a version and a group that are empty go with it."""
+        self._resources.pop((resource.group, resource.version, resource.plural), None)
+        if not any(key[:2] == (resource.group, resource.version) for key in self._resources):
+            versions = self._groups.get(resource.group, [])
+            if resource.version in versions:
+                versions.remove(resource.version)
+            if not versions:
+                self._groups.pop(resource.group, None)
+        self._documents.clear()
+        self._encodings.clear()
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        return self._resources.get((group, version, plural))
+
+    def find_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of an object's apiVersion and kind, where one is served."""
+        group, _, version = api_version.rpartition("/")
+        for resource in self._resources.values():
+            if resource.kind == kind and resource.version == version and resource.group == group:
+                return resource
+        return None
+
+    def serves_group(self, group: str) -> bool:
+        return group in self._groups
+
+    def serves_version(self, group: str, version: str) -> bool:
+        return version in self._groups.get(group, ())
+
+    def is_custom_group(self, group: str) -> bool:
+        """Whether all resources of the group come from CustomResourceDefinitions (apiextensions-apiserver answers)."""
+        return group not in self._builtin_groups
+
+    def resources(self) -> Iterable[Resource]:
+        return self._resources.values()
+
+    def versions(self, group: str) -> list[str]:
+        """The group's versions, the preferred one first."""
+        return list(self._groups.get(group, ()))
+
+    # --- documents -------------------------------------------------------------------------------------------------
+
+    def group_names(self) -> list[str]:
+        """The named groups: the built-in ones in the real server's order, then the custom ones by name."""
+        custom = sorted(name for name in self._groups if self.is_custom_group(name))
+        return [name for name in self._groups if name and name not in custom] + custom
+
+    def document(self, key: Hashable, build: Callable[[], Any]) -> Document:
+        """What `build` makes; kept, as text and with its hash, until another resource is served."""
+        found = self._documents.get(key)
+        if found is None:
+            json = orjson.dumps(build())
+            found = self._documents[key] = Document(json, hashlib.sha512(json).hexdigest().upper())
+        return found
+
+    def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes:
+        """Another form of a document; kept as long."""
+        found = self._encodings.get(key)
+        if found is None:
+            found = self._encodings[key] = encode()
+        return found
+
+
+def builtin_resources(recorded: Mapping[str, Any]) -> list[Resource]:
+    """The resources of a recorded aggregated discovery."""
+    found = []
+    for group in [*recorded["core"], *recorded["groups"]]:
+        name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            found += [_from_row(name, version["version"], row) for row in version["resources"]]
+    return found
+
+
+def _from_row(group: str, version: str, row: Mapping[str, Any]) -> Resource:
+    plural, kind = row["resource"], row["responseKind"]["kind"]
+    qualified = qualify(plural, group)
+    return Resource(
+        group=group,
+        version=version,
+        plural=plural,
+        singular=row["singularResource"],
+        kind=kind,
+        list_kind=kind + "List",
+        namespaced=row["scope"] == "Namespaced",
+        verbs=frozenset(row["verbs"]),
+        collection=SHARED_COLLECTIONS.get((group, plural), qualified),
+        short_names=tuple(row.get("shortNames", ())),
+        categories=tuple(row.get("categories", ())),
+        subresources={
+            sub["subresource"]: Subresource(
+                name=sub["subresource"],
+                kind=sub["responseKind"]["kind"],
+                group=sub["responseKind"]["group"],
+                version=sub["responseKind"]["version"],
+                verbs=frozenset(sub["verbs"]),
+            )
+            for sub in row.get("subresources", ())
+        },
+    )

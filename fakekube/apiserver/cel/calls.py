@@ -1,0 +1,243 @@
+"""Compiles the calls of an expression to closures (`cel-go/interpreter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fakekube.apiserver.cel.activation import FAILURES, Activation, Interpretable
+from fakekube.apiserver.cel.fields import declared_field, optional_field
+from fakekube.apiserver.cel.library.functions import BY_ID, FUNCTIONS
+from fakekube.apiserver.cel.library.overload import Overload
+from fakekube.apiserver.cel.tree import Node, UInt
+from fakekube.apiserver.cel.types import Type
+from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget, equal, in_int64, kind_of
+
+Compile = Callable[[Node], Interpretable]
+"""Compiles a node; nodes contain others, so that it is passed to what compiles one kind of node."""
+
+
+def compile_call(node: Node, compile: Compile) -> Interpretable:
+    special = _SPECIAL.get(node.name)
+    if special is not None:
+        return special(node, compile)
+    given = ([node.operand] if node.operand is not None else []) + node.args
+    quick = _QUICK.get(node.overloads[0]) if len(node.overloads) == 1 else None
+    if quick is not None and all(arg.type.kind != "dyn" for arg in given):
+        return quick(*map(compile, given))
+    rows = [BY_ID[id] for id in node.overloads]
+    runs = [compile(arg) for arg in given]
+    function = _function(node, rows, loose=any(_is_loose(arg.type) for arg in given))
+    if node.name in _LINEAR:
+        return _charged(function, runs)
+    if len(runs) == 1:
+        (only,) = runs
+        return lambda activation: function(only(activation))
+    if len(runs) == 2:
+        first, second = runs
+        return lambda activation: function(first(activation), second(activation))
+    return lambda activation: function(*[run(activation) for run in runs])
+
+
+def _is_loose(one: Type) -> bool:
+    return one.kind in ("dyn", "error") or any(map(_is_loose, one.params))
+
+
+def _function(node: Node, rows: list[Overload], *, loose: bool) -> Callable[..., Any]:
+    """What to run. Arguments whose type is only known now are looked at."""
+    if not loose:
+        return rows[0].run
+    rows = [row for row in FUNCTIONS[rows[0].function] if row.member == rows[0].member]
+
+    def dispatch(*args: Any) -> Any:
+        for row in rows:
+            if len(row.args) == len(args) and all(map(_fits, row.args, args)):
+                return row.run(*args)
+        raise CelError(NO_OVERLOAD)
+
+    return dispatch
+
+
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "bool": (bool,), "string": (str,), "bytes": (bytes,), "double": (float,), "list": (list,), "map": (dict,),
+    "uint": (UInt,), "type": (Type,),
+}  # fmt: skip
+
+
+def _fits(wanted: Type, value: Any) -> bool:
+    kind = wanted.kind
+    if kind in ("dyn", "param"):
+        return True
+    if kind == "int":
+        return type(value) is int
+    found = _PLAIN.get(kind)
+    if found is not None:
+        return isinstance(value, found)
+    if kind == "null":
+        return value is None
+    name = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}.get(kind, wanted.name)
+    return kind_of(value) == name
+
+
+#: Functions whose time grows with their arguments.
+_LINEAR = frozenset(
+    {
+        "matches", "find", "findAll", "replace", "split", "join", "contains", "lowerAscii", "upperAscii", "trim",
+        "substring", "format", "sum", "min", "max", "isSorted", "indexOf", "lastIndexOf", "distinct", "sort", "flatten",
+        "@sortByAssociatedKeys",
+        "reverse", "slice", "sets.contains", "sets.equivalent", "sets.intersects", "_==_", "_!=_", "@in", "_+_",
+        "quantity", "url", "semver", "ip", "cidr",
+    }
+)  # fmt: skip
+
+
+def _charged(function: Callable[..., Any], runs: list[Interpretable]) -> Interpretable:
+    def run(activation: Activation) -> Any:
+        args = [one(activation) for one in runs]
+        size = 0
+        for arg in args:
+            if isinstance(arg, str | bytes):
+                size += len(arg) // 10
+            elif isinstance(arg, list | dict):
+                size += len(arg)
+        if size:
+            activation.spend(size)
+        return function(*args)
+
+    return run
+
+
+def _and(node: Node, compile: Compile) -> Interpretable:
+    return _logical(node, False, compile)
+
+
+def _or(node: Node, compile: Compile) -> Interpretable:
+    return _logical(node, True, compile)
+
+
+def _logical(node: Node, decisive: bool, compile: Compile) -> Interpretable:
+    """`&&` and `||`: one decisive side is enough, whatever the other one fails with."""
+    first, second = map(compile, node.args)
+
+    def run(activation: Activation) -> Any:
+        failed: Exception | None = None
+        try:
+            left = first(activation)
+            if left is decisive:
+                return decisive
+            if not isinstance(left, bool):
+                failed = CelError(NO_OVERLOAD)
+        except OverBudget:
+            raise
+        except FAILURES as problem:
+            failed = problem
+        right = second(activation) if failed is None else _tried(second, activation, failed)
+        if right is decisive:
+            return decisive
+        if failed is not None:
+            raise failed
+        if not isinstance(right, bool):
+            raise CelError(NO_OVERLOAD)
+        return right
+
+    return run
+
+
+def _tried(run: Interpretable, activation: Activation, failed: Exception) -> Any:
+    """The other side of an operator whose first side failed."""
+    try:
+        return run(activation)
+    except OverBudget:
+        raise
+    except FAILURES:
+        raise failed from None
+
+
+def _conditional(node: Node, compile: Compile) -> Interpretable:
+    condition, yes, no = map(compile, node.args)
+
+    def run(activation: Activation) -> Any:
+        which = condition(activation)
+        if which is True:
+            return yes(activation)
+        if which is False:
+            return no(activation)
+        raise CelError(NO_OVERLOAD)
+
+    return run
+
+
+def _optional_select(node: Node, compile: Compile) -> Interpretable:
+    operand, field = node.args
+    run, declared = compile(operand), declared_field(operand.type, field.value)
+    key, convert = (declared.key, declared.convert) if declared is not None else (field.value, None)
+    return lambda activation: optional_field(run(activation), key, convert)
+
+
+_SPECIAL: Mapping[str, Callable[[Node, Compile], Interpretable]] = {
+    "_&&_": _and,
+    "_||_": _or,
+    "_?_:_": _conditional,
+    "_?._": _optional_select,
+    "@not_strictly_false": lambda node, compile: compile(node.args[0]),
+}
+
+
+def _less(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) < b(activation)
+
+
+def _less_equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) <= b(activation)
+
+
+def _greater(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) > b(activation)
+
+
+def _greater_equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: a(activation) >= b(activation)
+
+
+def _add_ints(a: Interpretable, b: Interpretable) -> Interpretable:
+    return lambda activation: in_int64(a(activation) + b(activation))
+
+
+def _not(a: Interpretable) -> Interpretable:
+    def run(activation: Activation) -> Any:
+        value = a(activation)
+        if not isinstance(value, bool):
+            raise CelError(NO_OVERLOAD)
+        return not value
+
+    return run
+
+
+def _equals(a: Interpretable, b: Interpretable) -> Interpretable:
+    def run(activation: Activation) -> bool:
+        left, right = a(activation), b(activation)
+        if type(left) is type(right) and isinstance(left, str | int):
+            return bool(left == right)
+        if isinstance(left, list | dict):
+            activation.spend(len(left))
+        return equal(left, right)
+
+    return run
+
+
+def _differs(a: Interpretable, b: Interpretable) -> Interpretable:
+    same = _equals(a, b)
+    return lambda activation: not same(activation)
+
+
+#: Overloads of values that Python compares as CEL does.
+_QUICK: Mapping[str, Callable[..., Interpretable]] = {
+    **{f"less_{kind}": _less for kind in ("int64", "double", "string", "timestamp", "duration")},
+    **{f"less_equals_{kind}": _less_equals for kind in ("int64", "double", "string", "timestamp", "duration")},
+    **{f"greater_{kind}": _greater for kind in ("int64", "double", "string", "timestamp", "duration")},
+    **{f"greater_equals_{kind}": _greater_equals for kind in ("int64", "double", "string", "timestamp", "duration")},
+    "add_int64": _add_ints,
+    "logical_not": _not,
+    "equals": _equals,
+    "not_equals": _differs,
+}

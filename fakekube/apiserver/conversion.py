@@ -1,0 +1,67 @@
+"""Conversion by webhook on the way of a request: objects are converted before they are used, all of them at once.
+
+The real server asks on every read, too (`apiserver/conversion.crConverter`); a watch asks for each batch of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, ConversionWebhook
+from fakekube.apiserver.needs import Need, Posts, Reply, Waiting, webhook_post
+from fakekube.apiserver.registry.generic.registration import Registration
+from fakekube.apiserver.storage.store import Entry
+
+Object = dict[str, Any]
+
+
+def read(call: Call, entries: Iterable[Entry]) -> Waiting:
+    """Convert stored entries to the version of the request, for `Call.shown` to find. Raises 500."""
+    known, version = call.converted, call.registration.version
+    if known is None or version is None:
+        return
+    stored = [entry.object for entry in entries if id(entry.object) not in known]
+    if stored:
+        before = [version.storage.whole(version.storage.decoded(obj)) for obj in stored]
+        assert version.webhook is not None, "no webhook, no converted objects"
+        found = yield from _converted(call, version.webhook, before, version.api_version)
+        for obj, made in zip(stored, found, strict=True):
+            known[id(obj)] = (obj, version.pruned(made))
+
+
+def written(call: Call, obj: Object) -> Generator[Need, Any, Object]:
+    """The stored form of an object of the request's version. Raises 500."""
+    return (yield from _to_stored(call, call.registration, obj))
+
+
+def between(call: Call, obj: Object, source: Registration, target: Registration) -> Generator[Need, Any, Object]:
+    """An object of one version of a resource in another version. Raises 500."""
+    stored = yield from _to_stored(call, source, obj)
+    version = target.version
+    if version is None or not version.converts:
+        return target.read(stored) if target.read is not None else stored
+    assert version.webhook is not None, "a version that converts has a webhook"
+    whole = version.storage.whole(version.storage.decoded(stored))
+    (found,) = yield from _converted(call, version.webhook, [whole], version.api_version)
+    return version.pruned(found)
+
+
+def _to_stored(call: Call, source: Registration, obj: Object) -> Generator[Need, Any, Object]:
+    version = source.version
+    if version is None or not version.converts:
+        return source.write(obj) if source.write is not None else obj
+    assert version.webhook is not None, "a version that converts has a webhook"
+    (found,) = yield from _converted(call, version.webhook, [version.whole(obj)], version.storage.api_version)
+    return version.storage.pruned(found)
+
+
+def _converted(
+    call: Call, webhook: ConversionWebhook, objects: Sequence[Object], api_version: str
+) -> Generator[Need, Any, list[Object]]:
+    uid = call.context.uid(f"conversion/{call.resource.collection}/{api_version}")
+    reply: Reply
+    (reply,) = yield Posts((webhook_post(webhook.config, webhook.review(objects, api_version, uid), TIMEOUT),))
+    found = webhook.converted(objects, api_version, uid, reply.document, reply.problem)
+    return [{key: value for key, value in obj.items() if key not in ("apiVersion", "kind")} for obj in found]

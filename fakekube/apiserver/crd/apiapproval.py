@@ -1,0 +1,40 @@
+"""Groups of the Kubernetes community: their definitions need the community's approval
+(`apiextensions-apiserver/pkg/apihelpers`, `pkg/controller/apiapproval`)."""
+
+from __future__ import annotations
+
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
+
+ANNOTATION = "api-approved.kubernetes.io"
+
+#: State -> the condition's status and reason.
+CONDITIONS = {
+    "missing": ("False", "MissingAnnotation"),
+    "bypassed": ("False", "UnapprovedAnnotation"),
+    "approved": ("True", "ApprovedAnnotation"),
+    "invalid": ("False", "InvalidAnnotation"),
+}
+
+
+def is_protected(group: str) -> bool:
+    return any(group == one or group.endswith(f".{one}") for one in ("k8s.io", "kubernetes.io"))
+
+
+def state(crd: Object) -> tuple[str, str]:
+    """What the annotation of a definition says, and the words for it."""
+    text = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
+    see = "see https://github.com/kubernetes/enhancements/pull/1111"
+    if not text:
+        return "missing", f'protected groups must have approval annotation "{ANNOTATION}", {see}'
+    if text.startswith("unapproved"):
+        return "bypassed", f"not approved: {go_quote(text)}"
+    try:
+        url = parse_request_uri(text)
+        if url.host and url.scheme:
+            return "approved", f"approved in {text}"
+    except BadUrl:
+        pass
+    how = 'with either a URL or a reason starting with "unapproved"'
+    return "invalid", f'protected groups must have approval annotation "{ANNOTATION}" {how}, {see}'

@@ -1,0 +1,84 @@
+"""Rules of a schema made runnable (`apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.cel.checker import check
+from fakekube.apiserver.cel.cost import estimate
+from fakekube.apiserver.cel.evaluate import Program
+from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.tree import BadExpression
+from fakekube.apiserver.cel.types import DeclType, optional_of
+from fakekube.apiserver.cel.values import CONVERTERS
+from fakekube.apiserver.crd.decltypes import schema_decl_type
+from fakekube.apiserver.crd.fieldpath import BadPath, resolve
+from fakekube.apiserver.crd.structural import Structural
+
+Node = Mapping[str, Any]
+
+#: What the type of `self` is called.
+SELF_TYPE = "selfType"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """One rule. `problem`: why it, `message_problem`: why its messageExpression does not compile."""
+
+    rule: Node
+    program: Program | None = None
+    message: Program | None = None
+    uses_old: bool = False
+    cost: int = 0
+    message_cost: int = 0
+    problem: str = ""
+    message_problem: str = ""
+    field_path: str = ""
+
+
+def declare_self(schema: Structural, *, root: bool) -> DeclType | None:
+    """What `self` is in the rules of a schema."""
+    return schema_decl_type(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
+
+
+def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> CompiledRule:
+    text, expression = rule.get("rule") or "", rule.get("messageExpression") or ""
+    if not text.strip():
+        return CompiledRule(rule)
+    old = optional_of(declared.type) if rule.get("optionalOldSelf") else declared.type
+    variables = {"self": declared.type, "oldSelf": old}
+    try:
+        node = parse(text)
+        made, used = check(text, node, variables)
+    except BadExpression as problem:
+        return CompiledRule(rule, problem=f"compilation failed: {problem}")
+    if made.kind != "bool":
+        return CompiledRule(rule, problem="cel expression must evaluate to a bool")
+    cost = estimate(node, declared)
+    program = Program(node)
+    uses_old = "oldSelf" in used
+    field_path = _normal_path(rule.get("fieldPath") or "", schema)
+    if not expression:
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, field_path=field_path)
+    try:
+        node = parse(expression)
+        made, _ = check(expression, node, variables)
+    except BadExpression as problem:
+        why = f"messageExpression compilation failed: {problem}"
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
+    if made.kind != "string":
+        why = "messageExpression must evaluate to a string"
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
+    message_cost = estimate(node, declared)
+    return CompiledRule(rule, program, Program(node), uses_old, cost, message_cost, field_path=field_path)
+
+
+def _normal_path(text: str, schema: Structural) -> str:
+    if not text:
+        return ""
+    try:
+        return resolve(text, schema)[0]
+    except BadPath:
+        return ""

@@ -1,0 +1,108 @@
+"""A value beside its older version, correlated part by part (`apiserver/pkg/cel/common.CorrelatedObject`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.crd.structural import Structural
+
+#: A key that an item of a list does not have.
+_NO_KEY = object()
+
+
+class CorrelatedObject:
+    """One value and what it was before; parts that cannot be told to be the same have no correlation."""
+
+    __slots__ = ("_children", "_equal", "_keyed", "new", "old", "schema")
+
+    def __init__(self, new: Any, old: Any, schema: Structural) -> None:
+        self.new, self.old, self.schema = new, old, schema
+        self._children: dict[str | int, CorrelatedObject | None] = {}
+        self._equal: bool | None = None
+        self._keyed: dict[Any, Any] | None = None
+
+    def key(self, name: str) -> CorrelatedObject | None:
+        """The field or map entry of that name; None where one side has none, or the schema does not know it."""
+        if name not in self._children:
+            self._children[name] = self._make_key(name)
+        return self._children[name]
+
+    def _make_key(self, name: str) -> CorrelatedObject | None:
+        new, old = self.new, self.old
+        if not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
+            return None
+        schema = self.schema.properties.get(name) or self.schema.additional
+        return CorrelatedObject(new[name], old[name], schema) if schema is not None else None
+
+    def index(self, i: int) -> CorrelatedObject | None:
+        """The item at a position of the new list: only items of lists of type `map` are found again."""
+        if i not in self._children:
+            self._children[i] = self._make_index(i)
+        return self._children[i]
+
+    def _make_index(self, i: int) -> CorrelatedObject | None:
+        new, old, schema = self.new, self.old, self.schema
+        if not isinstance(new, list) or not isinstance(old, list) or i >= len(new):
+            return None
+        if schema.list_type != "map" or schema.items is None:
+            return None
+        if self._keyed is None:
+            self._keyed = keyed(old, schema.list_keys)
+        before = self._keyed.get(item_key(new[i], schema.list_keys))
+        return CorrelatedObject(new[i], before, schema.items) if before is not None else None
+
+    def unchanged(self) -> bool:
+        """The new value is the old one, as far as the schema knows its parts."""
+        if self._equal is None:
+            self._equal = self._compare()
+        return self._equal
+
+    def _compare(self) -> bool:
+        new, old = self.new, self.old
+        if isinstance(new, dict) and isinstance(old, dict):
+            if len(new) != len(old):
+                return False
+            children = [self.key(name) for name in new]
+            return all(child is not None and child.unchanged() for child in children)
+        if isinstance(new, list) and isinstance(old, list):
+            if len(new) != len(old):
+                return False
+            if self.schema.list_type != "map":
+                return same(new, old)
+            items = [self.index(i) for i in range(len(new))]
+            return all(child is not None and child.unchanged() for child in items)
+        return same(new, old)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Deeply equal, with types: 1 is neither 1.0 nor true."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def item_key(item: Any, keys: tuple[str, ...]) -> Any:
+    """What tells an item of a list of type `map` from the others; hashable."""
+    if not isinstance(item, dict):
+        return _NO_KEY
+    return tuple(_hashable(item.get(key, _NO_KEY)) for key in keys)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return type(value), value
+
+
+def keyed(items: list[Any], keys: tuple[str, ...]) -> dict[Any, Any]:
+    """Items by their key; the first of several wins."""
+    found: dict[Any, Any] = {}
+    for item in items:
+        found.setdefault(item_key(item, keys), item)
+    return found

@@ -1,0 +1,143 @@
+"""The CEL types that a structural schema declares (`apiserver/pkg/cel/common/schemas.go`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fakekube.apiserver.cel.lexer import RESERVED
+from fakekube.apiserver.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DeclType,
+    Type,
+    list_of,
+    map_of,
+)
+from fakekube.apiserver.crd.structural import Structural
+
+#: The largest request in bytes: no value is larger.
+REQUEST_LIMIT = 3 * 1024 * 1024
+
+_RESERVED = RESERVED | {"true", "false", "null", "in"}
+_SPECIAL = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def escape(name: str) -> str | None:
+    """A property's name as expressions write it; None where it cannot be written (`cel.Escape`)."""
+    if not name or name[0] in "0123456789":
+        return None
+    if name in _RESERVED:
+        return f"__{name}__"
+    made = re.sub(r"__|\.|-|/", lambda match: _SPECIAL[match[0]], name)
+    return made if re.fullmatch(r"[A-Za-z0-9_]+", made) else None
+
+
+def schema_decl_type(
+    schema: Structural, name: str, converters: Mapping[str, Any], *, root: bool = False
+) -> DeclType | None:
+    """The declaration of a schema's values; None where expressions cannot see them (`SchemaDeclType`).
+
+    `name` is the type's; `converters` make CEL's values by format (see `values`).
+    """
+    longest = schema.node.get("maxLength")
+    if schema.int_or_string:
+        return DeclType(DYN, largest=4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2, smallest=1)
+    if schema.type == "array":
+        return _declare_list(schema, name, converters)
+    if schema.type == "object":
+        if schema.additional is not None:
+            return _declare_map(schema, name, converters)
+        return _declare_object(schema, name, converters, root)
+    if schema.type == "string":
+        return _declare_string(schema, converters)
+    if schema.type == "boolean":
+        return DeclType(BOOL, smallest=4)
+    if schema.type == "integer":
+        return DeclType(INT, smallest=1)
+    if schema.type == "number":
+        return DeclType(DOUBLE, smallest=1, convert=converters["number"])
+    return None
+
+
+def _declare_list(schema: Structural, name: str, converters: Mapping[str, Any]) -> DeclType | None:
+    if schema.items is None:
+        return None
+    item = schema_decl_type(schema.items, f"{name}.@idx", converters, root=schema.items.embedded)
+    if item is None:
+        return None
+    most = schema.node.get("maxItems")
+    largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 1)
+    convert = converters["list"](item.convert, schema.list_type, schema.list_keys)
+    return DeclType(list_of(item.type), largest=largest, smallest=2, item=item, convert=convert)
+
+
+def _declare_map(schema: Structural, name: str, converters: Mapping[str, Any]) -> DeclType | None:
+    assert schema.additional is not None
+    item = schema_decl_type(schema.additional, f"{name}.@elem", converters, root=schema.additional.embedded)
+    if item is None:
+        return None
+    most = schema.node.get("maxProperties")
+    largest = max(most, 0) if most is not None else (REQUEST_LIMIT - 2) // (item.smallest + 6)
+    convert = converters["map"](item.convert)
+    return DeclType(map_of(STRING, item.type), largest=largest, smallest=2, item=item, convert=convert)
+
+
+_META = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
+
+
+def with_meta(schema: Structural) -> Structural:
+    """A resource's schema with what every resource has."""
+    properties = {
+        **(schema.node.get("properties") or {}),
+        "kind": {"type": "string"},
+        "apiVersion": {"type": "string"},
+        "metadata": _META,
+    }
+    return Structural({**schema.node, "properties": properties})
+
+
+def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any], root: bool) -> DeclType:
+    if root:
+        schema = with_meta(schema)
+    required = frozenset(schema.node.get("required") or ())
+    fields: dict[str, DeclType] = {}
+    smallest = 2
+    for key, one in schema.properties.items():
+        declared = schema_decl_type(one, f"{name}.{key}", converters, root=one.embedded)
+        if declared is None:
+            continue
+        escaped = escape(key)
+        if escaped is not None:
+            fields[escaped] = declared.named(key)
+        if key in required and one.default is None:
+            smallest += len(key) + declared.smallest + 4
+    return DeclType(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
+
+
+_FORMATTED = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "date-time": (TIMESTAMP, 21, 32)}
+
+
+def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> DeclType:
+    form, longest = schema.node.get("format") or "", schema.node.get("maxLength")
+    if form == "byte":
+        largest = max(longest, 0) if longest is not None else REQUEST_LIMIT - 2
+        return DeclType(BYTES, largest=largest, smallest=2, convert=converters["byte"])
+    if form in _FORMATTED:
+        kind, smallest, largest = _FORMATTED[form]
+        return DeclType(kind, largest=largest, smallest=smallest, convert=converters[form])
+    enum = schema.node.get("enum") or ()
+    if longest is not None:
+        largest = 4 * max(longest, 0)
+    elif enum:
+        largest = max((len(one.encode()) for one in enum if isinstance(one, str)), default=0)
+    else:
+        largest = REQUEST_LIMIT - 2
+    return DeclType(STRING, largest=largest, smallest=2)

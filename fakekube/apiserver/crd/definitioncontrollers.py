@@ -1,0 +1,140 @@
+"""The controllers of CustomResourceDefinitions: naming, establishing and finalizing
+(`apiextensions-apiserver/pkg/controller`).
+
+A change of a definition adds and removes served resources, accepts names, and deletes the objects of a definition that
+is being deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from fakekube.apiserver.crd import definitionstatus
+from fakekube.apiserver.crd.definition import COLLECTION, resources_of
+from fakekube.apiserver.resource import Object, Resource
+from fakekube.apiserver.storage.store import Change, Entry, Store
+
+
+class ServedResources(Protocol):
+    """The resources that the server serves at present."""
+
+    def add(self, resource: Resource) -> None: ...
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None: ...
+
+
+class Server(Protocol):
+    """The parts of the API server that the controllers use."""
+
+    store: Store
+
+    @property
+    def catalog(self) -> ServedResources: ...
+
+    @property
+    def on_commit(self) -> Callable[[Change], None]: ...
+
+    def stop_serving(self, collection: str) -> None: ...
+
+
+class Clock(Protocol):
+    """The time of the request that the controllers react to."""
+
+    @property
+    def now(self) -> str: ...
+
+
+def changed(server: Server, change: Change, clock: Clock) -> None:
+    """Reconciles a definition after a write."""
+    entry = change.after
+    either = entry or change.before
+    assert either is not None
+    if entry is None:
+        server.stop_serving(change.path)
+    elif entry.object["metadata"].get("deletionTimestamp"):
+        _terminate(server, change.path, entry, clock)
+    else:
+        _serve(server, change.path, entry)
+    _accept_names(server, either.object["spec"]["group"], clock)
+
+
+def object_gone(server: Server, change: Change, clock: Clock) -> None:
+    """Finalizes the definition of a deleted object if the definition is being deleted and has no objects left."""
+    entry = server.store.get(COLLECTION, change.collection)
+    if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
+        _finalize(server, change.collection, entry, clock)
+
+
+def _serve(server: Server, path: str, entry: Entry) -> None:
+    server.stop_serving(path)
+    if definitionstatus.is_true(entry.object, "Established"):
+        for resource in resources_of(entry.object):
+            server.catalog.add(resource)
+
+
+def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
+    for path, entry in list(server.store.collection(COLLECTION).scan("", "", None)):
+        if entry.object["spec"]["group"] == group:
+            yield path, entry
+
+
+def _accept_names(server: Server, group: str, clock: Clock) -> None:
+    """Accepts names until nothing changes: a name that one definition releases may be wanted by another."""
+    again = True
+    while again:
+        again = False
+        for path, entry in _group(server, group):
+            if entry.object["metadata"].get("deletionTimestamp"):
+                continue
+            others = [one.object for _, one in _group(server, group)]
+            named = definitionstatus.conformant(definitionstatus.named(entry.object, others, clock.now), clock.now)
+            if named != entry.object:
+                _serve(server, path, _update(server, path, entry, named))
+                again = True
+
+
+def _update(server: Server, path: str, entry: Entry, obj: Object) -> Entry:
+    change = server.store.update(COLLECTION, path, entry, obj)
+    server.on_commit(change)
+    assert change.after is not None
+    return change.after
+
+
+def _terminate(server: Server, path: str, entry: Entry, clock: Clock) -> None:
+    """Deletes the objects of a definition; objects with finalizers keep the definition until they are gone."""
+    if definitionstatus.CLEANUP_FINALIZER not in (entry.object["metadata"].get("finalizers") or ()):
+        return
+    found = definitionstatus.condition(entry.object, "Terminating")
+    if found is not None and found["reason"] == "InstanceDeletionPending":
+        entry = _update(server, path, entry, definitionstatus.deleting(entry.object, clock.now))
+        for resource in resources_of(entry.object):
+            if server.catalog.find(resource.group, resource.version, resource.plural) is not None:
+                server.catalog.add(resource)
+    for object_path, one in list(server.store.collection(path).scan("", "", None)):
+        meta = one.object["metadata"]
+        if not meta.get("finalizers"):
+            server.on_commit(server.store.delete(path, object_path, one))
+        elif not meta.get("deletionTimestamp"):
+            marked = {
+                **meta,
+                "deletionTimestamp": clock.now,
+                "deletionGracePeriodSeconds": 0,
+                "generation": (meta.get("generation") or 0) + 1,
+            }
+            server.on_commit(server.store.update(path, object_path, one, {**one.object, "metadata": marked}))
+    _finalize(server, path, entry, clock)
+
+
+def _finalize(server: Server, path: str, entry: Entry, clock: Clock) -> None:
+    """Removes the cleanup finalizer of a definition without objects, and the definition if no other is left."""
+    waiting = definitionstatus.CLEANUP_FINALIZER in (entry.object["metadata"].get("finalizers") or ())
+    if not waiting or server.store.collection(path).live:
+        return
+    cleaned = definitionstatus.cleaned(entry.object, clock.now)
+    if cleaned["metadata"].get("finalizers"):
+        _update(server, path, entry, cleaned)
+        return
+    server.on_commit(server.store.delete(COLLECTION, path, entry))
+    server.stop_serving(path)
+    _accept_names(server, entry.object["spec"]["group"], clock)

@@ -1,0 +1,243 @@
+"""Rules applied to values, from the outside in (`apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekube.apiserver.cel.activation import CALL_LIMIT
+from fakekube.apiserver.cel.types import DeclType
+from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional, OverBudget
+from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, declare_self
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, item_key, keyed
+from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.wire import goprint
+from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
+
+#: What all rules over one object may cost.
+OBJECT_LIMIT = 10_000_000
+
+#: Bytes of a message that an expression makes.
+MESSAGE_LIMIT = 5 * 1024
+
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+@dataclass(slots=True)
+class RuleResults:
+    """What rules say of an object, and what is left of its budget (below 0: no rule is run any more)."""
+
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    budget: int = OBJECT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class RatchetingOptions:
+    """A value's older version, and that of the nearest value around it which has one."""
+
+    current: CorrelatedObject | None = None
+    around: CorrelatedObject | None = None
+
+    def key(self, name: str) -> RatchetingOptions:
+        return self if self.current is None else RatchetingOptions(self.current.key(name), self.current)
+
+    def index(self, i: int) -> RatchetingOptions:
+        return self if self.current is None else RatchetingOptions(self.current.index(i), self.current)
+
+    def unchanged(self) -> bool:
+        """What a rule says of the value was true before."""
+        nearest = self.current if self.current is not None else self.around
+        return nearest is not None and nearest.unchanged()
+
+
+class RuleValidator:
+    """The rules of a schema node and of those below; nodes without any have none (None)."""
+
+    __slots__ = ("additional", "compiled", "declared", "items", "properties", "schema")
+
+    def __init__(
+        self,
+        schema: Structural,
+        declared: DeclType | None,
+        compiled: Sequence[CompiledRule],
+        items: RuleValidator | None,
+        additional: RuleValidator | None,
+        properties: Mapping[str, RuleValidator],
+    ) -> None:
+        self.schema, self.declared, self.compiled = schema, declared, compiled
+        self.items, self.additional, self.properties = items, additional, properties
+
+    @classmethod
+    def of(cls, schema: Structural | None, *, root: bool = False) -> RuleValidator | None:
+        """Compile a schema's rules; None where there are none."""
+        if schema is None:
+            return None
+        items, additional = cls.of(schema.items), cls.of(schema.additional)
+        properties = {name: found for name, one in schema.properties.items() if (found := cls.of(one)) is not None}
+        written: Sequence[Mapping[str, Any]] = schema.node.get("x-kubernetes-validations") or ()
+        if not written and items is None and additional is None and not properties:
+            return None
+        declared = declare_self(schema, root=root) if written else None
+        compiled = [compile_rule(rule, schema, declared) for rule in written] if declared is not None else []
+        return cls(schema, declared, compiled, items, additional, properties)
+
+    def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
+        """What the rules say of a value; `old` is what it was (None: nothing)."""
+        found = RuleResults()
+        self.apply(value, old, path, RatchetingOptions(), found)
+        return found.errors
+
+    def apply(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
+        """Note what the rules say of a value, and of what is in it."""
+        if value is None or found.budget < 0:
+            return
+        if self.compiled:
+            self._apply_own(value, old, path, known, found)
+        if isinstance(value, list) and self.items is not None:
+            self._apply_items(value, old, path, known, found)
+        elif isinstance(value, dict):
+            self._apply_fields(value, old, path, known, found)
+
+    def _apply_items(self, value: list[Any], old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
+        assert self.items is not None
+        keys = self.schema.list_keys
+        is_map = self.schema.list_type == "map"
+        before = keyed(old, keys) if is_map and isinstance(old, list) else {}
+        for i, item in enumerate(value):
+            older = before.get(item_key(item, keys)) if before else None
+            self.items.apply(item, older, f"{path}[{i}]", known.index(i), found)
+
+    def _apply_fields(
+        self, value: dict[str, Any], old: Any, path: str, known: RatchetingOptions, found: RuleResults
+    ) -> None:
+        same_parts = isinstance(old, dict) and self.schema.map_type in ("", "granular")
+        for key, item in value.items():
+            rules = self.properties.get(key)
+            here = f"{path}.{key}" if path else key
+            if rules is None and key not in self.schema.properties and self.additional is not None:
+                rules, here = self.additional, f"{path}[{key}]"
+            if rules is not None:
+                older = old.get(key) if same_parts else None
+                rules.apply(item, older, here, known.key(key), found)
+
+    # --- one value's rules -------------------------------------------------------------------------------------------
+
+    def _apply_own(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
+        assert self.declared is not None
+        convert = self.declared.convert
+        variables: dict[str, Any] | None = None
+        for rule in self.compiled:
+            if rule.program is None:
+                if rule.problem:
+                    found.errors.append(self._invalid_type(path, f"rule compile error: {rule.problem}"))
+                continue
+            optional = bool(rule.rule.get("optionalOldSelf"))
+            if rule.uses_old and old is None and not optional:
+                continue
+            if found.budget <= 0:
+                found.errors.append(self._invalid_type(path, OUT_OF_BUDGET))
+                found.budget = -1
+                return
+            if variables is None:
+                variables = {"self": value if convert is None else convert(value)}
+                if old is not None:
+                    variables["oldSelf"] = old if convert is None else convert(old)
+            if not self._holds(rule, variables, optional, path, known, value, found):
+                return
+
+    def _holds(
+        self,
+        rule: CompiledRule,
+        variables: dict[str, Any],
+        optional: bool,
+        path: str,
+        known: RatchetingOptions,
+        value: Any,
+        found: RuleResults,
+    ) -> bool:
+        """Run one rule. False: no further one is run."""
+        assert rule.program is not None
+        given = variables
+        if optional:
+            old = variables.get("oldSelf")
+            given = {**variables, "oldSelf": NONE if old is None else Optional(True, old)}
+        try:
+            result, cost = rule.program(given, CALL_LIMIT)
+        except OverBudget as problem:
+            why = f"'{problem}': no further validation rules will be run due to call cost exceeds limit for rule: "
+            found.errors.append(self._invalid_type(path, why + _called(rule)))
+            found.budget = -1
+            return False
+        except CelError as problem:
+            text = str(problem)
+            if text.startswith(NO_OVERLOAD):
+                what = "call arguments did not match a supported operator, function or macro signature for rule"
+                text = f"'{text}': {what}: {_called(rule)}"
+            else:
+                text = f"{text} evaluating rule: {_called(rule)}"
+            found.errors.append(self._invalid_type(path, text))
+            return True
+        if cost > found.budget:
+            found.errors.append(self._invalid_type(path, OUT_OF_BUDGET))
+            found.budget = -1
+            return False
+        found.budget -= cost
+        if result is not True:
+            self._note(rule, given, path, known, value, found)
+        return True
+
+    def _note(
+        self,
+        rule: CompiledRule,
+        variables: dict[str, Any],
+        path: str,
+        known: RatchetingOptions,
+        value: Any,
+        found: RuleResults,
+    ) -> None:
+        here = rule.field_path if not path else f"{path}.{rule.field_path}" if rule.field_path else path
+        error = self._error(rule, here or "<nil>", _message(rule, variables, found), value)
+        if not rule.uses_old and known.unchanged():
+            found.warnings.append(str(error))
+        else:
+            found.errors.append(error)
+
+    def _error(self, rule: CompiledRule, path: str, message: str, value: Any) -> FieldError:
+        reason = rule.rule.get("reason")
+        if reason == "FieldValueForbidden":
+            return field_forbidden(path, message)
+        if reason == "FieldValueRequired":
+            return field_required(path, message)
+        shown = ""
+        if self.schema.type not in ("object", "array"):
+            shown = f": {goprint.number(value) if isinstance(value, float) else quoted(value)}"
+        if reason == "FieldValueDuplicate":
+            return FieldError(path, "FieldValueDuplicate", f"Duplicate value{shown}")
+        return FieldError(path, "FieldValueInvalid", f"Invalid value{shown}: {message}")
+
+    def _invalid_type(self, path: str, message: str) -> FieldError:
+        text = f"Invalid value: {quoted(self.schema.type)}: {message}"
+        return FieldError(path or "<nil>", "FieldValueInvalid", text)
+
+
+def _called(rule: CompiledRule) -> str:
+    """How an error names a rule."""
+    return (rule.rule.get("message") or "").strip() or rule.rule["rule"].strip()
+
+
+def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) -> str:
+    """What a rule says when it does not hold; its own expression first, where that makes one line of text."""
+    if rule.message is not None:
+        try:
+            made, cost = rule.message(variables, CALL_LIMIT)
+            found.budget -= cost
+            text = made.strip() if isinstance(made, str) else ""
+            if text and "\n" not in text and len(text.encode()) <= MESSAGE_LIMIT:
+                return text
+        except CelError:
+            pass
+    written = (rule.rule.get("message") or "").strip()
+    return written or f"failed rule: {rule.rule['rule'].strip()}"

@@ -1,0 +1,190 @@
+"""Questions that a client may ask and nobody stores: access reviews, and who it is itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.endpoints.body import decode_object
+from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.response import Document, Response
+from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.options import WriteOptions
+from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid
+
+Object = dict[str, Any]
+
+
+def _read(call: Call, body: Call, options: WriteOptions) -> Object:
+    return decode_object(call, field_validation=options.field_validation)
+
+
+def _answer(call: Call, review: Object, status: Object) -> Response:
+    meta = dict(review.get("metadata") or {})
+    if call.namespace:
+        meta["namespace"] = call.namespace
+    shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
+    return Response(201, Document({**shown, "status": status}))
+
+
+def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
+    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice, or says what
+    it must not (`authorization/validation`)."""
+    spec, meta = review.get("spec") or {}, review.get("metadata") or {}
+    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    errors: list[FieldError] = []
+    if resource is not None and other is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        errors.append(field_invalid("spec.nonResourceAttributes", other, why))
+    if resource is None and other is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        errors.append(field_invalid("spec.resourceAttributes", None, why))
+    if of_user and not spec.get("user") and not spec.get("groups"):
+        errors.append(field_invalid("spec.user", "", "at least one of user or group must be specified"))
+    errors += _meta_errors(call, meta) + (_local_errors(call, resource, other) if call.namespace else [])
+    if errors:
+        raise invalid("authorization.k8s.io", "", "", errors)
+    if resource is None:
+        assert other is not None
+        return RequestInfo(other.get("verb", ""), other.get("path", ""))
+    return RequestInfo(
+        verb=resource.get("verb", ""),
+        path="",
+        is_resource=True,
+        group=resource.get("group", ""),
+        version=resource.get("version", ""),
+        namespace=resource.get("namespace", ""),
+        resource=resource.get("resource", ""),
+        name=resource.get("name", ""),
+        subresource=resource.get("subresource", ""),
+    )
+
+
+def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
+    """A review is no object: it has no metadata, but for a local one's namespace."""
+    said = {key: value for key, value in meta.items() if value and key != "managedFields"}
+    if call.namespace:
+        said.setdefault("namespace", call.namespace)
+    if not said.keys() - ({"namespace"} if call.namespace else set()):
+        return []
+    return [
+        field_invalid("metadata", said, "must be empty except for namespace" if call.namespace else "must be empty")
+    ]
+
+
+def _local_errors(call: Call, resource: Object | None, other: Object | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if resource is not None and resource.get("namespace", "") != call.namespace:
+        where = "spec.resourceAttributes.namespace"
+        errors.append(field_invalid(where, resource.get("namespace", ""), "must match metadata.namespace"))
+    if other is not None:
+        errors.append(field_invalid("spec.nonResourceAttributes", other, "disallowed on this kind of request"))
+    return errors
+
+
+def _decided(call: Call, user: User, info: RequestInfo) -> Object:
+    decision = call.server.decide(user, info)
+    status: Object = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    return status
+
+
+def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    return _answer(call, review, _decided(call, call.user, asked(call, review)))
+
+
+def _check_own(call: Call, review: Object) -> None:
+    asked(call, review)
+
+
+def subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    spec = review.get("spec") or {}
+    info = asked(call, review, of_user=True)
+    user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
+    return _answer(call, review, _decided(call, user, info))
+
+
+def _check_of_user(call: Call, review: Object) -> None:
+    asked(call, review, of_user=True)
+
+
+def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    """The rules that hold for the user in a namespace (`RulesFor`)."""
+    namespace = (review.get("spec") or {}).get("namespace") or ""
+    rules, problem = call.server.rules_for(call.user, namespace)
+    status: Object = {
+        "resourceRules": [
+            _picked(rule, "apiGroups", "resources", "resourceNames") for rule in rules if rule.get("resources")
+        ],
+        "nonResourceRules": [_picked(rule, "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
+        "incomplete": False,
+    }
+    if problem:
+        status["evaluationError"] = problem
+    return _answer(call, review, status)
+
+
+def _picked(rule: Object, *fields: str) -> Object:
+    return {key: rule[key] for key in ("verbs", *fields) if rule.get(key)}
+
+
+def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    """The user of a token."""
+    spec = review.get("spec") or {}
+    token, audiences = spec.get("token") or "", spec.get("audiences") or []
+    try:
+        user, good = call.server.user_of_token(token, call.context.now, audiences or None)
+    except (serviceaccount.BadToken, StatusError) as problem:
+        return _answer(call, review, {"user": {}, "error": str(problem)})
+    return _answer(call, review, {"authenticated": True, "user": _shown_user(user), "audiences": good})
+
+
+def _shown_user(user: User) -> Object:
+    shown: Object = {"username": user.name}
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = list(user.groups)
+    if user.extra:
+        shown["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return shown
+
+
+def self_subject_review(call: Call, review: Object, options: WriteOptions) -> Response:
+    meta = {**(review.get("metadata") or {}), "creationTimestamp": call.context.now}
+    shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
+    return Response(201, Document({**shown, "status": {"userInfo": _shown_user(call.user)}}))
+
+
+def _check_namespace(call: Call, review: Object) -> None:
+    if not (review.get("spec") or {}).get("namespace"):
+        raise bad_request("no namespace on request")
+
+
+def _check_token(call: Call, review: Object) -> None:
+    if not (review.get("spec") or {}).get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+
+
+def _check_nothing(call: Call, review: Object) -> None:
+    """A review of oneself asks for nothing that could be wrong."""
+
+
+_Check = Callable[[Call, Object], None]
+_Act = Callable[[Call, Object, WriteOptions], Response]
+
+_REVIEWS: Mapping[str, tuple[_Check, _Act]] = {
+    "selfsubjectaccessreviews.authorization.k8s.io": (_check_own, self_subject_access_review),
+    "subjectaccessreviews.authorization.k8s.io": (_check_of_user, subject_access_review),
+    "localsubjectaccessreviews.authorization.k8s.io": (_check_of_user, subject_access_review),
+    "selfsubjectrulesreviews.authorization.k8s.io": (_check_namespace, self_subject_rules_review),
+    "selfsubjectreviews.authentication.k8s.io": (_check_nothing, self_subject_review),
+    "tokenreviews.authentication.k8s.io": (_check_token, token_review),
+}
+
+#: Qualified resource -> the review that it serves.
+REVIEWS = {name: Action(check, act, read=_read) for name, (check, act) in _REVIEWS.items()}

@@ -1,0 +1,180 @@
+"""What a path writes of its object, as values: the whole object, its status, or one other part.
+
+kube-apiserver gives each such path a strategy of its own (`rest.RESTUpdateStrategy`) over one generic store; the way of
+a write itself is in `write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.call import Call
+from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.registry.core.namespace import validate_finalize
+from fakekube.apiserver.registry.generic.strategy import next_generation
+from fakekube.apiserver.registry.kinds.parts import PARTS as FIELDS
+from fakekube.apiserver.registry.kinds.parts import Part as Field
+from fakekube.apiserver.response import StoredObject
+from fakekube.apiserver.schema import objectmeta
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire.status import FieldError
+
+Object = dict[str, Any]
+
+
+def same_call(call: Call) -> Call:
+    """The bodies of the path are of the resource's own kind."""
+    return call
+
+
+def _whole(call: Call, obj: Object) -> Object:
+    return obj
+
+
+def _as_sent(call: Call, sent: Object, existing: Entry) -> Object:
+    return sent
+
+
+def _stored_object(call: Call, entry: Entry) -> StoredObject:
+    return StoredObject(entry, representation.view(call))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of an object.
+
+    `prepare` makes the object to be stored; its last argument says whether this is a dry run. `validate` lists the
+    errors in it. `body` is the call with the kind of the path's bodies and answers; `shown` is an object in that kind,
+    `merged` puts a body of that kind into the stored object, and `answer` is what the response contains.
+    """
+
+    prepare: Callable[[Call, Object, Object, bool], Object]
+    validate: Callable[[Call, Object, Object], list[FieldError]]
+    body: Callable[[Call], Call] = same_call
+    shown: Callable[[Call, Object], Object] = _whole
+    merged: Callable[[Call, Object, Entry], Object] = _as_sent
+    answer: Callable[[Call, Entry], StoredObject] = _stored_object
+    is_whole: bool = False
+    checks_uid: bool = False
+    """`merged` checks the uid of the body itself, in words of its own."""
+
+
+# --- the object itself -----------------------------------------------------------------------------------------------
+
+
+def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
+    """Keep what the server owns, and the status where it has a path of its own (`rest.BeforeUpdate`)."""
+    strategy = call.strategy
+    merged = {**obj, "metadata": objectmeta.kept_on_update(obj["metadata"], old["metadata"])}
+    if "status" in call.resource.subresources:
+        merged.pop("status", None)
+        if "status" in old:
+            merged["status"] = old["status"]
+    if strategy.allocate is not None:
+        merged = strategy.allocate(call.allocator(dry_run=dry_run), merged, old)
+    merged = strategy.prepare_update(merged, old)
+    return _with_generation(merged, next_generation(strategy, merged, old))
+
+
+def _with_generation(obj: Object, generation: int | None) -> Object:
+    if generation is not None:
+        obj["metadata"] = {**obj["metadata"], "generation": generation}
+    return obj
+
+
+def _validate_whole(call: Call, obj: Object, old: Object) -> list[FieldError]:
+    return call.strategy.validate_update(obj, old)
+
+
+WHOLE = Part(_prepare_whole, _validate_whole, is_whole=True)
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def initial_status(call: Call) -> Object | None:
+    """The status of an object that has none yet; None: its kind shows none."""
+    if call.strategy.default_status is not None:
+        return call.strategy.default_status
+    return call.registration.empty.get("status")
+
+
+def _prepare_status(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
+    """The stored object with the new status, and with what of metadata its kind accepts through /status."""
+    strategy = call.strategy
+    merged = dict(old)
+    if "status" in obj:
+        merged["status"] = obj["status"]
+    else:
+        merged.pop("status", None)
+        status = initial_status(call)
+        if status is not None:
+            merged["status"] = status
+    merged["metadata"] = _status_metadata(call, obj, old)
+    merged = strategy.prepare_status_update(merged, old)
+    if strategy.date_status is not None:
+        merged = strategy.date_status(merged, old, call.context.now)
+    return _with_generation(merged, old["metadata"].get("generation"))
+
+
+def _status_metadata(call: Call, obj: Object, old: Object) -> Object:
+    if call.strategy.status_resets_metadata:
+        return _with_owners(obj, old)
+    meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
+    for field in call.strategy.status_keeps:
+        if field in old["metadata"]:
+            meta[field] = old["metadata"][field]
+        else:
+            meta.pop(field, None)
+    return meta
+
+
+def _with_owners(obj: Object, old: Object) -> Object:
+    """The stored metadata with the new managedFields (`rest.ResetObjectMetaForStatus`)."""
+    meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+    if "managedFields" in obj["metadata"]:
+        meta["managedFields"] = obj["metadata"]["managedFields"]
+    return meta
+
+
+def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:
+    return call.strategy.validate_status_update(obj, old)
+
+
+STATUS = Part(_prepare_status, _validate_status)
+
+
+# --- other parts -----------------------------------------------------------------------------------------------------
+
+
+def _of_field(field: Field) -> Part:
+    def prepare(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
+        merged = {**field.take(obj, old, call.context.now), "metadata": _with_owners(obj, old)}
+        return _with_generation(merged, next_generation(call.strategy, merged, old))
+
+    def validate(call: Call, obj: Object, old: Object) -> list[FieldError]:
+        return field.validate(obj, old)
+
+    return Part(prepare, validate)
+
+
+def _prepare_finalize(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
+    """The namespace with the finalizers of the body, of its spec and of its metadata."""
+    finalizers = (obj.get("spec") or {}).get("finalizers") or []
+    meta = _with_owners(obj, old)
+    if obj["metadata"].get("finalizers"):
+        meta["finalizers"] = obj["metadata"]["finalizers"]
+    return {**old, "metadata": meta, "spec": {"finalizers": finalizers} if finalizers else {}}
+
+
+def _validate_finalize(call: Call, obj: Object, old: Object) -> list[FieldError]:
+    return validate_finalize(obj, old)
+
+
+#: (collection, subresource) -> the part that the path writes; `/status` and `/scale` are the same for many.
+PARTS = {
+    **{key: _of_field(field) for key, field in FIELDS.items()},
+    ("namespaces", "finalize"): Part(_prepare_finalize, _validate_finalize),
+}

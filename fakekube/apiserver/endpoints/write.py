@@ -1,0 +1,371 @@
+"""The one way of a write: every resource, every subresource and every verb goes through it (`registry.Store`, `rest`).
+
+decode → produce the new object from the current one → managedFields → mutating admission → prepare → validate →
+validating admission, quota → commit, if the stored object is still the one that was read; else from the beginning.
+
+Verbs supply values only: how the new object is produced (`Write.produce`), which part of the object the path writes
+(`part.Part`), what an action does instead of storing its body (`Action`). None of them calls admission or the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver import commit, conversion
+from fakekube.apiserver.admission import chain as admission
+from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDATE, Attributes
+from fakekube.apiserver.apply import managedfields
+from fakekube.apiserver.auth import escalation
+from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.endpoints import ownership
+from fakekube.apiserver.endpoints.body import check_place, decode_object
+from fakekube.apiserver.endpoints.part import WHOLE, Part, initial_status, same_call
+from fakekube.apiserver.needs import Need
+from fakekube.apiserver.registry.generic.strategy import warnings_of_update
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.schema import objectmeta
+from fakekube.apiserver.storage.store import Entry, path_of
+from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, parse_write_options
+from fakekube.apiserver.wire.status import (
+    StatusError,
+    already_exists,
+    conflict,
+    field_invalid,
+    generate_name_conflict,
+    invalid,
+    not_found,
+)
+
+Object = dict[str, Any]
+
+#: How often a generated name that is taken is drawn again (`maxNameGenerationCreateAttempts`).
+NAME_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A create, update, patch or apply.
+
+    `produce` makes the new object, with its managedFields, from the current one in the kind of the path (None: there is
+    none). `named`: the path names the object. `creates`: an object that does not exist is created. `uid` is a
+    precondition ("": none).
+    """
+
+    options: WriteOptions
+    produce: Callable[[Object | None], Object]
+    part: Part = WHOLE
+    named: bool = True
+    creates: bool = False
+    uid: str = ""
+
+
+def write(call: Call, asked: Write) -> Step:
+    """Lead one write through all stages. Raises StatusError if it is rejected."""
+    part, options = asked.part, asked.options
+    body = part.body(call)
+    while True:
+        existing = call.stored() if asked.named else None
+        _check_target(call, asked, existing)
+        if existing is not None and call.converted is not None:
+            yield from conversion.read(call, [existing])
+        old = call.shown(existing) if existing is not None else None
+        current = part.shown(call, old) if old is not None else None
+
+        sent = asked.produce(current)
+        if admission.has_mutating_hooks(call):
+            attributes = _attributes(call, body, sent, current, options)
+            sent = yield from admission.mutate(attributes)
+        else:
+            sent = admission.mutate_in_process(call, sent, current)
+        sent = ownership.owners_once(body, sent)
+        if existing is not None and current is not None:
+            sent = managedfields.keep_times(sent, current)
+            obj = part.merged(call, sent, existing)
+        else:
+            obj = sent
+        escalation.check(call, obj, old)
+        if existing is not None:
+            check_version(call, obj, existing, unconditional=call.strategy.unconditional_update)
+        response: Response | None = yield from _stored(call, body, asked, obj, old, existing)
+        if response is not None:
+            return response
+
+
+def _check_target(call: Call, asked: Write, existing: Entry | None) -> None:
+    """Raises 404 for an object that does not exist, 409 for one with another uid."""
+    if existing is None and asked.named and not asked.creates:
+        raise not_found(call.resource.qualified, call.info.name)
+    if asked.uid:
+        have = existing.object["metadata"]["uid"] if existing is not None else ""
+        if asked.uid != have:
+            raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, asked.uid, have))
+
+
+def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
+    name = obj["metadata"].get("name") or call.info.name
+    operation = CREATE if old is None else UPDATE
+    return Attributes(call, body, operation, name, obj, old, _options_object(call, options), options.dry_run)
+
+
+def _options_object(call: Call, options: WriteOptions) -> Object:
+    """The options of the request as an object, for webhooks and expressions."""
+    kind = {"create": "CreateOptions", "patch": "PatchOptions"}.get(call.info.verb, "UpdateOptions")
+    shown: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        shown["dryRun"] = ["All"]
+    if options.field_manager:
+        shown["fieldManager"] = options.field_manager
+    shown["fieldValidation"] = options.field_validation
+    return shown
+
+
+def _stored(
+    call: Call, body: Call, asked: Write, obj: Object, old: Object | None, existing: Entry | None
+) -> Generator[Need, Any, Response | None]:
+    """The stages from the preparation on. None: somebody else has written the object in the meantime."""
+    part, options = asked.part, asked.options
+    name = obj["metadata"].get("name") or ""
+    attempts = 1 if name or existing is not None else NAME_ATTEMPTS
+    while True:
+        attempts -= 1
+        if old is None:
+            made = _completed(call, obj, name or generated_name(call, obj), dry_run=options.dry_run)
+            _check_new(call, made)
+            call.warnings += call.strategy.warnings(made)
+        else:
+            made = part.prepare(call, obj, old, options.dry_run)
+            _check_changed(call, part, made, old)
+            if part.is_whole:
+                call.warnings += warnings_of_update(call.strategy, made, old)
+        shown, before = part.shown(call, made), part.shown(call, old) if old is not None else None
+        if admission.has_validating_hooks(call):
+            yield from admission.validate(_attributes(call, body, shown, before, options))
+        else:
+            admission.validate_in_process(call, shown, before, dry_run=options.dry_run)
+        stored = made
+        if call.converted is not None:
+            stored = yield from conversion.written(call, made)
+        elif call.registration.write is not None:
+            stored = call.registration.write(made)
+
+        path = call.path if existing is not None else path_of(call.namespace, made["metadata"].get("name") or "")
+        found = call.server.store.get(call.resource.collection, path)
+        if found is existing:
+            if existing is None and not options.dry_run and _has_version(obj):
+                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+            entry = _committed(call, path, existing, made, stored, old, options)
+            if call.converted is not None:
+                yield from conversion.read(call, [entry])
+            return Response(201 if existing is None else 200, part.answer(call, entry))
+        if existing is not None or asked.named:
+            return None
+        assert found is not None, "a create that is not committed found an object"
+        if not attempts:
+            raise _name_taken(
+                call, made["metadata"]["name"], found, generated=bool(obj["metadata"].get("generateName"))
+            )
+
+
+def _committed(
+    call: Call,
+    path: str,
+    existing: Entry | None,
+    made: Object,
+    stored: Object,
+    old: Object | None,
+    options: WriteOptions,
+) -> Entry:
+    if existing is None:
+        return commit.create(call, call.resource.collection, path, stored, dry_run=options.dry_run)
+    assert old is not None, "an existing object is shown"
+    if is_finished(made) and not made["metadata"].get("finalizers") and old["metadata"].get("deletionTimestamp"):
+        commit.delete(call, call.resource.collection, path, existing, dry_run=options.dry_run)
+        return Entry(existing.revision, stored)
+    return commit.update(call, call.resource.collection, path, existing, stored, dry_run=options.dry_run)
+
+
+def _has_version(obj: Object) -> bool:
+    text = obj["metadata"].get("resourceVersion") or ""
+    return text.isascii() and text.isdigit() and int(text) != 0
+
+
+def is_finished(obj: Object) -> bool:
+    """Deleted, without grace left: removed once the last finalizer is gone (`rest.ShouldDeleteDuringUpdate`)."""
+    meta = obj["metadata"]
+    return (
+        bool(meta.get("deletionTimestamp"))
+        and not meta.get("deletionGracePeriodSeconds")
+        and not (obj.get("spec") or {}).get("finalizers")
+    )
+
+
+# --- preconditions ---------------------------------------------------------------------------------------------------
+
+
+def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bool) -> None:
+    """Optimistic concurrency. Raises 409, or 422 if the kind requires a resourceVersion and there is none."""
+    text = obj["metadata"].get("resourceVersion") or ""
+    if text == existing.object["metadata"]["resourceVersion"]:
+        return
+    try:
+        revision = integers.parse_uint(text) if text else 0
+    except ValueError as problem:
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
+    if revision:
+        if revision != existing.revision:
+            raise conflict(call.resource.qualified, call.info.name)
+    elif not unconditional:
+        resource = call.resource
+        error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise invalid(resource.group, resource.plural, call.info.name, [error])  # the storage names the resource
+
+
+def _precondition_failed(call: Call, wanted: str, have: str) -> str:
+    key = f"/registry/{call.registration.storage_prefix}/{call.path}"
+    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {have}"
+    return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+
+
+# --- new objects -----------------------------------------------------------------------------------------------------
+
+
+def generated_name(call: Call, obj: Object) -> str:
+    """The object's generateName, cut to leave room, and five random characters ("": it has none)."""
+    prefix = obj["metadata"].get("generateName") or ""
+    if not prefix:
+        return ""
+    suffix = call.context.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
+    return prefix[: call.strategy.name_limit - len(suffix)] + suffix
+
+
+def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
+    """A new object with what the server and the kind's strategy set (`rest.BeforeCreate`)."""
+    strategy, context = call.strategy, call.context
+    uid = context.uid(f"{call.resource.collection}/{path_of(call.namespace, name)}")
+    meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=uid, now=context.now)
+    if strategy.counts_generations and strategy.first_generation:
+        meta["generation"] = strategy.first_generation
+    obj = {**obj, "metadata": meta}
+    if "status" in call.resource.subresources and not strategy.status_on_create:
+        obj = {key: value for key, value in obj.items() if key != "status"}
+        status = initial_status(call)
+        if status is not None:
+            obj["status"] = status
+    if strategy.author is not None:
+        obj = strategy.author(obj, call.user)
+    if strategy.allocate is not None:
+        obj = strategy.allocate(call.allocator(dry_run=dry_run), obj, None)
+    return strategy.prepare_create(obj)
+
+
+def _check_new(call: Call, obj: Object) -> None:
+    """Raises 422 with every cause."""
+    meta, strategy = obj["metadata"], call.strategy
+    errors = objectmeta.validate(
+        meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=strategy.name_check
+    )
+    if meta.get("finalizers") and strategy.qualified_finalizers:
+        errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
+    errors += strategy.validate(obj)
+    if errors:
+        raise call.invalid(meta.get("name") or "", errors)
+
+
+def _name_taken(call: Call, name: str, existing: Entry, *, generated: bool) -> StatusError:
+    error = already_exists(call.resource.qualified, name)
+    if generated:
+        error = generate_name_conflict(call.resource.qualified, name)
+    if existing.object["metadata"].get("deletionTimestamp"):
+        message = f"object is being deleted: {error.message}"
+        return StatusError(409, "AlreadyExists", message, error.details, headers=error.headers)
+    return error
+
+
+def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
+    """Raises 422 with every cause."""
+    meta, strategy = obj["metadata"], call.strategy
+    errors = objectmeta.content_errors(meta)
+    unchanging = objectmeta.validate_update(meta, old["metadata"])
+    errors += unchanging
+    if strategy.repeats_metadata:
+        errors += unchanging
+        if meta.get("finalizers") and strategy.qualified_finalizers:
+            errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
+    errors += part.validate(call, obj, old)
+    if errors:
+        raise call.invalid(meta.get("name") or "", errors)
+
+
+# --- deletions -------------------------------------------------------------------------------------------------------
+
+
+def delete(
+    call: Call, path: str, options: DeleteOptions, check: Callable[[Entry], None]
+) -> Generator[Need, Any, Entry | None]:
+    """The object to delete, after preconditions (`check`) and admission; None: it does not exist."""
+    admission.delete_in_process(call)
+    while True:
+        existing = call.server.store.get(call.resource.collection, path)
+        if existing is None:
+            return None
+        check(existing)
+        yield from conversion.read(call, [existing])
+        if not admission.has_hooks(call):
+            return existing
+        shown = options.to_object()
+        yield from admission.validate_deletion(
+            Attributes(call, call, DELETE, call.info.name, None, call.shown(existing), shown, options.dry_run)
+        )
+        if call.server.store.get(call.resource.collection, path) is existing:
+            return existing
+
+
+# --- actions and connections -----------------------------------------------------------------------------------------
+
+
+def read_body(call: Call, body: Call, options: WriteOptions) -> Object:
+    """The body as an object of its kind, in the namespace of the path."""
+    return check_place(body, decode_object(body, field_validation=options.field_validation), naming=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A POST whose body is not stored: eviction, binding, a token, a review.
+
+    `body` is the call with the kind of the body, `read` decodes it, `check` runs before validating admission, `act`
+    after it; what it stores goes through `commit`.
+    """
+
+    check: Callable[[Call, Object], None]
+    act: Callable[[Call, Object, WriteOptions], Response]
+    body: Callable[[Call], Call] = same_call
+    read: Callable[[Call, Call, WriteOptions], Object] = read_body
+
+
+def act(call: Call, action: Action) -> Step:
+    """Lead an action through the stages that it has: decode, mutate, check, validate, act."""
+    options = parse_write_options(call.request, "CreateOptions")
+    body = action.body(call)
+    obj = action.read(call, body, options)
+    if admission.has_mutating_hooks(call):
+        obj = yield from admission.mutate(_attributes(call, body, obj, None, options))
+    else:
+        obj = admission.mutate_in_process(call, obj, None)
+    action.check(call, obj)
+    if admission.has_validating_hooks(call):
+        yield from admission.validate(_attributes(call, body, obj, None, options))
+    else:
+        admission.validate_in_process(call, obj, None, dry_run=options.dry_run)
+    return action.act(call, obj, options)
+
+
+def connect(call: Call, body: Call, options: Object, open: Callable[[Call], Response]) -> Step:
+    """Lead a CONNECT through admission, which is given its options as the object; then open the connection."""
+    if admission.has_hooks(call):
+        attributes = Attributes(call, body, CONNECT, call.info.name, options, None, {}, dry_run=False)
+        yield from admission.connect(attributes)
+    return open(call)

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: their strategy and validation (`apiextensions-apiserver`)."""

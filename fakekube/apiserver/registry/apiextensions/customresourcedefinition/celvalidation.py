@@ -1,0 +1,135 @@
+"""Rules where they are defined: whether they compile, and what they may cost in all
+(`apiextensions/validation/cel_validation.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekube.apiserver.cel.sizes import HUGE
+from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, declare_self
+from fakekube.apiserver.crd.decltypes import REQUEST_LIMIT
+from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_rule
+from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid
+
+Node = Mapping[str, Any]
+
+#: The estimated cost of one rule, and of all rules of a definition's schema.
+RULE_LIMIT, TOTAL_LIMIT = 10_000_000, 100_000_000
+
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+    "declared)"
+)
+
+
+@dataclass(slots=True)
+class TotalCost:
+    """What all rules of a schema cost, and the dearest of them."""
+
+    cost: int = 0
+    dearest: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, path: str, cost: int) -> None:
+        self.cost = min(self.cost + cost, HUGE)
+        if cost >= TOTAL_LIMIT // 100:
+            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda one: -one[0])[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class CELSchemaContext:
+    """A node of a schema: how often its values can occur (None: as often as fits into a request)."""
+
+    schema: Node
+    cardinality: int | None
+    total: TotalCost
+    is_root: bool = False
+
+    @classmethod
+    def root(cls, schema: Node) -> CELSchemaContext:
+        return cls(schema, 1, TotalCost(), is_root=True)
+
+    def child(self, schema: Node, kind: str, name: str = "") -> CELSchemaContext:
+        """A node below; `kind` says where (`property`, `items`, `additional`)."""
+        times = _elements(self.schema)
+        if self.cardinality is None or times is None:
+            return CELSchemaContext(schema, None, self.total)
+        return CELSchemaContext(schema, min(self.cardinality * times, HUGE), self.total)
+
+    def rule_errors(self, path: str, uncorrelatable: str, *, costs: bool) -> list[FieldError]:
+        """What is wrong with the rules of this node. `uncorrelatable`: where `oldSelf` cannot be told from, if so."""
+        schema = Structural(self.schema)
+        declared = declare_self(schema, root=self.is_root)
+        if declared is None:
+            what = "unable to convert structural schema to CEL declarations"
+            why = f"internal error: failed to construct type information for x-kubernetes-validations rules: {what}"
+            here = f"{path}.x-kubernetes-validations"
+            return [FieldError(here, "InternalError", f"Internal error: {why}")]
+        errors: list[FieldError] = []
+        largest = REQUEST_LIMIT // (declared.smallest + 1)
+        for i, rule in enumerate(self.schema["x-kubernetes-validations"]):
+            here = f"{path}.x-kubernetes-validations[{i}]"
+            found = compile_rule(rule, schema, declared)
+            errors += self._errors(found, here, largest, uncorrelatable, costs)
+        return errors
+
+    def _errors(
+        self, found: CompiledRule, path: str, largest: int, uncorrelatable: str, costs: bool
+    ) -> list[FieldError]:
+        errors: list[FieldError] = []
+        times = self.cardinality if self.cardinality is not None else largest
+        cost = min(found.cost * times, HUGE)
+        if costs and cost > RULE_LIMIT:
+            errors.append(field_forbidden(f"{path}.rule", too_dear("estimated rule cost", cost, RULE_LIMIT)))
+        self.total.add(f"{path}.rule", cost)
+        shown = shown_rule(found.rule)
+        if found.problem:
+            errors.append(_invalid(f"{path}.rule", shown, found.problem))
+        if found.message_problem:
+            errors.append(_invalid(f"{path}.messageExpression", shown, found.message_problem))
+        elif found.message is not None:
+            here, most = f"{path}.messageExpression", found.message_cost
+            if costs and most > RULE_LIMIT:
+                errors.append(field_forbidden(here, too_dear("estimated messageExpression cost", most, RULE_LIMIT)))
+            self.total.add(here, most)
+        if found.uses_old and uncorrelatable:
+            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
+            errors.append(field_invalid(f"{path}.rule", found.rule["rule"], why))
+        elif not found.uses_old and found.rule.get("optionalOldSelf") is not None:
+            why = "may not be set if oldSelf is not used in rule"
+            errors.append(field_invalid(f"{path}.optionalOldSelf", found.rule["optionalOldSelf"], why))
+        return errors
+
+    def total_errors(self, path: str) -> list[FieldError]:
+        """Where all rules together cost too much."""
+        if self.total.cost <= TOTAL_LIMIT:
+            return []
+        why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        errors = [field_forbidden(dear, why) for _, dear in self.total.dearest]
+        name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        return [*errors, field_forbidden(path, too_dear(name, self.total.cost, TOTAL_LIMIT))]
+
+
+def _elements(schema: Node) -> int | None:
+    """How often what is below a node occurs in one of its values; None: without a limit."""
+    kind = schema.get("type")
+    if kind == "object" and schema.get("additionalProperties") is not None:
+        most = schema.get("maxProperties")
+    elif kind == "array":
+        most = schema.get("maxItems")
+    else:
+        return 1
+    return None if most is None else max(most, 0)
+
+
+def _invalid(path: str, shown: str, why: str) -> FieldError:
+    return FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+
+
+def too_dear(name: str, cost: int, limit: int) -> str:
+    """How far a cost is over its limit."""
+    times = cost / limit
+    factor = "more than 100x" if times > 100 else f"{times:f}x" if times < 1.5 else f"{times:.1f}x"
+    return f"{name} exceeds budget by factor of {factor} {_ADVICE}"

@@ -1,0 +1,63 @@
+"""The strategy of CustomResourceDefinitions (`apiextensions-apiserver/pkg/registry/customresourcedefinition`)."""
+
+from __future__ import annotations
+
+from fakekube.apiserver.crd import definitionstatus
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.model import Schema
+
+
+def prepare(crd: Object) -> Object:
+    """With the defaults of its names and its conversion, and a status that the server has still to fill."""
+    spec = crd.get("spec") or {}
+    names = dict(spec.get("names") or {})
+    kind = names.get("kind") or ""
+    if kind:
+        names["singular"] = names.get("singular") or kind.lower()
+        names["listKind"] = names.get("listKind") or kind + "List"
+    spec = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
+    stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")][:1]
+    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+    return {**crd, "spec": spec, "status": status}
+
+
+def _conversion(given: Object | None) -> Object:
+    """What is given, or none; a Service has a port."""
+    if given is None:
+        return {"strategy": "None"}
+    webhook = given.get("webhook") or {}
+    client = webhook.get("clientConfig") or {}
+    if client.get("service") is None or "port" in client["service"]:
+        return given
+    service = {**client["service"], "port": 443}
+    return {**given, "webhook": {**webhook, "clientConfig": {**client, "service": service}}}
+
+
+def prepare_update(new: Object, old: Object) -> Object:
+    """Status is the server's; a new storage version is one that objects may be stored in."""
+    prepared = prepare(new)
+    status = dict(old.get("status") or {})
+    stored = list(status.get("storedVersions") or ())
+    for version in prepared["status"]["storedVersions"]:
+        if version not in stored:
+            stored.append(version)
+    return {**prepared, "status": {**status, "storedVersions": stored}}
+
+
+def definition_strategy(meta: Schema) -> Strategy:
+    """The rules for definitions themselves; `meta` is ObjectMeta's schema."""
+    return Strategy(
+        generation=("spec",),
+        unconditional_update=False,
+        prepare_create=prepare,
+        prepare_update=prepare_update,
+        prepare_status_update=lambda new, old: {**new, "spec": old["spec"]},
+        mark_deleted=definitionstatus.marked_deleted,
+        validate=lambda crd: validation.validate(crd, meta),
+        validate_update=lambda new, old: validation.validate_update(new, old, meta),
+        validate_status_update=validation.validate_status_update,
+        warnings=validation.warnings,
+        update_warnings=validation.new_warnings,
+    )

@@ -1,0 +1,169 @@
+"""A version of a custom resource as the endpoints see it (`customresource_handler.go`, `customresource.strategy`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from fakekube.apiserver import crd
+from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.definition import deprecation, version_of
+from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
+from fakekube.apiserver.registry.custom.table import printer as table_printer
+from fakekube.apiserver.registry.generic.registration import without_kind
+from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
+from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.status import (
+    PlainAnswer,
+    StatusError,
+    bad_request,
+    field_invalid,
+    invalid,
+    not_found,
+    unsupported_media_type,
+)
+
+Object = dict[str, Any]
+
+_SCALE_PRINTER = table_printer(SCALE_COLUMNS)
+
+
+class CustomRegistration:
+    """A version of a definition. `meta` is the schema of ObjectMeta."""
+
+    schema: Schema | None = None
+    unstructured = True
+
+    def __init__(self, resource: Resource, definition: Object, version: CustomVersion, meta: Schema) -> None:
+        self.resource = resource
+        self.version: CustomVersion | None = version
+        self._version = version
+        self._definition, self._meta = definition, meta
+        self.strategy = strategy_of(definition, resource, version)
+        self.read: Convert | None = None if version.reads_as_stored else version.read
+        self.write: Convert | None = None if version.is_stored else version.write
+        self.view = View(resource.api_version, resource.kind, self.read)
+        self.empty: Object = {}
+        self.storage_prefix = f"{resource.group}/{resource.plural}"
+
+    @cached_property
+    def apply_schema(self) -> Schema:
+        return crd.apply_schema(crd.openapi_of(self._definition, self.resource.version), self._meta)
+
+    @property
+    def published_schema(self) -> Object | None:
+        return crd.openapi_of(self._definition, self.resource.version) or {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+
+    def decode(self, obj: Object, unknown: list[str]) -> Object:
+        return without_kind(self._version.decode(obj, unknown))
+
+    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
+        """Metadata that the patch has not replaced is not decoded again: most patches are of a status."""
+        meta = stored["metadata"]
+        if obj.get("metadata") is not meta:
+            return self.decode(obj, unknown)
+        return {**self.decode({**obj, "metadata": {}}, unknown), "metadata": meta}
+
+    def printer(self, kind: str) -> Printer:
+        return _SCALE_PRINTER if kind == "Scale" else self._printer
+
+    @cached_property
+    def _printer(self) -> Printer:
+        return table_printer(crd.printer_columns(self._definition, self.resource.version) or DEFAULT_COLUMNS)
+
+    def check_kind(self, api_version: str, kind: str, obj: Object) -> None:
+        resource = self.resource
+        if api_version != resource.api_version:
+            raise bad_request(
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        name = (obj.get("metadata") or {}).get("name") or ""
+        raise invalid(resource.group, kind, name, [field_invalid("kind", kind, f"must be {resource.kind}")])
+
+    def check_route(self, request: Request, info: RequestInfo) -> None:
+        resource, name = self.resource, info.parts[1] if len(info.parts) > 1 else ""
+        in_namespace = bool(info.namespace)
+        if resource.namespaced:
+            writing = info.verb not in ("list", "watch")
+            if not in_namespace and (name or writing):
+                raise _no_such_path()
+        elif in_namespace:
+            raise _no_such_path()
+        if info.rest:
+            raise _no_such_path()
+        if info.subresource and info.subresource not in resource.subresources:
+            raise not_found(resource.qualified, info.name)
+        if request.method == "PUT" and not name:
+            raise bad_request("name must be provided")
+        verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
+        if info.verb not in verbs or (request.method == "POST" and name):
+            why = f'{info.verb} is not supported on resources of kind "{resource.qualified}"'
+            details: Object = {"group": resource.group, "kind": resource.plural}
+            raise StatusError(405, "MethodNotAllowed", why, details)
+
+    def refuse_patch_type(self) -> StatusError:
+        accepted = ", ".join(self.resource.patch_types)
+        return unsupported_media_type(
+            f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        )
+
+    def patch_text(self, result: Any) -> str:
+        codec.encode(result)
+        return go_json(result)  # a Go map, whose keys are sorted
+
+
+def _no_such_path() -> PlainAnswer:
+    return PlainAnswer(404, "404 page not found\n")
+
+
+def strategy_of(definition: Object, resource: Resource, version: CustomVersion) -> Strategy:
+    """The strategy of one version's objects."""
+    declared = version_of(definition, resource.version)
+    paths = [(field.get("jsonPath") or "").lstrip(".") for field in declared.get("selectableFields") or ()]
+    return Strategy(
+        fields={path: _field_reader(path.split(".")) for path in paths},
+        fields_message="label",
+        deprecation=deprecation(definition, declared),
+        unconditional_update=False,
+        status_resets_metadata=True,
+        qualified_finalizers=False,
+        counts_update=_counts_update(resource),
+        validate=version.validate,
+        validate_update=version.validate_update,
+        validate_status_update=version.validate_status_update,
+        warnings=version.warnings,
+        update_warnings=version.update_warnings,
+    )
+
+
+def _counts_update(resource: Resource) -> Callable[[Object, Object], bool]:
+    """Every field but metadata counts, and but status where that is a subresource (`PrepareForUpdate`)."""
+    ignored = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
+
+    def counts(new: Object, old: Object) -> bool:
+        return {k: v for k, v in new.items() if k not in ignored} != {k: v for k, v in old.items() if k not in ignored}
+
+    return counts
+
+
+def _field_reader(path: list[str]) -> Callable[[Object], str]:
+    def read(obj: Object) -> str:
+        value: Any = obj
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "" if value is None else str(value)
+
+    return read

@@ -1,0 +1,225 @@
+"""A served resource as the endpoints see it: one interface for built-in kinds and for custom ones.
+
+kube-apiserver has the same split: the endpoints know `rest.Storage` and a RequestScope, and whoever serves a resource
+fills them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fakekube.apiserver.crd.applyschema import DEDUCED
+from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.registry.builtin import printer_of
+from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
+from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.decode import decode, zero
+from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.objectmeta import strings_without_null
+from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.versions import RECORDED
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.status import (
+    StatusError,
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    unsupported_media_type,
+)
+
+Object = dict[str, Any]
+
+
+class Registration(Protocol):
+    """The rules of one resource in one version.
+
+    `read` and `write` convert between the stored form and this version (None: they are the same). `version` is the
+    version of a CustomResourceDefinition behind the resource, or None. `unstructured`: objects are handled without Go
+    types, which shows in lists (items name their kind) and in some messages.
+    """
+
+    resource: Resource
+    strategy: Strategy
+    schema: Schema | None
+    read: Convert | None
+    write: Convert | None
+    version: CustomVersion | None
+    view: View
+    empty: Object
+    unstructured: bool
+    storage_prefix: str
+
+    @property
+    def apply_schema(self) -> Schema:
+        """The schema that server-side apply uses."""
+
+    @property
+    def published_schema(self) -> Object | None:
+        """The schema that OpenAPI documents publish for the kind; None: that of a built-in type."""
+
+    def decode(self, obj: Object, unknown: list[str]) -> Object:
+        """The object of a body in its kind's form, with defaults, without apiVersion and kind.
+
+        Paths of unknown fields are added to `unknown`. Raises WrongType, or StatusError 400.
+        """
+
+    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
+        """The same for the result of patching `stored`."""
+
+    def printer(self, kind: str) -> Printer:
+        """The table printer; `kind` is that of a subresource with a kind of its own ("": none)."""
+
+    def check_kind(self, api_version: str, kind: str, obj: Object) -> None:
+        """Check the apiVersion and kind of a body that are not the resource's. Raises 400 or 422."""
+
+    def check_route(self, request: Request, info: RequestInfo) -> None:
+        """Check that the path and the method are served. Raises 404, 405, 400."""
+
+    def refuse_patch_type(self) -> StatusError:
+        """415 for a patch of a media type that the resource does not take."""
+
+    def patch_text(self, result: Any) -> str:
+        """The result of a patch as error messages show it. Raises TypeError for one nested too deeply."""
+
+
+#: Method -> verb, on a collection and on an object. Others are 405.
+COLLECTION_METHODS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
+
+
+class BuiltinRegistration:
+    """A built-in resource, or the kind of a body that is never stored, such as an Eviction."""
+
+    version: CustomVersion | None = None
+    unstructured = False
+    published_schema: Object | None = None
+
+    def __init__(
+        self, resource: Resource, strategy: Strategy, schemas: BuiltinSchemas, serves_group: Callable[[str], bool]
+    ) -> None:
+        self.resource, self.strategy = resource, strategy
+        self._schemas, self._serves_group = schemas, serves_group
+        self.schema = schemas.of_kind(resource.group, resource.version, resource.kind)
+        self.read, self.write = strategy.read, strategy.write
+        self.view = View(resource.api_version, resource.kind, strategy.read)
+        zeros = zero(self.schema) if self.schema is not None else {}
+        self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
+        self.storage_prefix = storage_prefix(resource)
+
+    @property
+    def apply_schema(self) -> Schema:
+        return self.schema or DEDUCED
+
+    def decode(self, obj: Object, unknown: list[str]) -> Object:
+        assert self.schema is not None, f"{self.resource.kind} has no schema"
+        draft = without_kind(decode(self.schema, obj, unknown))
+        self.strategy.default(draft)
+        if self._schemas.version != RECORDED:
+            # defaults are those of the recorded version: drop those of fields that came later
+            return without_kind(decode(self.schema, draft, []))
+        return draft
+
+    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
+        return self.decode(obj, unknown)
+
+    def printer(self, kind: str) -> Printer:
+        return printer_of(self.resource.qualified, kind)
+
+    def check_kind(self, api_version: str, kind: str, obj: Object) -> None:
+        resource = self.resource
+        group, _, version = api_version.rpartition("/")
+        subject = f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
+        if self._schemas.of_kind(group, version, kind) is None:
+            if kind == resource.kind and self._serves_group(group) and group == resource.group and resource.group:
+                raise bad_request(
+                    f"the API version in the data ({api_version}) does not match the expected API version "
+                    f"({resource.api_version})"
+                )
+            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{api_version}" {SCHEME}')
+        short = resource.group.partition(".")[0] or "core"
+        raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
+
+    def check_route(self, request: Request, info: RequestInfo) -> None:
+        resource, method, name = self.resource, request.method, info.parts[1] if len(info.parts) > 1 else ""
+        in_namespace = bool(info.namespace) and info.resource != "namespaces"
+        if in_namespace and not resource.namespaced:
+            raise no_such_resource()
+        if info.rest and info.subresource not in ("proxy",):
+            raise no_such_resource()
+        if info.watch_path:
+            if info.subresource or "watch" not in resource.verbs or (name and resource.namespaced and not in_namespace):
+                raise no_such_resource()
+            if method != "GET":
+                raise method_not_allowed()
+        elif not name:
+            verb = COLLECTION_METHODS.get(method)
+            placeless = method != "GET" and resource.namespaced and not in_namespace
+            if verb is None or verb not in resource.verbs or placeless:
+                raise method_not_allowed()
+        elif resource.namespaced and not in_namespace:
+            raise no_such_resource()
+        elif info.subresource:
+            self._check_subresource(method, info)
+        elif not resource.verbs & set(OBJECT_METHODS.values()):
+            raise no_such_resource()
+        elif OBJECT_METHODS.get(method) not in resource.verbs:
+            raise method_not_allowed()
+
+    def _check_subresource(self, method: str, info: RequestInfo) -> None:
+        found = self.resource.subresources.get(info.subresource)
+        if found is None:
+            raise no_such_resource()
+        if info.verb not in found.verbs or method == "HEAD":
+            raise method_not_allowed()
+
+    def refuse_patch_type(self) -> StatusError:
+        return unsupported_media_type("415: Unsupported Media Type", {})
+
+    def patch_text(self, result: Any) -> str:
+        return codec.encode(result).decode()
+
+
+def without_kind(obj: Object) -> Object:
+    """The object in its stored layout: metadata first, without apiVersion and kind, which the path implies."""
+    kept: Object = {"metadata": strings_without_null(obj.get("metadata") or {})}
+    kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
+    return kept
+
+
+#: Collections whose storage key is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).
+SPECIAL_PREFIXES = {
+    "replicationcontrollers": "controllers",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "services": "services/specs",
+    "ingresses.networking.k8s.io": "ingress",
+}
+GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+def storage_prefix(resource: Resource) -> str:
+    """The name of a built-in collection in the storage's error messages."""
+    if resource.group in GROUPED_PREFIXES:
+        return f"{resource.group}/{resource.plural}"
+    return SPECIAL_PREFIXES.get(resource.collection, resource.plural)
+
+
+def options_resource(kind: str) -> Resource:
+    """The pseudo-resource of a kind that appears in query parameters only, such as PodExecOptions."""
+    return Resource(
+        group="",
+        version="v1",
+        plural=f"{kind.lower()}",
+        singular="",
+        kind=kind,
+        list_kind="",
+        namespaced=True,
+        verbs=frozenset(),
+        collection=kind,
+    )

@@ -1,0 +1,225 @@
+"""metadata: what the server sets, keeps and refuses (`apiserver/pkg/registry/rest`, apimachinery
+`api/validation/objectmeta`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fakekube.apiserver import names
+from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
+
+Object = dict[str, Any]
+
+#: Total size of annotations, keys and values, in bytes.
+ANNOTATIONS_LIMIT = 256 * 1024
+
+
+#: Finalizers that need no domain.
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+#: What no client sets.
+_SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def validate(
+    meta: Object, *, namespaced: bool, namespace: str, name_check: names.NameCheck, path: str = "metadata"
+) -> list[FieldError]:
+    """`ValidateObjectMetaAccessor`: the names, and all that does not depend on an older version."""
+    errors: list[FieldError] = []
+    generate_name = meta.get("generateName") or ""
+    if generate_name:
+        errors += [field_invalid(f"{path}.generateName", generate_name, p) for p in name_check(generate_name, True)]
+    name = meta.get("name") or ""
+    if not name:
+        errors.append(field_required(f"{path}.name", "name or generateName is required"))
+    else:
+        errors += [field_invalid(f"{path}.name", name, problem) for problem in name_check(name, False)]
+    if namespaced:
+        if not namespace:
+            errors.append(field_required(f"{path}.namespace"))
+        else:
+            problems = names.dns_label_problems(namespace)
+            errors += [field_invalid(f"{path}.namespace", namespace, problem) for problem in problems]
+    elif namespace:
+        errors.append(field_forbidden(f"{path}.namespace", "not allowed on this type"))
+    generation = meta.get("generation") or 0
+    if generation < 0:
+        errors.append(field_invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+    errors += content_errors(meta, path)
+    return errors
+
+
+def label_errors(labels: Object | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for key, value in sorted((labels or {}).items()):
+        errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key)]
+        errors += [field_invalid(path, value, problem) for problem in names.label_value_problems(value)]
+    return errors
+
+
+def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in sorted((annotations or {}).items()):
+        errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key.lower())]
+        size += len(key.encode()) + len(value.encode())
+    if size > ANNOTATIONS_LIMIT:
+        text = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
+        errors.append(FieldError(path, "FieldValueTooLong", text))
+    return errors
+
+
+def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
+    """Each complete, and at most one of them the controller; the paths do not say which one it is."""
+    errors: list[FieldError] = []
+    controller = ""
+    for owner in owners or ():
+        api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+        group, _, version = api_version.rpartition("/")
+        if not version:
+            errors.append(field_invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+        missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
+        errors += [field_invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
+        if (group, version, kind) == ("", "v1", "Event"):
+            why = "/v1, Kind=Event is disallowed from being an owner"
+            errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {_shown(_ordered(owner))}: {why}"))
+        if owner.get("controller"):
+            name = f"{kind}/{owner.get('name') or ''}"
+            if controller:
+                shown = _shown([_ordered(one) for one in owners or ()])
+                why = "Only one reference can have Controller set to true. "
+                why += f'Found "true" in references for {controller} and {name}'
+                errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: {why}"))
+            else:
+                controller = name
+    return errors
+
+
+def _ordered(owner: Object) -> Object:
+    """The fields of an owner reference in the order of Go's struct."""
+    always = {key: owner.get(key) or "" for key in ("apiVersion", "kind", "name", "uid")}
+    return {**always, **{key: owner[key] for key in ("controller", "blockOwnerDeletion") if key in owner}}
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """`ValidateFinalizers`."""
+    errors: list[FieldError] = []
+    for finalizer in finalizers or ():
+        errors += [field_invalid(path, finalizer, problem) for problem in names.qualified_name_problems(finalizer)]
+    if {"orphan", "foregroundDeletion"} <= set(finalizers or ()):
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(field_invalid(path, list(finalizers or ()), why))
+    return errors
+
+
+def undomained_finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """What kinds that are built in say beside: a name without a domain is one of Kubernetes' own
+    (`validateKubeFinalizerName`)."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        field_invalid(f"{path}[{i}]", finalizer, why)
+        for i, finalizer in enumerate(finalizers or ())
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
+    ]
+
+
+def content_errors(meta: Object, path: str = "metadata") -> list[FieldError]:
+    """Labels, annotations, owners, finalizers: what can be wrong at any time."""
+    errors: list[FieldError] = []
+    for field, check in _CONTENT:
+        value = meta.get(field)
+        if value:
+            errors += check(value, f"{path}.{field}")
+    return errors
+
+
+_CONTENT: tuple[tuple[str, Callable[[Any, str], list[FieldError]]], ...] = (
+    ("labels", label_errors),
+    ("annotations", annotation_errors),
+    ("ownerReferences", owner_errors),
+    ("finalizers", finalizer_errors),
+)
+
+
+def validate_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
+    """`ValidateObjectMetaAccessorUpdate`: what may not change once it stands."""
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp") is not None:
+        added = [f for f in new.get("finalizers") or () if f not in (old.get("finalizers") or ())]
+        if added:
+            shown = "[]string{" + ", ".join(f'"{one}"' for one in added) + "}"
+            why = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
+            errors.append(field_forbidden(f"{path}.finalizers", why))
+    if (new.get("generation") or 0) < (old.get("generation") or 0):
+        errors.append(field_invalid(f"{path}.generation", new.get("generation"), "must not be decremented"))
+    changed = [field for field in _IMMUTABLE if new.get(field) != old.get(field)]
+    errors += [field_invalid(f"{path}.{field}", new.get(field), "field is immutable") for field in changed]
+    for field, check in _CONTENT[:3]:
+        if new.get(field):
+            errors += check(new[field], f"{path}.{field}")
+    return errors
+
+
+def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
+    """The metadata of an object at its creation: what the client may not set is gone, what the server sets is there."""
+    kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
+    kept.pop("resourceVersion", None)
+    kept["name"] = name
+    if namespace:
+        kept["namespace"] = namespace
+    else:
+        kept.pop("namespace", None)
+    kept["uid"] = uid
+    kept["creationTimestamp"] = now
+    return tidy(kept)
+
+
+def kept_on_update(new: Object, old: Object) -> Object:
+    """The metadata of an update, with what the server owns as it was (`rest.BeforeUpdate`)."""
+    meta = {key: value for key, value in new.items() if key != "selfLink"}
+    if not meta.get("uid"):
+        meta["uid"] = old["uid"]
+    if old.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old:
+        meta.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+    for field in ("creationTimestamp", "generation", "namespace", "resourceVersion"):
+        if field in old:
+            meta[field] = old[field]
+        else:
+            meta.pop(field, None)
+    return tidy(meta)
+
+
+def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
+    """The owner references without those that repeat one before them, and the uids of these."""
+    kept: list[Object] = []
+    repeated: dict[str, None] = {}
+    for owner in owners:
+        if owner in kept:
+            repeated[owner.get("uid") or ""] = None
+        else:
+            kept.append(owner)
+    return kept, list(repeated)
+
+
+def tidy(meta: Object) -> Object:
+    """Without what Go's `omitempty` leaves out: empty strings, maps and lists."""
+    return {k: v for k, v in meta.items() if v or (v == 0 and k == "deletionGracePeriodSeconds")}
+
+
+def strings_without_null(meta: Object) -> Object:
+    """Metadata whose labels and annotations have "" for null, as a Go map of strings has."""
+    for field in ("labels", "annotations"):
+        values = meta.get(field)
+        if values and None in values.values():
+            meta = {**meta, field: {key: "" if value is None else value for key, value in values.items()}}
+    return meta

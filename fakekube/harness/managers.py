@@ -1,0 +1,81 @@
+"""Creates the managers of operators under test: with the cluster's clock, seed and gate, connected to its server."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from controllerlib import Manager, Observer
+from fakekube.harness.arguments import seconds_of
+from fakekube.harness.options import ManagerOptions
+from fakekube.server.direct import DirectTransport
+from fakekube.virtualtime import Bubble, Seed
+
+if TYPE_CHECKING:
+    from controllerlib.client.http import HttpTransport
+
+Build = Callable[[Manager], Any]
+"""Adds controllers to a manager; its return value is ignored."""
+
+Transport = Literal["direct", "memory", "tcp"]
+"""How an operator reaches the server: by function calls, by HTTP through a pipe, by HTTP through the kernel."""
+
+
+def build_into(manager: Manager, build: Build, has_own: bool) -> None:
+    """Call `build(manager)`. Raises TypeError if that is not possible, ValueError if it has added nothing.
+
+    `has_own`: the manager does not need controllers, because it takes part in leader election.
+    """
+    wanted = "start() takes the function that adds the controllers: start(build), with def build(manager)"
+    if isinstance(build, Manager):
+        raise TypeError("start() creates the manager itself: pass the function that adds the controllers")
+    if not callable(build):
+        raise TypeError(f"{wanted}, not {build!r}")
+    if inspect.iscoroutinefunction(build):
+        raise TypeError(f"{wanted}. It is called and not awaited: no async def")
+    before = manager.size
+    made = build(manager)
+    if inspect.iscoroutine(made):
+        made.close()
+        raise TypeError(f"{wanted}. It is called and not awaited, but returned a coroutine")
+    if not has_own and manager.size == before:
+        raise ValueError("start(build): build added nothing to the manager; was .complete() forgotten?")
+
+
+def manager_for(
+    bubble: Bubble, transport: DirectTransport | HttpTransport, observer: Observer, options: ManagerOptions
+) -> Manager:
+    """A manager with the bubble's clock, seed and gate.
+
+    `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
+    Raises TypeError, ValueError naming the option.
+    """
+    settings: dict[str, Any] = {
+        "clock": bubble.clock,
+        "chance": _SeededRandom(bubble.seed),
+        "gate": bubble.gate,
+        "observer": observer,
+        "sync_period_jitter": 0.0,
+        **options,
+    }
+    if "sync_period" in options:
+        settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
+    return Manager(transport, **settings)
+
+
+def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
+    """A transport to the server over HTTP, with a bearer token if `token` is not empty."""
+    from controllerlib.client.http import HttpTransport
+
+    return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
+
+
+class _SeededRandom:
+    """The bubble's seed as controllerlib's source of randomness."""
+
+    def __init__(self, seed: Seed) -> None:
+        self._seed = seed
+
+    def fraction(self, purpose: str, key: str, attempt: int) -> float:
+        return self._seed.float(f"controllerlib/{purpose}", key, attempt)

@@ -1,0 +1,128 @@
+"""The keyword arguments that FakeKube passes on: types for a type checker, checks for everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
+
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.virtualtime import Duration
+
+if TYPE_CHECKING:
+    import ssl
+
+    from controllerlib import CacheOptions, ControllerOptions, LeaderElection, Selection
+    from controllerlib.cache.informer import InformerOptions
+    from controllerlib.metrics.registry import Registry
+
+
+class FaultOptions(TypedDict, total=False):
+    """The arguments of `fakekube.FaultRule`."""
+
+    verb: str
+    resource: str
+    name: str
+    namespace: str
+    user_agent: str
+    except_agent: str
+    after: int
+    times: int | None
+    error: int | None
+    delay: float
+    reset: str
+    share: float
+    draw: Callable[[str, int], float] | None
+
+
+class RequestFields(TypedDict, total=False):
+    """The fields of `fakekube.RequestRecord`; a text may be a shell pattern."""
+
+    at: float
+    verb: str
+    resource: str
+    group: str
+    namespace: str
+    name: str
+    subresource: str
+    user: str
+    user_agent: str
+    code: int
+    reason: str
+    path: str
+    revision: int
+    trace: str
+
+
+class EventFields(TypedDict, total=False):
+    """The fields of an Event (core/v1)."""
+
+    action: str
+    count: int
+    eventTime: str | None
+    firstTimestamp: str | None
+    involvedObject: Mapping[str, Any]
+    lastTimestamp: str | None
+    message: str
+    metadata: Mapping[str, Any]
+    reason: str
+    related: Mapping[str, Any]
+    reportingComponent: str
+    reportingInstance: str
+    series: Mapping[str, Any]
+    source: Mapping[str, Any]
+    type: str
+
+
+class DeleteOptions(TypedDict, total=False):
+    """The fields of DeleteOptions (meta/v1)."""
+
+    dryRun: list[str]
+    gracePeriodSeconds: int
+    ignoreStoreReadErrorWithClusterBreakingPotential: bool
+    orphanDependents: bool
+    preconditions: Mapping[str, str]
+    propagationPolicy: str
+
+
+class ManagerOptions(TypedDict, total=False):
+    """The arguments of `controllerlib.Manager`, except for those that the cluster sets."""
+
+    user_agent: str
+    sync_period: Duration
+    sync_period_jitter: float
+    namespaces: Mapping[str, Selection] | tuple[str, ...]
+    cache: CacheOptions | None
+    informers: InformerOptions | None
+    controllers: ControllerOptions | None
+    group_kind_concurrency: Mapping[str, int] | None
+    handlers_after_sync: bool
+    graceful_shutdown_timeout: float
+    election: LeaderElection | None
+    registry: Registry | None
+    skip_handler_failures: bool
+    metrics_bind_address: str
+    metrics_tls: ssl.SSLContext | None
+    health_probe_bind_address: str
+    liveness_endpoint: str
+    readiness_endpoint: str
+
+
+#: The fields of a RequestRecord that are text; all others are numbers.
+_TEXT_FIELDS = frozenset(name for name, kind in get_type_hints(RequestRecord).items() if kind is str)
+
+
+def check_names(caller: str, given: Mapping[str, Any], accepted: type) -> None:
+    """Raises TypeError for names that a TypedDict does not have."""
+    names = accepted.__annotations__
+    if unknown := sorted(given.keys() - names.keys()):
+        raise TypeError(f"{caller}() has no argument {', '.join(unknown)} (accepted: {', '.join(sorted(names))})")
+
+
+def check_request_fields(wanted: Mapping[str, Any]) -> None:
+    """Raises TypeError for a field that a RequestRecord does not have, or a value of another type than the field's."""
+    check_names("requests", wanted, RequestFields)
+    for name, value in wanted.items():
+        is_text = name in _TEXT_FIELDS
+        if isinstance(value, bool) or not isinstance(value, str if is_text else int | float):
+            kind = "a text" if is_text else "a number"
+            raise TypeError(f"requests({name}={value!r}): {name} is {kind}, not {type(value).__name__}")
