@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from fakekube.apiserver.registry.autoscaling import scale
-from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.kind import Kind, PartStrategy
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table import columns
 
@@ -58,6 +58,11 @@ def strategies_of(kinds: Iterable[Kind]) -> Iterator[tuple[str, Strategy]]:
 KINDS: tuple[Kind, ...] = tuple(kind for group in GROUPS for kind in kinds_of(group))
 
 STRATEGIES: Mapping[str, Strategy] = dict(strategies_of(KINDS))
+
+#: (qualified resource, subresource) -> the strategy of the part that it writes.
+PARTS: Mapping[tuple[str, str], PartStrategy] = {
+    (kind.resource, subresource): part for kind in KINDS for subresource, part in kind.parts.items()
+}
 
 PRINTERS: Mapping[str, columns.Printer] = {kind.resource: kind.printer for kind in KINDS}
 

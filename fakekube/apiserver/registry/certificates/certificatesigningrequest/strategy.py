@@ -7,11 +7,10 @@ from typing import Any
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest import validation
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.table import PRINTER
-from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import DECISIONS
-from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import DECISIONS, validate_approval
+from fakekube.apiserver.registry.generic.kind import Kind, PartStrategy
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
-from fakekube.apiserver.registry.kinds.parts import timed
 from fakekube.apiserver.user import User
 
 Object = dict[str, Any]
@@ -48,8 +47,29 @@ def prepare_status_update(new: Object, old: Object) -> Object:
 
 def date_status(new: Object, old: Object, now: str) -> Object:
     status = new.get("status") or {}
-    conditions = timed(status.get("conditions") or [], (old.get("status") or {}).get("conditions") or [], now)
+    conditions = _timed(status.get("conditions") or [], (old.get("status") or {}).get("conditions") or [], now)
     return {**new, "status": {**status, "conditions": conditions}} if conditions else new
+
+
+def _timed(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
+    """Conditions with the times that they came without (`populateConditionTimestamps`)."""
+    found = []
+    for condition in conditions:
+        times = {"lastUpdateTime": condition.get("lastUpdateTime") or now}
+        transition = condition.get("lastTransitionTime")
+        if not transition:
+            same = [one for one in before if one.get("type") == condition.get("type")]
+            stays = bool(same) and same[0].get("status") == condition.get("status")
+            transition = (same[0].get("lastTransitionTime") if stays else None) or now
+        found.append({**condition, **times, "lastTransitionTime": transition})
+    return found
+
+
+def take_approval(new: Object, old: Object, now: str) -> Object:
+    status = {key: value for key, value in (old.get("status") or {}).items() if key != "conditions"}
+    before = (old.get("status") or {}).get("conditions") or []
+    conditions = _timed((new.get("status") or {}).get("conditions") or [], before, now)
+    return {**old, "status": {**status, "conditions": conditions} if conditions else status}
 
 
 KIND = Kind(
@@ -67,4 +87,5 @@ KIND = Kind(
         validate_status_update=update_validator(validation.validate_status_update),
     ),
     printer=PRINTER,
+    parts={"approval": PartStrategy(take_approval, validate_approval)},
 )

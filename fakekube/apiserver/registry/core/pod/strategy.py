@@ -7,6 +7,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
 from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, without_old_annotations
 from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
+from fakekube.apiserver.registry.core.pod.subresources import PARTS
 from fakekube.apiserver.registry.core.pod.table import POD
 from fakekube.apiserver.registry.core.pod.validation import pod as pods
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -172,4 +173,5 @@ KIND = Kind(
         validate_status_update=pods.validate_status_update,
     ),
     printer=POD,
+    parts=PARTS,
 )
