@@ -83,21 +83,23 @@ def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
     if not spec.value:
         spec = spec.with_value({})
     containers = all_containers(spec)
-    for label in spec["nodeSelector"].entries():
-        if label.key in DEPRECATED_LABELS:
-            label.warn(DEPRECATED_LABELS[label.key])
+    for key in spec.value.get("nodeSelector") or ():
+        if key in DEPRECATED_LABELS:
+            spec["nodeSelector"].entry(key).warn(DEPRECATED_LABELS[key])
     _affinity_warnings(spec)
     for key, message in DEPRECATED_ANNOTATIONS.items() if annotations.value else ():
         if key in annotations:
             annotations.entry(key).warn(message)
-    for volume in spec["volumes"]:
+    volumes = list(spec.each("volumes"))
+    for volume in volumes:
         if not VOLUME_FIELDS.isdisjoint(volume.value):
             _volume_warnings(volume)
-    for volume in spec["volumes"]:
+    for volume in volumes:
         if not FILE_SOURCES.isdisjoint(volume.value):
             _overlap_warnings(volume)
     _reference_warnings(spec)
-    fractional_warnings(spec["overhead"])
+    if spec.value.get("overhead"):
+        fractional_warnings(spec["overhead"], FRACTIONAL)
     if annotations.value:
         _profile_warnings(spec, containers, annotations, of_template)
     for container in containers:
@@ -116,7 +118,7 @@ def _affinity_warnings(spec: Field) -> None:
             _node_term_warnings(term)
         for preferred in node[PREFERRED]:
             _node_term_warnings(preferred["preference"], values=True)
-    for constraint in spec["topologySpreadConstraints"]:
+    for constraint in spec.each("topologySpreadConstraints"):
         _deprecated_key_warning(constraint["topologyKey"])
         _selector_warning(constraint)
 
@@ -219,9 +221,9 @@ def _placed(path: str, source: str) -> str:
 
 
 def _reference_warnings(spec: Field) -> None:
-    for ip in _repeated(alias["ip"] for alias in spec["hostAliases"]):
+    for ip in _repeated(alias["ip"] for alias in spec.each("hostAliases")):
         ip.warn(f"duplicate ip {go_quote(ip.text)}")
-    names = [secret["name"] for secret in spec["imagePullSecrets"]]
+    names = [secret["name"] for secret in spec.each("imagePullSecrets")]
     for name in _repeated(names):
         name.warn(f"duplicate name {go_quote(name.text)}")
     for name in names:
@@ -238,8 +240,8 @@ def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
         seen.add(field.text)
 
 
-def fractional_warnings(quantities: Field, names: Sequence[str] = FRACTIONAL) -> None:
-    for name in names if quantities.value else ():
+def fractional_warnings(quantities: Field, names: Sequence[str]) -> None:
+    for name in names:
         value = quantities.value.get(name)
         if value is not None and value[-1:] in "mun" and number_of(value) % 1:
             quantities.entry(name).warn(_not_whole(value))
@@ -263,9 +265,10 @@ def _profile_warnings(spec: Field, containers: Sequence[Field], annotations: Fie
 def _container_warnings(container: Field) -> None:
     if container.value.get("resources"):
         for name in FRACTIONAL:
-            for kind in ("limits", "requests"):
-                fractional_warnings(container["resources"][kind], (name,))
-    if len(container.value.get("env") or ()) > 1:
+            for quantities in container["resources"].members(("limits", "requests")):
+                fractional_warnings(quantities, (name,))
+    names = [variable.get("name") for variable in container.value.get("env") or ()]
+    if len({*names}) < len(names):
         for repeated in _repeated(variable["name"] for variable in container["env"]):
             variable, reference = repeated.parent, f"$({repeated.text})"
             value = variable["value"].text
@@ -278,6 +281,8 @@ def _container_warnings(container: Field) -> None:
 
 
 def _port_warnings(containers: Sequence[Field]) -> None:
+    if not _may_conflict([port for container in containers for port in container.value.get("ports") or ()]):
+        return
     known: dict[tuple[int, str], list[Field]] = {}
     named: list[Field] = []
     for container in containers:
@@ -298,6 +303,12 @@ def _port_warnings(containers: Sequence[Field]) -> None:
         if other is not port:
             why = f"services and probes that select ports by name will use {other.path}"
             port.warn(f"duplicate port name {go_quote(name)} with {other.path}, {why}")
+
+
+def _may_conflict(ports: Sequence[Object]) -> bool:
+    numbers = {port.get("containerPort") for port in ports}
+    names = {port.get("name") or number for number, port in enumerate(ports)}
+    return min(len(numbers), len(names)) < len(ports) or any(port.get("hostIP") for port in ports)
 
 
 def _conflict_warning(port: Field, other: Field) -> None:
@@ -324,13 +335,14 @@ def _go_port(port: Object) -> str:
 
 
 def _other_warnings(spec: Field) -> None:
-    grace = spec["terminationGracePeriodSeconds"]
-    if grace.number < 0:
-        grace.warn("must be >= 0; negative values are invalid and will be treated as 1")
-    for kind in spec["affinity"].members(POD_AFFINITIES):
+    if (spec.value.get("terminationGracePeriodSeconds") or 0) < 0:
+        why = "must be >= 0; negative values are invalid and will be treated as 1"
+        spec["terminationGracePeriodSeconds"].warn(why)
+    for kind in spec["affinity"].members(POD_AFFINITIES) if spec.value.get("affinity") else ():
         for term in kind[REQUIRED]:
             _selector_warning(term)
         for preferred in kind[PREFERRED]:
             _selector_warning(preferred["podAffinityTerm"])
-    for ip in (*spec["dnsConfig"]["nameservers"], *(alias["ip"] for alias in spec["hostAliases"])):
+    servers = spec["dnsConfig"]["nameservers"] if spec.value.get("dnsConfig") else ()
+    for ip in (*servers, *[alias["ip"] for alias in spec.each("hostAliases")]):
         ip.errors.extend(ip_warnings(ip.text, ip.path))

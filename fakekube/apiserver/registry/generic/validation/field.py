@@ -128,6 +128,10 @@ class Field:
             field.value, field._owner, field._key = item, self, index
             yield field
 
+    def each(self, name: str) -> Iterator[Field]:
+        """The items of a member that is a list."""
+        return self[name]._items() if (self.value or _NOTHING).get(name) else iter(())
+
     def entries(self) -> Iterator[Field]:
         """The entries of a map; `key` is the key of each."""
         for key, value in (self.value or _NOTHING).items():

@@ -150,9 +150,10 @@ def _validate_host_ports(containers: Field) -> None:
     """No two containers have the same port of the host."""
     taken: set[str] = set()
     for container in containers:
-        for index, value in enumerate(container.value.get("ports") or ()):
-            if value.get("hostPort"):
-                port = container["ports"].at(index, value)
+        if not any(port.get("hostPort") for port in container.value.get("ports") or ()):
+            continue
+        for port in container["ports"]:
+            if port["hostPort"]:
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
                 port["hostPort"].unique(taken, address)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from fakekube.apiserver import names
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, all_containers
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
+
+Object = dict[str, Any]
 
 #: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (
@@ -37,7 +41,6 @@ DIVISORS = {
     "hugepages": (_SIZES, f"{_ONLY} hugepages resource"),
 }
 
-_NONE: dict[str, object] = {}
 TOO_MANY = "may not have more than one field specified at a time"
 
 
@@ -154,15 +157,20 @@ def validate_sources(sources: Field, pod: object) -> None:
             sources.with_value("").invalid(why)
 
 
-def validate_file_volumes(spec: Field, containers: Sequence[Field]) -> None:
+def validate_file_volumes(spec: Field) -> None:
     """Variables in files refer to volumes that are an emptyDir (`validateFileKeyRefVolumes`)."""
-    for container in containers:
-        for index, variable in enumerate(container.value.get("env") or ()):
-            if (variable.get("valueFrom") or _NONE).get("fileKeyRef") is None:
+    found = [kind for kind in CONTAINERS for one in spec.value.get(kind) or () if _has_files(one.get("env") or ())]
+    for container in all_containers(spec) if found else ():
+        for variable in container["env"]:
+            if variable.find("valueFrom.fileKeyRef").value is None:
                 continue
             volumes = {volume["name"].text: volume for volume in spec["volumes"]}
-            name = container["env"].at(index, variable).find("valueFrom.fileKeyRef.volumeName")
+            name = variable.find("valueFrom.fileKeyRef.volumeName")
             if name.text not in volumes:
                 name.not_found()
             elif volumes[name.text]["emptyDir"].value is None:
                 name.invalid("referenced volume must be of type emptyDir")
+
+
+def _has_files(variables: Sequence[Object]) -> bool:
+    return any("valueFrom" in one and (one["valueFrom"] or {}).get("fileKeyRef") is not None for one in variables)

@@ -34,9 +34,9 @@ CONTAINERS = ("containers", "initContainers")
 def validate(pod: Object) -> Errors:
     root = Field(pod)
     spec = _validate_annotations_and_spec(root, POD)
-    if spec["ephemeralContainers"]:
+    if spec.value.get("ephemeralContainers"):
         spec["ephemeralContainers"].forbidden("cannot be set on create")
-    if spec["nodeName"] and spec["schedulingGates"]:
+    if spec.value.get("nodeName") and spec.value.get("schedulingGates"):
         spec["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
     securitycontext.validate_profiles_agree(pod["metadata"].get("annotations") or {}, spec)
     return root.errors
@@ -44,19 +44,20 @@ def validate(pod: Object) -> Errors:
 
 def _validate_annotations_and_spec(root: Field, options: PodOptions) -> Field:
     """`validatePodMetadataAndSpec`; returns the spec."""
-    meta, spec = root["metadata"], root.at("spec", root.value.get("spec") or {})
-    validate_pod_annotations(meta["annotations"], spec, options)
-    validate_spec(spec, options, meta.value)
-    if not spec["serviceAccountName"]:
+    meta, spec = root.value["metadata"], root.at("spec", root.value.get("spec") or {})
+    if meta.get("annotations"):
+        validate_pod_annotations(root["metadata"]["annotations"], spec, options)
+    validate_spec(spec, options, meta)
+    if not spec.value.get("serviceAccountName"):
         _forbid_tokens(spec)
     for kind in CONTAINERS:
-        for container in spec[kind]:
+        for container in spec.each(kind):
             containers.validate_image_spaces(container)
     return spec
 
 
 def _forbid_tokens(spec: Field) -> None:
-    for volume in spec["volumes"]:
+    for volume in spec.each("volumes"):
         if volume.value.get("projected"):
             for source in volume["projected"]["sources"]:
                 for token in source.members(("serviceAccountToken",)):

@@ -11,7 +11,6 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     DELETION_COST,
     TEMPLATE,
     PodOptions,
-    all_containers,
     is_deletion_cost,
 )
 from fakekube.apiserver.registry.core.pod.validation.resources import (
@@ -65,60 +64,57 @@ def validate_pod_annotations(annotations: Field, spec: Field, options: PodOption
 
 def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) -> None:
     """`meta` is the metadata of the pod; a template has none."""
-    spec["terminationGracePeriodSeconds"].specified()
-    found = all_containers(spec)
+    if spec.value.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"].missing()
     _validate_parts(spec, options, meta or {})
     validate_policies(spec)
-    validate_labels(spec["nodeSelector"])
+    spec.apply(_NODE_SELECTOR, options)
     securitycontext.validate_pod_security_context(spec, options)
-    spec.apply(_AFFINITY, options)
-    _validate_dns(spec)
-    _validate_gates(spec)
-    spec.apply(_SPREADING, options)
-    securitycontext.validate_host_process(spec, found)
-    securitycontext.validate_host_users(spec, found, options)
-    if spec.value.get("hostnameOverride") is not None:
-        _validate_hostname_override(spec)
+    spec.apply(_SCHEDULING, options)
+    if securitycontext.has_host_process(spec.value):
+        securitycontext.validate_host_process(spec)
+    if spec.value.get("hostUsers") is False:
+        securitycontext.validate_host_users(spec, options)
     for member in spec.members(_NAMES):
         _NAMES[member.key](member)
-    securitycontext.validate_operating_system(spec, found)
-    environment.validate_file_volumes(spec, found)
+    if spec.value.get("os") is not None:
+        securitycontext.validate_operating_system(spec)
+    environment.validate_file_volumes(spec)
 
 
 def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
     """Volumes, claims, containers, and the resources and ports of the pod as a whole."""
-    volumes = spec["volumes"]
-    known = validate_volumes(volumes, Place(meta.get("name") or "", options))
-    claims = spec["resourceClaims"]
-    _validate_resource_claims(claims, mirror=MIRROR in (meta.get("annotations") or {}))
-    names = tuple(claim["name"] for claim in claims.value or () if claim.get("name"))
-    rules = Rules(claims=names, whole_pages=not options.partial_pages)
+    get = spec.value.get
+    volumes = get("volumes") or ()
+    known = validate_volumes(spec["volumes"], Place(meta.get("name") or "", options)) if volumes else ()
+    if get("resourceClaims"):
+        _validate_resource_claims(spec["resourceClaims"], mirror=MIRROR in (meta.get("annotations") or {}))
+    claims = tuple([claim["name"] for claim in get("resourceClaims") or () if claim.get("name")])
+    rules = Rules(claims=claims, whole_pages=not options.partial_pages)
     pod = containers.Pod(
         volumes=frozenset(known),
-        claims=frozenset(
-            one.get("name") or "" for one in volumes.value or () if "persistentVolumeClaim" in one or "ephemeral" in one
-        ),
+        claims=frozenset([v.get("name") or "" for v in volumes if "persistentVolumeClaim" in v or "ephemeral" in v]),
         rules=rules,
-        grace=spec.value.get("terminationGracePeriodSeconds"),
-        restart_policy=spec.value.get("restartPolicy") or "",
-        host_users=spec.value.get("hostUsers") is not False,
+        grace=get("terminationGracePeriodSeconds"),
+        restart_policy=get("restartPolicy") or "",
+        host_users=get("hostUsers") is not False,
         options=options,
     )
     regular = spec["containers"]
     containers.validate_containers(regular, pod)
-    if spec.value.get("initContainers"):
+    if get("initContainers"):
         containers.validate_init_containers(spec["initContainers"], regular, pod)
-    if spec.value.get("ephemeralContainers"):
+    if get("ephemeralContainers"):
         containers.validate_ephemeral_containers(spec, pod)
-    if spec.value.get("resources") is not None:
+    if get("resources") is not None:
         _validate_pod_resources(spec, rules)
-    if spec.value.get("hostNetwork"):
+    if get("hostNetwork"):
         _validate_host_network_ports(regular, options)
 
 
 def validate_policies(spec: Field) -> None:
-    spec["restartPolicy"].required().one_of(RESTART_POLICIES)
-    spec["dnsPolicy"].required().one_of(DNS_POLICIES)
+    spec.require_choice("restartPolicy", RESTART_POLICIES)
+    spec.require_choice("dnsPolicy", DNS_POLICIES)
 
 
 def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
@@ -175,9 +171,9 @@ def _validate_host_network_ports(regular: Field, options: PodOptions) -> None:
                 host.invalid("must match `containerPort` when `hostNetwork` is true", host.number)
 
 
-def _validate_dns(spec: Field) -> None:
-    config = spec["dnsConfig"]
-    if spec.value.get("dnsPolicy") == "None":
+def _validate_dns(policy: Field, options: PodOptions) -> None:
+    config = policy.parent["dnsConfig"]
+    if policy.value == "None":
         needed = config.specified("must provide `dnsConfig` when `dnsPolicy` is None")
         if not needed["nameservers"].required("must provide at least one DNS nameserver when `dnsPolicy` is None"):
             return
@@ -207,18 +203,20 @@ def _validate_searches(searches: Field) -> None:
             name.check(content.subdomain_with_underscore_problems)
 
 
-def _validate_gates(spec: Field) -> None:
-    for gate in spec["readinessGates"]:
+def _validate_readiness_gates(gates: Field, options: PodOptions) -> None:
+    for gate in gates:
         gate["conditionType"].qualified_name()
+
+
+def _validate_scheduling_gates(gates: Field, options: PodOptions) -> None:
     seen: set[str] = set()
-    for gate in spec["schedulingGates"]:
+    for gate in gates:
         gate.with_value(gate["name"].text).qualified_name().unique(seen)
 
 
-def _validate_hostname_override(spec: Field) -> None:
-    name = spec["hostnameOverride"]
+def _validate_hostname_override(name: Field) -> None:
     for other in ("setHostnameAsFQDN", "hostNetwork"):
-        if spec[other]:
+        if name.parent[other]:
             name.forbidden(f"may not be specified when {other} is true")
     name.max_bytes(64).dns_subdomain()
 
@@ -230,11 +228,20 @@ def _validate_aliases(aliases: Field) -> None:
             name.dns_subdomain()
 
 
-_AFFINITY = {"affinity": affinity.validate_affinity}
-_SPREADING = {"topologySpreadConstraints": affinity.validate_topology_spread_constraints}
+_NODE_SELECTOR: dict[str, Callable[[Field, PodOptions], object]] = {
+    "nodeSelector": lambda selector, options: validate_labels(selector),
+}
+_SCHEDULING: dict[str, Callable[[Field, PodOptions], object]] = {
+    "affinity": affinity.validate_affinity,
+    "dnsPolicy": _validate_dns,
+    "readinessGates": _validate_readiness_gates,
+    "schedulingGates": _validate_scheduling_gates,
+    "topologySpreadConstraints": affinity.validate_topology_spread_constraints,
+}
 
 #: Names and the like, with their rules.
 _NAMES: dict[str, Callable[[Field], object]] = {
+    "hostnameOverride": _validate_hostname_override,
     "serviceAccountName": lambda name: name.optional().dns_subdomain(),
     "nodeName": lambda name: name.optional().dns_subdomain(),
     "activeDeadlineSeconds": lambda seconds: seconds.between(1, MAX_INT32),

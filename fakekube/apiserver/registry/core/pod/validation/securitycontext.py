@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions, all_containers
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, PodOptions, all_containers
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
 from fakekube.apiserver.registry.generic.validation.field import Field
+
+Object = dict[str, Any]
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"
@@ -27,11 +30,12 @@ def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
     if not context.value and not shared:
         return
     _validate_ids(context, "fsGroup", "runAsUser", "runAsGroup")
-    for group in context["supplementalGroups"]:
+    for group in context.each("supplementalGroups"):
         group.between(0, MAX_INT32)
     if shared and spec["hostPID"]:
         context["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled", True)
-    validate_sysctls(context["sysctls"], spec, shared=options.any_sysctls)
+    if context["sysctls"]:
+        validate_sysctls(context["sysctls"], spec, shared=options.any_sysctls)
     context.get("fsGroupChangePolicy").one_of(("Always", "OnRootMismatch"))
     _validate_profiles(context)
     context.get("supplementalGroupsPolicy").one_of(("Merge", "Strict"))
@@ -44,10 +48,8 @@ def _validate_ids(context: Field, *names: str) -> None:
         id.between(0, MAX_INT32)
 
 
-def validate_host_users(spec: Field, containers: Sequence[Field], options: PodOptions) -> None:
+def validate_host_users(spec: Field, options: PodOptions) -> None:
     """A pod with its own user namespace shares neither other namespaces nor devices with its host."""
-    if spec.value.get("hostUsers") is not False:
-        return
     why = "when `hostUsers` is false"
     if spec["hostNetwork"] and not options.host_network_without_host_users:
         spec["hostNetwork"].forbidden(why)
@@ -55,7 +57,7 @@ def validate_host_users(spec: Field, containers: Sequence[Field], options: PodOp
         if spec[name]:
             spec[f"H{name[1:]}"].forbidden(why)
     if not options.devices_without_host_users:
-        for container in containers:
+        for container in all_containers(spec):
             if container["volumeDevices"]:
                 container["volumeDevices"].forbidden(why)
 
@@ -188,6 +190,8 @@ def _compare(kind: str, annotation: str | None, profile: Field, same: Mapping[st
 
 # --- Windows -------------------------------------------------------------------------------------------------------
 
+HOST_PROCESS = "securityContext.windowsOptions.hostProcess"
+
 _control = re.compile(r"[\x00-\x1f\x7f]")
 _netbios = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DNS = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -232,16 +236,21 @@ def _user_problems(name: str) -> list[str]:
     return problems
 
 
-def validate_host_process(spec: Field, containers: Sequence[Field]) -> None:
+def has_host_process(spec: Object) -> bool:
+    holders = (spec, *[one for kind in CONTAINERS for one in spec.get(kind) or ()])
+    return any("windowsOptions" in (holder.get("securityContext") or ()) for holder in holders)
+
+
+def validate_host_process(spec: Field) -> None:
     """Either all containers are host process containers, on the host's network, or none is
     (`validateWindowsHostProcessPod`)."""
-    shared = _host_process(spec)
+    shared, containers = _host_process(spec), all_containers(spec)
     hosted = 0
     for container in containers:
         own = _host_process(container)
         if shared is not None and own is not None and shared != own:
             why = "pod hostProcess value must be identical if both are specified, was"
-            container["securityContext"]["windowsOptions"]["hostProcess"].invalid(f"{why} {str(shared).lower()}")
+            container.find(HOST_PROCESS).invalid(f"{why} {str(shared).lower()}")
         hosted += bool(own if own is not None else shared)
     if hosted and hosted != len(containers):
         why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
@@ -251,9 +260,8 @@ def validate_host_process(spec: Field, containers: Sequence[Field]) -> None:
 
 
 def _host_process(holder: Field) -> bool | None:
-    context = holder.value.get("securityContext")
-    options = context.get("windowsOptions") if context else None
-    return options.get("hostProcess") if options else None
+    found: bool | None = holder.find(HOST_PROCESS).value
+    return found
 
 
 # --- operating systems ---------------------------------------------------------------------------------------------
@@ -271,10 +279,8 @@ _CONTAINER_ONLY_LINUX = (
 )  # fmt: skip
 
 
-def validate_operating_system(spec: Field, containers: Sequence[Field]) -> None:
-    if spec.value.get("os") is None:
-        return
-    name = spec["os"]["name"]
+def validate_operating_system(spec: Field) -> None:
+    name, containers = spec["os"]["name"], all_containers(spec)
     match name.value or "":
         case "":
             name.missing("cannot be empty")
