@@ -1,4 +1,4 @@
-"""TODO"""
+"""ControllerRevision (`ValidateControllerRevision`)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.resource import qualify
-from fakekube.apiserver.wire.status import field_required
 
 Object = dict[str, Any]
 
 
-def validate_revision(obj: Object) -> Errors:
-    errors: Errors = []
-    if obj.get("data") is None:
-        errors.append(field_required("data", "data is mandatory"))
-    check_nonnegative(obj.get("revision"), "revision", errors)
-    return errors
+def validate(revision: Field) -> None:
+    revision["data"].specified("data is mandatory")
+    revision["revision"].non_negative()
 
 
-def validate_revision_update(new: Object, old: Object) -> Errors:
-    errors: Errors = []
-    check_again(new, errors)
-    errors += validate_revision(new)
-    content.check_immutable(new.get("data"), old.get("data"), "data", errors)
-    return errors
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
+    new["data"].immutable(old["data"])
 
 
 def _controller_revision(obj: Object, ages: Ages) -> list[Any]:
@@ -46,8 +39,8 @@ def _controller_revision(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "controllerrevisions.apps",
     Strategy(
-        validate=validate_revision,
-        validate_update=validate_revision_update,
+        validate=validator(validate),
+        validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "Controller", "Revision", AGE), _controller_revision),
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""DaemonSet (`ValidateDaemonSet`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.status import status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import SELECTED_COLUMNS, container_cells, count_at
 from fakekube.apiserver.registry.core.podtemplate.validation import (
-    check_lasting,
-    check_match,
-    validator,
-    with_fixed_selector,
+    rolling_counts,
+    spec_update_validator,
+    spec_validator,
+    validate_lasting,
+    validate_match,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_template, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -22,10 +23,9 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
 from fakekube.apiserver.registry.generic.table.labels import labels_cell, selector_cell
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, unsupported_struct
-from fakekube.apiserver.wire.status import field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import share
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.labelselectors import is_empty, is_usable, validate_label_selector
 
 Object = dict[str, Any]
 
@@ -69,50 +69,43 @@ def prepare_daemon_set_status(new: Object, old: Object) -> Object:
     return _with_template_generation(new, _template_generation(old))
 
 
-DAEMON_SET_STRATEGIES = ("RollingUpdate", "OnDelete")
+STRATEGIES = ("RollingUpdate", "OnDelete")
+
+COUNTS = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+    "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+)  # fmt: skip
 
 
-def _check_daemon_set(spec: Object, errors: Errors, options: PodOptions) -> None:
-    selector: Object | None = spec.get("selector")
-    template: Object = spec.get("template") or {}
-    labelselectors.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
-    if labelselectors.is_usable(selector):
-        check_match(selector, template, errors)
-    if labelselectors.is_empty(selector):
-        errors.append(invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset"))
-    check_template(template, "spec.template", errors, options)
-    check_lasting(template.get("spec") or {}, "DaemonSet", errors)
-    check_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
-    _check_daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
-    check_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
+def _validate_spec(spec: Field, options: PodOptions) -> None:
+    selector, template = spec["selector"], spec["template"]
+    validate_label_selector(selector, any_values=options.any_selector_values)
+    if is_usable(selector.value):
+        validate_match(selector.value, template)
+    if is_empty(selector.value):
+        selector.invalid_struct("LabelSelector", "empty selector is invalid for daemonset")
+    validate_template(template, options)
+    validate_lasting(template["spec"], "DaemonSet")
+    spec["minReadySeconds"].non_negative()
+    _validate_strategy(spec["updateStrategy"])
+    spec["revisionHistoryLimit"].non_negative()
 
 
-def _check_daemon_set_strategy(strategy: Object, path: str, errors: Errors) -> None:
-    kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
-    if kind == "OnDelete":
-        return
+def _validate_strategy(strategy: Field) -> None:
+    kind, rolling = strategy["type"].value, strategy["rollingUpdate"]
+    if kind not in STRATEGIES:
+        strategy.with_value(strategy.struct).unsupported_struct("DaemonSetUpdateStrategy", STRATEGIES)
     if kind != "RollingUpdate":
-        errors.append(unsupported_struct(path, "DaemonSetUpdateStrategy", strategy, DAEMON_SET_STRATEGIES))
         return
-    path = f"{path}.rollingUpdate"
-    if rolling is None:
-        errors.append(field_required(path))
-        return
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    for check in (content.check_int_or_percent, content.check_at_most_all):
-        check(unavailable, f"{path}.maxUnavailable", errors)
-        check(surge, f"{path}.maxSurge", errors)
-    if content.share(unavailable) and content.share(surge):
-        why = "may not be set when maxUnavailable is non-zero"
-        errors.append(field_invalid(f"{path}.maxSurge", surge, why))
-    elif not content.share(unavailable) and not content.share(surge):
-        errors.append(field_required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
-
-
-validate_daemon_set = validator(_check_daemon_set)
-
-
-validate_daemon_set_update = with_fixed_selector(_check_daemon_set)
+    unavailable, surge = rolling_counts(rolling.specified())
+    for count in (unavailable, surge):
+        count.int_or_percent()
+    for count in (unavailable, surge):
+        count.at_most_all()
+    if share(unavailable.value) and share(surge.value):
+        surge.invalid("may not be set when maxUnavailable is non-zero")
+    elif not share(unavailable.value) and not share(surge.value):
+        unavailable.missing("cannot be 0 when maxSurge is 0")
 
 
 _DAEMON_COUNTS = (
@@ -139,11 +132,11 @@ KIND = Kind(
         prepare_create=prepare_daemon_set,
         prepare_update=prepare_daemon_set_update,
         prepare_status_update=prepare_daemon_set_status,
-        validate=validate_daemon_set,
+        validate=spec_validator(_validate_spec),
         warnings=of_template,
         update_warnings=where_changed(of_template),
-        validate_update=validate_daemon_set_update,
-        validate_status_update=status_validator("DaemonSet"),
+        validate_update=spec_update_validator(_validate_spec),
+        validate_status_update=status_validator(*COUNTS),
     ),
     printer=Printer(
         columns(

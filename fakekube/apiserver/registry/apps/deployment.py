@@ -1,4 +1,4 @@
-"""TODO"""
+"""Deployment (`ValidateDeployment`)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.podtemplate.status import status_validator
+from fakekube.apiserver.registry.core.podtemplate.status import MORE_THAN_READY, status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import SELECTED_COLUMNS, container_cells, count_at
 from fakekube.apiserver.registry.core.podtemplate.validation import (
-    check_selected_template,
-    check_selector,
-    validator,
-    with_fixed_selector,
+    rolling_counts,
+    spec_update_validator,
+    spec_validator,
+    validate_selected_template,
+    validate_template_selector,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_named, of_template, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -20,10 +21,8 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.table.labels import InvalidSelector, selector_text
-from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.gostructs import unsupported_struct
-from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
+from fakekube.apiserver.registry.generic.validation.content import share
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 Object = dict[str, Any]
 
@@ -41,50 +40,39 @@ def default_deployment(obj: Object) -> None:
     default_template(spec.get("template"))
 
 
-DEPLOYMENT_STRATEGIES = ("Recreate", "RollingUpdate")
+STRATEGIES = ("Recreate", "RollingUpdate")
+
+COUNTS = (
+    "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
+    "collisionCount",
+)  # fmt: skip
 
 
-def _check_deployment(spec: Object, errors: Errors, options: PodOptions) -> None:
-    check_nonnegative(spec.get("replicas"), "spec.replicas", errors)
-    check_selector(spec, "deployment", errors)
-    check_selected_template(spec, "invalid label selector", errors, options, "ReplicaSet")
-    _check_deployment_strategy(spec.get("strategy") or {}, "spec.strategy", errors)
-    ready = spec.get("minReadySeconds") or 0
-    check_nonnegative(ready, "spec.minReadySeconds", errors)
-    check_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None:
-        check_nonnegative(deadline, "spec.progressDeadlineSeconds", errors)
-        if deadline <= ready:
-            why = "must be greater than minReadySeconds"
-            errors.append(field_invalid("spec.progressDeadlineSeconds", deadline, why))
+def _validate_spec(spec: Field, options: PodOptions) -> None:
+    spec["replicas"].non_negative()
+    validate_template_selector(spec["selector"], "deployment")
+    validate_selected_template(spec, options, "ReplicaSet")
+    _validate_strategy(spec["strategy"])
+    spec.non_negative_members("minReadySeconds", "revisionHistoryLimit")
+    deadline = spec.get("progressDeadlineSeconds").non_negative()
+    if deadline.number <= spec["minReadySeconds"].number:
+        deadline.invalid("must be greater than minReadySeconds")
 
 
-def _check_deployment_strategy(strategy: Object, path: str, errors: Errors) -> None:
-    kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
+def _validate_strategy(strategy: Field) -> None:
+    kind = strategy["type"].value
     if kind == "Recreate":
-        if rolling is not None:
-            why = "may not be specified when strategy `type` is 'Recreate'"
-            errors.append(field_forbidden(f"{path}.rollingUpdate", why))
+        strategy.get("rollingUpdate").forbidden("may not be specified when strategy `type` is 'Recreate'")
     elif kind != "RollingUpdate":
-        errors.append(unsupported_struct(path, "DeploymentStrategy", strategy, DEPLOYMENT_STRATEGIES))
-    elif rolling is None:
-        errors.append(field_required(f"{path}.rollingUpdate", "this should be defaulted and never be nil"))
+        strategy.with_value(strategy.struct).unsupported_struct("DeploymentStrategy", STRATEGIES)
     else:
-        path = f"{path}.rollingUpdate"
-        unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-        content.check_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
-        content.check_int_or_percent(surge, f"{path}.maxSurge", errors)
-        if not content.share(unavailable) and not content.share(surge):
-            why = "may not be 0 when `maxSurge` is 0"
-            errors.append(field_invalid(f"{path}.maxUnavailable", unavailable, why))
-        content.check_at_most_all(unavailable, f"{path}.maxUnavailable", errors)
-
-
-validate_deployment = validator(_check_deployment)
-
-
-validate_deployment_update = with_fixed_selector(_check_deployment)
+        rolling = strategy["rollingUpdate"].specified("this should be defaulted and never be nil")
+        unavailable, surge = rolling_counts(rolling)
+        unavailable.int_or_percent()
+        surge.int_or_percent()
+        if not share(unavailable.value) and not share(surge.value):
+            unavailable.invalid("may not be 0 when `maxSurge` is 0")
+        unavailable.at_most_all()
 
 
 def _deployment(obj: Object, ages: Ages) -> list[Any]:
@@ -110,11 +98,11 @@ KIND = Kind(
         default=default_deployment,
         annotations_count=True,
         status_keeps=("generation", "labels"),
-        validate=validate_deployment,
+        validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),
-        validate_update=validate_deployment_update,
-        validate_status_update=status_validator("Deployment"),
+        validate_update=spec_update_validator(_validate_spec),
+        validate_status_update=status_validator(*COUNTS, at_most_all=COUNTS[2:5], more_than_ready=MORE_THAN_READY),
     ),
     printer=Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment),
 )

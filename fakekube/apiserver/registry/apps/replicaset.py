@@ -1,4 +1,4 @@
-"""TODO"""
+"""ReplicaSet (`ValidateReplicaSet`)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.podtemplate.status import status_validator
+from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import SELECTED_COLUMNS, container_cells, count_at
 from fakekube.apiserver.registry.core.podtemplate.validation import (
-    check_selected_template,
-    check_selector,
-    validator,
-    with_fixed_selector,
+    spec_update_validator,
+    spec_validator,
+    validate_selected_template,
+    validate_template_selector,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_named, of_template, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -20,7 +20,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
 from fakekube.apiserver.registry.generic.table.labels import selector_cell
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 Object = dict[str, Any]
 
@@ -35,17 +35,10 @@ def status_replicas(obj: Object) -> str:
     return str((obj.get("status") or {}).get("replicas", 0))
 
 
-def _check_replica_set(spec: Object, errors: Errors, options: PodOptions) -> None:
-    check_nonnegative(spec.get("replicas"), "spec.replicas", errors)
-    check_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
-    check_selector(spec, "deployment", errors)
-    check_selected_template(spec, "invalid label selector", errors, options, "ReplicaSet")
-
-
-validate_replica_set = validator(_check_replica_set)
-
-
-validate_replica_set_update = with_fixed_selector(_check_replica_set)
+def _validate_spec(spec: Field, options: PodOptions) -> None:
+    spec.non_negative_members("replicas", "minReadySeconds")
+    validate_template_selector(spec["selector"], "deployment")
+    validate_selected_template(spec, options, "ReplicaSet")
 
 
 def replica_cells(obj: Object, ages: Ages) -> list[Any]:
@@ -67,11 +60,11 @@ KIND = Kind(
         default=default_replica_set,
         fields={"status.replicas": status_replicas},
         fields_message="label",
-        validate=validate_replica_set,
+        validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),
-        validate_update=validate_replica_set_update,
-        validate_status_update=status_validator("ReplicaSet"),
+        validate_update=spec_update_validator(_validate_spec),
+        validate_status_update=replica_status_validator(),
     ),
     printer=Printer(REPLICA_COLUMNS, _replica_set),
 )

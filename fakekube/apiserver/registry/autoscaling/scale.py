@@ -1,4 +1,4 @@
-"""TODO"""
+"""The table of Scale, which several kinds have as a subresource."""
 
 from __future__ import annotations
 

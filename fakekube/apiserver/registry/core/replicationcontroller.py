@@ -1,8 +1,7 @@
-"""TODO"""
+"""ReplicationController (`ValidateReplicationController`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.apps.replicaset import (
@@ -12,14 +11,13 @@ from fakekube.apiserver.registry.apps.replicaset import (
     status_replicas,
 )
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
-from fakekube.apiserver.registry.core.podtemplate.status import status_validator
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
+from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator
 from fakekube.apiserver.registry.core.podtemplate.validation import (
-    CheckSpec,
-    check_lasting,
-    check_match,
-    revalidate,
-    validator,
+    spec_update_validator,
+    spec_validator,
+    validate_lasting,
+    validate_match,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_named, of_template, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -27,8 +25,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Printer, get
 from fakekube.apiserver.registry.generic.table.labels import labels_cell
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.wire.status import field_required
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 Object = dict[str, Any]
 
@@ -43,38 +40,19 @@ def default_replication_controller(obj: Object) -> None:
         obj["metadata"].setdefault("labels", dict(labels))
 
 
-def update_validator(check: CheckSpec) -> Callable[[Object, Object], Errors]:
-    """Of a changed one, of whose spec nothing is fixed."""
-
-    def validate_update(new: Object, old: Object) -> Errors:
-        errors: Errors = []
-        revalidate(new, old, check, errors)
-        return errors
-
-    return validate_update
-
-
-def _check_replication_controller(spec: Object, errors: Errors, options: PodOptions) -> None:
-    """Its selector is a map of labels, not a label selector."""
-    check_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
-    selector: Mapping[str, str] = spec.get("selector") or {}
-    if not selector:
-        errors.append(field_required("spec.selector"))
-    check_nonnegative(spec.get("replicas"), "spec.replicas", errors)
-    template: Object | None = spec.get("template")
-    if template is None:
-        errors.append(field_required("spec.template"))
+def _validate_spec(spec: Field, options: PodOptions) -> None:
+    """The selector is a map of labels, not a label selector."""
+    spec["minReadySeconds"].non_negative()
+    selector, template = spec["selector"], spec["template"]
+    selector.required()
+    spec["replicas"].non_negative()
+    if template.value is None:
+        template.missing()
         return
     if selector:
-        check_match({"matchLabels": selector}, template, errors)
-    check_template(template, "spec.template", errors, options)
-    check_lasting(template.get("spec") or {}, "ReplicationController", errors)
-
-
-validate_replication_controller = validator(_check_replication_controller)
-
-
-validate_replication_controller_update = update_validator(_check_replication_controller)
+        validate_match({"matchLabels": selector.value}, template)
+    validate_template(template, options)
+    validate_lasting(template["spec"], "ReplicationController")
 
 
 def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
@@ -88,11 +66,11 @@ KIND = Kind(
         default=default_replication_controller,
         fields={"status.replicas": status_replicas},
         fields_message="label",
-        validate=validate_replication_controller,
+        validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),
-        validate_update=validate_replication_controller_update,
-        validate_status_update=status_validator("ReplicaSet"),
+        validate_update=spec_update_validator(_validate_spec, fixed_selector=False),
+        validate_status_update=replica_status_validator(),
     ),
     printer=Printer(REPLICA_COLUMNS, _replication_controller),
 )

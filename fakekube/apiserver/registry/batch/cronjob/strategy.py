@@ -1,18 +1,19 @@
-"""TODO"""
+"""CronJob."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.batch.cronjob import validation
 from fakekube.apiserver.registry.batch.cronjob.table import PRINTER
-from fakekube.apiserver.registry.batch.cronjob.validation import validate, validate_update
 from fakekube.apiserver.registry.batch.job.strategy import default_failure_policy
-from fakekube.apiserver.registry.batch.job.warnings import _job_spec
+from fakekube.apiserver.registry.batch.job.warnings import job_spec_warnings
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings
 from fakekube.apiserver.registry.core.podtemplate.warnings import POD_NAMES, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
 
@@ -28,13 +29,13 @@ def default_cron_job(obj: Object) -> None:
     default_template(job.get("template"))
 
 
-def cron_job_spec(obj: Object) -> Warnings:
+def _spec_warnings(obj: Object) -> Warnings:
     job = ((obj.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
-    return _job_spec(job, "spec.jobTemplate.spec")
+    return job_spec_warnings(job, "spec.jobTemplate.spec")
 
 
-def of_cron_job(obj: Object) -> Warnings:
-    return host_name_warnings(obj, POD_NAMES) + cron_job_spec(obj)
+def cron_job_warnings(obj: Object) -> Warnings:
+    return host_name_warnings(obj, POD_NAMES) + _spec_warnings(obj)
 
 
 KIND = Kind(
@@ -42,10 +43,10 @@ KIND = Kind(
     Strategy(
         generation=("spec",),
         default=default_cron_job,
-        validate=validate,
-        warnings=of_cron_job,
-        update_warnings=where_changed(cron_job_spec),
-        validate_update=validate_update,
+        validate=validator(validation.validate),
+        warnings=cron_job_warnings,
+        update_warnings=where_changed(_spec_warnings),
+        validate_update=update_validator(validation.validate_update),
     ),
     printer=PRINTER,
 )

@@ -1,20 +1,14 @@
-"""TODO"""
+"""CronJobs (`ValidateCronJobCreate`, `ValidateCronJobUpdate`)."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from fakekube.apiserver.registry.batch.cronjob import schedule as cronschedule
-from fakekube.apiserver.registry.batch.job.validation import check_spec
+from fakekube.apiserver.registry.batch.cronjob import schedule
+from fakekube.apiserver.registry.batch.job.validation import validate_job_spec
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.podtemplate.validation import options_of
-from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector
-from fakekube.apiserver.wire.status import field_invalid, field_not_supported, field_required
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")
 
@@ -23,79 +17,64 @@ LONGEST_NAME = 52
 """A Job's name is the CronJob's and eleven more characters."""
 
 
-def validate(obj: Object) -> Errors:
-    errors: Errors = []
-    _check(obj.get("spec") or {}, None, errors, TEMPLATE)
-    name = obj["metadata"].get("name") or ""
-    if len(name.encode()) > LONGEST_NAME:
-        why = f"must be no more than {LONGEST_NAME} characters"
-        errors.append(field_invalid("metadata.name", name, why))
-    return errors
-
-
-def validate_update(new: Object, old: Object) -> Errors:
-    errors: Errors = []
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    _check(spec, before, errors, TEMPLATE)
-    if errors:
-        errors = []
-        _check(spec, before, errors, options_of((before.get("jobTemplate") or {}).get("spec") or {}))
-    return errors
-
-
-def _check(spec: Object, before: Object | None, errors: Errors, options: PodOptions) -> None:
-    _check_schedule(spec, before, errors)
-    check_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
-    zone = spec.get("timeZone")
-    if zone is not None and (before is None or before.get("timeZone") != zone):
-        _check_zone(zone, "spec.timeZone", errors)
-    content.check_choice(spec.get("concurrencyPolicy"), CONCURRENCY, "spec.concurrencyPolicy", errors)
-    _check_job(spec, "spec.jobTemplate.spec", errors, options)
-    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        check_nonnegative(spec.get(field), f"spec.{field}", errors)
-
-
-def _check_schedule(spec: Object, before: Object | None, errors: Errors) -> None:
-    """A time zone in the schedule itself stays where there was one already."""
-    schedule, path = spec.get("schedule") or "", "spec.schedule"
-    if not schedule:
-        errors.append(field_required(path))
-        return
-    problem = cronschedule.problem_of(schedule)
-    if problem:
-        errors.append(field_invalid(path, schedule, problem))
-    if "TZ" not in schedule:
-        return
-    if "TZ" not in ((before or {}).get("schedule") or ""):
-        why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        errors.append(field_invalid(path, schedule, why))
-    elif spec.get("timeZone") is not None:
-        errors.append(field_invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
-
-
 _zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
-def _check_zone(zone: str, path: str, errors: Errors) -> None:
-    if not zone:
-        errors.append(field_invalid(path, zone, "timeZone must be nil or non-empty string"))
-        return
-    for part in zone.split("/"):
-        if part in (".", "..") or part.startswith("-") or not _zone_part.fullmatch(part):
-            errors.append(field_invalid(path, zone, f"unknown time zone {zone}"))
-            return
-    if zone.lower() == "local":
-        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        errors.append(field_invalid(path, zone, why))
-    problem = cronschedule.zone_problem(zone)
+def validate(cron_job: Field) -> None:
+    _validate_spec(cron_job["spec"], None, TEMPLATE)
+    name = cron_job["metadata"]["name"]
+    if len(name.text.encode()) > LONGEST_NAME:
+        name.invalid(f"must be no more than {LONGEST_NAME} characters")
+
+
+def validate_update(new: Field, old: Field) -> None:
+    before = old["spec"]
+    ratcheted(
+        new,
+        lambda obj: _validate_spec(obj["spec"], before, TEMPLATE),
+        lambda obj: _validate_spec(obj["spec"], before, options_of(before["jobTemplate"]["spec"].struct)),
+    )
+
+
+def _validate_spec(spec: Field, before: Field | None, options: PodOptions) -> None:
+    zone, job = spec.get("timeZone"), spec["jobTemplate"]["spec"]
+    _validate_schedule(spec, before)
+    spec["startingDeadlineSeconds"].non_negative()
+    if before is None or before["timeZone"].value != zone.value:
+        _validate_zone(zone)
+    spec["concurrencyPolicy"].required().one_of(CONCURRENCY)
+    validate_job_spec(job, options)
+    if job["selector"].value is not None:
+        job["selector"].invalid_struct("LabelSelector", "`selector` will be auto-generated")
+    if job["manualSelector"]:
+        job["manualSelector"].not_supported(("nil", "false"))
+    spec.non_negative_members("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def _validate_schedule(spec: Field, before: Field | None) -> None:
+    """A time zone in the schedule itself stays valid if the stored one has one."""
+    field = spec["schedule"].required()
+    problem = schedule.problem_of(field.text)
     if problem:
-        errors.append(field_invalid(path, zone, problem))
+        field.invalid(problem)
+    if "TZ" not in field.text:
+        return
+    if before is None or "TZ" not in before["schedule"].text:
+        field.invalid("cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    elif spec["timeZone"].value is not None:
+        field.invalid("cannot use both timeZone field and TZ or CRON_TZ in schedule")
 
 
-def _check_job(spec: Object, path: str, errors: Errors, options: PodOptions) -> None:
-    job: Object = (spec.get("jobTemplate") or {}).get("spec") or {}
-    check_spec(job, path, errors, options)
-    if job.get("selector") is not None:
-        errors.append(invalid_selector(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
-    if job.get("manualSelector"):
-        errors.append(field_not_supported(f"{path}.manualSelector", True, ("nil", "false")))
+def _validate_zone(zone: Field) -> None:
+    if not zone:
+        zone.invalid("timeZone must be nil or non-empty string")
+        return
+    for part in zone.text.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _zone_part.fullmatch(part):
+            zone.invalid(f"unknown time zone {zone.text}")
+            return
+    if zone.text.lower() == "local":
+        zone.invalid("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+    problem = schedule.zone_problem(zone.text)
+    if problem:
+        zone.invalid(problem)

@@ -1,19 +1,20 @@
-"""TODO"""
+"""Job."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.batch.job import status as jobstatus
+from fakekube.apiserver.registry.batch.job import status, validation
 from fakekube.apiserver.registry.batch.job.table import PRINTER
-from fakekube.apiserver.registry.batch.job.validation import validate, validate_update
-from fakekube.apiserver.registry.batch.job.warnings import job_spec, of_job
+from fakekube.apiserver.registry.batch.job.warnings import of_job, of_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.podtemplate.warnings import where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
+
 
 MAX_INT32 = 2**31 - 1
 
@@ -71,11 +72,11 @@ KIND = Kind(
         prepare_create=prepare_job,
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
         fields_message="label",
-        validate=validate,
+        validate=validator(validation.validate),
         warnings=of_job,
-        update_warnings=where_changed(job_spec),
-        validate_update=validate_update,
-        validate_status_update=jobstatus.validate_status_update,
+        update_warnings=where_changed(of_spec),
+        validate_update=update_validator(validation.validate_update),
+        validate_status_update=update_validator(status.validate_status_update),
     ),
     printer=PRINTER,
 )

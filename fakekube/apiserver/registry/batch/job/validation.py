@@ -1,30 +1,23 @@
-"""TODO"""
+"""Jobs, and the Jobs that CronJobs make (`ValidateJob`, `ValidateJobSpec`, `ValidateJobUpdate`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.apiserver.registry.batch.job import indexes as completionindexes
+from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.batch.job.status import SUSPENDED, has_condition
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
-from fakekube.apiserver.registry.core.podtemplate.validation import options_of
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_immutable, check_nonnegative
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector, invalid_struct, without_value
-from fakekube.apiserver.registry.generic.validation.metadata import check_again
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
+from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted, validate_match
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, dns_label_problems
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.labelselectors import is_usable, matches, validate_label_selector
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.status import (
-    field_duplicate,
-    field_invalid,
-    field_not_supported,
-    field_required,
-    field_too_long,
-    field_too_many,
-)
 
 Object = dict[str, Any]
+
 
 COMPLETION_MODES = ("NonIndexed", "Indexed")
 
@@ -57,63 +50,6 @@ UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 
-def validate(job: Object) -> Errors:
-    errors: Errors = []
-    check_job(job, errors, TEMPLATE)
-    return errors
-
-
-def check_job(job: Object, errors: Errors, options: PodOptions, *, prefixed: bool = True) -> None:
-    """`prefixed`: its pods must carry the labels of Kubernetes' own domain, too."""
-    spec = job.get("spec") or {}
-    _check_generated(job, spec, errors, prefixed)
-    _check_selected(spec, errors, options)
-    completions = spec.get("completions") or 0
-    if spec.get("completionMode") == "Indexed" and completions > 0:
-        name = job["metadata"].get("name") or ""
-        host = f"{name}-{completions - 1}"
-        if content.dns_label_problems(host):
-            why = f"will not able to create pod with invalid DNS label: {host}"
-            errors.append(field_invalid("metadata.name", name, why))
-
-
-def _check_generated(job: Object, spec: Object, errors: Errors, prefixed: bool) -> None:
-    """Unless it selects by hand, a Job selects by its uid, and its pods carry uid and name."""
-    selector = spec.get("selector")
-    if spec.get("manualSelector") or selector is None:
-        return
-    meta = job["metadata"]
-    uid, name = meta.get("uid") or "", meta.get("name") or ""
-    if not uid:
-        errors.append(field_required("metadata.uid"))
-    expected = {UID_LABELS[0]: uid, NAME_LABELS[0]: name}
-    if prefixed:
-        expected |= {UID_LABELS[1]: uid, NAME_LABELS[1]: name}
-    template = (spec.get("template") or {}).get("metadata") or {}
-    own = template.get("labels") or {}
-    for key, value in expected.items():
-        path = f"spec.template.metadata.labels[{key}]"
-        if key not in own:
-            errors.append(field_required(path, f"must be '{value}'"))
-        elif own[key] != value:
-            errors.append(field_invalid(path, own, f"must be '{value}'"))
-    if labelselectors.is_usable(selector) and not labelselectors.matches(selector, expected):
-        errors.append(invalid_selector("spec.selector", selector, "`selector` not auto-generated"))
-
-
-def _check_selected(spec: Object, errors: Errors, options: PodOptions) -> None:
-    check_spec(spec, "spec", errors, options)
-    selector = spec.get("selector")
-    if selector is None:
-        errors.append(field_required("spec.selector"))
-    else:
-        labelselectors.check_label_selector(selector, "spec.selector", errors, any_values=options.any_selector_values)
-    if labelselectors.is_usable(selector):
-        own = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-        if not labelselectors.matches(selector, own):
-            errors.append(field_invalid("spec.template.metadata.labels", own or None, labelselectors.LABELS_MISMATCH))
-
-
 COUNTS = (
     "parallelism",
     "completions",
@@ -125,251 +61,238 @@ COUNTS = (
 )
 
 
-def check_spec(spec: Object, path: str, errors: Errors, options: PodOptions) -> None:
-    for field in COUNTS:
-        check_nonnegative(spec.get(field), f"{path}.{field}", errors)
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        errors.append(field_required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
-    if spec.get("managedBy") is not None:
-        content.check_domain_prefixed_path(spec["managedBy"], f"{path}.managedBy", errors)
-        if len(spec["managedBy"].encode()) > 63:
-            errors.append(field_too_long(f"{path}.managedBy", 63))
-    _check_mode(spec, path, errors)
-    if spec.get("podFailurePolicy") is not None:
-        _check_failure_policy(spec, f"{path}.podFailurePolicy", errors)
-    if spec.get("successPolicy") is not None:
-        _check_success_policy(spec, f"{path}.successPolicy", errors)
-    _check_replacement(spec, f"{path}.podReplacementPolicy", errors)
-    check_template(spec.get("template") or {}, f"{path}.template", errors, options)
-    _check_restarts(spec, f"{path}.template.spec.restartPolicy", errors)
-
-
-def _check_mode(spec: Object, path: str, errors: Errors) -> None:
-    mode = spec.get("completionMode")
-    if mode is not None and mode not in COMPLETION_MODES:
-        errors.append(field_not_supported(f"{path}.completionMode", mode, COMPLETION_MODES))
-    if mode == "Indexed":
-        _check_indexed(spec, path, errors)
-    elif mode in (None, "NonIndexed"):
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(field) is not None:
-                errors.append(field_invalid(f"{path}.{field}", spec[field], "requires indexed completion mode"))
-
-
-def _check_indexed(spec: Object, path: str, errors: Errors) -> None:
-    completions, parallelism, most = (spec.get(f) for f in ("completions", "parallelism", "maxFailedIndexes"))
-    if completions is None:
-        errors.append(field_required(f"{path}.completions", "when completion mode is Indexed"))
-    if parallelism is not None and parallelism > MANY:
-        why = f"must be less than or equal to {MANY} when completion mode is Indexed"
-        errors.append(field_invalid(f"{path}.parallelism", parallelism, why))
-    if completions is not None and most is not None and most > completions:
-        why = "must be less than or equal to completions"
-        errors.append(field_invalid(f"{path}.maxFailedIndexes", most, why))
-    if most is not None and most > MANY:
-        errors.append(field_invalid(f"{path}.maxFailedIndexes", most, f"must be less than or equal to {MANY}"))
-    if completions is None or completions <= MANY or spec.get("backoffLimitPerIndex") is None:
-        return
-    if most is None:
-        why = f"must be specified when completions is above {MANY}"
-        errors.append(field_required(f"{path}.maxFailedIndexes", why))
-    for field in ("parallelism", "maxFailedIndexes"):
-        if spec.get(field) is not None and spec[field] > FEW:
-            why = f"must be less than or equal to {FEW} when completions are above {MANY}"
-            why += " and used with backoff limit per index"
-            errors.append(field_invalid(f"{path}.{field}", spec[field], why))
-
-
-def _check_replacement(spec: Object, path: str, errors: Errors) -> None:
-    policy = spec.get("podReplacementPolicy")
-    if policy is None:
-        return
-    supported = REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else REPLACEMENTS
-    content.check_supported(policy, supported, path, errors)
-
-
-def _check_restarts(spec: Object, path: str, errors: Errors) -> None:
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy") or ""
-    if policy in ("", "Always"):
-        errors.append(field_required(path, 'valid values: "OnFailure", "Never"'))
-    elif policy not in ("OnFailure", "Never"):
-        errors.append(field_not_supported(path, policy, ("OnFailure", "Never")))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        errors.append(field_invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified'))
-
-
-def _check_failure_policy(spec: Object, path: str, errors: Errors) -> None:
-    rules: Sequence[Object] = spec["podFailurePolicy"].get("rules") or ()
-    if len(rules) > RULES:
-        errors.append(field_too_many(f"{path}.rules", len(rules), RULES))
-    pod = (spec.get("template") or {}).get("spec") or {}
-    containers = {one.get("name") for kind in ("containers", "initContainers") for one in pod.get(kind) or ()}
-    for i, rule in enumerate(rules):
-        here = f"{path}.rules[{i}]"
-        _check_action(rule.get("action") or "", spec, f"{here}.action", errors)
-        codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions") or ()
-        if codes is not None:
-            _check_exit_codes(codes, containers, f"{here}.onExitCodes", errors)
-        _check_patterns(patterns, f"{here}.onPodConditions", errors)
-        if codes is not None and patterns:
-            errors.append(without_value(here, "specifying both OnExitCodes and OnPodConditions is not supported"))
-        if codes is None and not patterns:
-            errors.append(without_value(here, "specifying one of OnExitCodes and OnPodConditions is required"))
-
-
-def _valid(values: Sequence[str]) -> str:
-    return f"valid values: [{' '.join(map(go_quote, values))}]"
-
-
-def _check_listed(value: str, supported: Sequence[str], path: str, errors: Errors) -> None:
-    if not value:
-        errors.append(field_required(path, _valid(supported)))
-    elif value not in supported:
-        errors.append(field_not_supported(path, value, supported))
-
-
-def _check_action(action: str, spec: Object, path: str, errors: Errors) -> None:
-    if action == "FailIndex":
-        if spec.get("backoffLimitPerIndex") is None:
-            errors.append(field_invalid(path, action, "requires the backoffLimitPerIndex to be set"))
-    else:
-        _check_listed(action, ACTIONS, path, errors)
-
-
-def _check_exit_codes(codes: Object, containers: set[Any], path: str, errors: Errors) -> None:
-    operator = codes.get("operator") or ""
-    _check_listed(operator, OPERATORS, f"{path}.operator", errors)
-    name = codes.get("containerName")
-    if name is not None and name not in containers:
-        why = "must be one of the container or initContainer names in the pod template"
-        errors.append(field_invalid(f"{path}.containerName", name, why))
-    values: list[int] = codes.get("values") or []
-    if not values:
-        errors.append(field_invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
-    elif len(values) > EXIT_CODES:
-        errors.append(field_too_many(f"{path}.values", len(values), EXIT_CODES))
-    seen: set[int] = set()
-    for i, value in enumerate(values):
-        if operator == "In" and not value:
-            errors.append(field_invalid(f"{path}.values[{i}]", value, "must not be 0 for the In operator"))
-        if value in seen:
-            errors.append(field_duplicate(f"{path}.values[{i}]", value))
-        seen.add(value)
-    if values != sorted(values):
-        errors.append(field_invalid(f"{path}.values", values, "must be ordered"))
-
-
-def _check_patterns(patterns: Sequence[Object], path: str, errors: Errors) -> None:
-    if len(patterns) > PATTERNS:
-        errors.append(field_too_many(path, len(patterns), PATTERNS))
-    for i, pattern in enumerate(patterns):
-        content.check_qualified_name(pattern.get("type") or "", f"{path}[{i}].type", errors)
-        _check_listed(pattern.get("status") or "", CONDITIONS, f"{path}[{i}].status", errors)
-
-
-def _check_success_policy(spec: Object, path: str, errors: Errors) -> None:
-    policy: Object = spec["successPolicy"]
-    if spec.get("completionMode") != "Indexed":
-        errors.append(invalid_struct(path, "SuccessPolicy", policy, "requires indexed completion mode"))
-        return
-    rules: Sequence[Object] = policy.get("rules") or ()
-    if not rules:
-        why = "at least one rules must be specified when the successPolicy is specified"
-        errors.append(field_required(f"{path}.rules", why))
-    if len(rules) > RULES:
-        errors.append(field_too_many(f"{path}.rules", len(rules), RULES))
-    for i, rule in enumerate(rules):
-        _check_success_rule(rule, spec.get("completions") or 0, f"{path}.rules[{i}]", errors)
-
-
-def _check_success_rule(rule: Object, completions: int, path: str, errors: Errors) -> None:
-    indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-    total = 0
-    if indexes is None and count is None:
-        why = "at least one of succeededCount or succeededIndexes must be specified"
-        errors.append(field_required(path, why))
-    if indexes is not None:
-        here = f"{path}.succeededIndexes"
-        if len(indexes.encode()) > 64 * 1024:
-            errors.append(field_too_long(here, 64 * 1024))
-        try:
-            total = completionindexes.count_of(indexes, completions)
-        except completionindexes.BadIndexes as problem:
-            errors.append(field_invalid(here, indexes, f"error parsing succeededIndexes: {problem}"))
-    if count is None:
-        return
-    here = f"{path}.succeededCount"
-    check_nonnegative(count, here, errors)
-    if count > completions:
-        why = f"must be less than or equal to {completions} (the number of specified completions)"
-        errors.append(field_invalid(here, count, why))
-    if indexes is not None and count > total:
-        why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-        errors.append(field_invalid(here, count, why))
-
-
-def validate_update(new: Object, old: Object) -> Errors:
-    """The server looks at the whole Job as if it were new, and then once more at its spec."""
-    errors: Errors = []
-    check_again(new, errors)
-    before = old.get("spec") or {}
-    own = ((before.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    prefixed = UID_LABELS[1] in own and NAME_LABELS[1] in own
-    found: Errors = []
-    check_job(new, found, TEMPLATE, prefixed=prefixed)
-    options = TEMPLATE
-    if found:
-        options = options_of(before)
-        found = []
-        check_job(new, found, options, prefixed=prefixed)
-    errors += found
-    after = new.get("spec") or {}
-    if found:
-        _check_selected(after, errors, options)
-    _check_completions(after, before, errors)
-    if after.get("selector") != before.get("selector"):
-        errors.append(invalid_selector("spec.selector", after.get("selector"), content.IMMUTABLE))
-    _check_template_kept(after, old, errors)
-    check_immutable(after.get("completionMode"), before.get("completionMode"), "spec.completionMode", errors)
-    _is_kept("podFailurePolicy", "PodFailurePolicy", after, before, errors)
-    for field in ("backoffLimitPerIndex", "managedBy"):
-        check_immutable(after.get(field), before.get(field), f"spec.{field}", errors)
-    _is_kept("successPolicy", "SuccessPolicy", after, before, errors)
-    return errors
-
-
-def _is_kept(field: str, struct: str, after: Object, before: Object, errors: Errors) -> None:
-    if after.get(field) != before.get(field):
-        errors.append(invalid_struct(f"spec.{field}", struct, after.get(field), content.IMMUTABLE))
-
-
-def _check_completions(after: Object, before: Object, errors: Errors) -> None:
-    """Those of an Indexed Job may change together with its parallelism."""
-    completions = after.get("completions")
-    if after.get("completionMode") != "Indexed":
-        check_immutable(completions, before.get("completions"), "spec.completions", errors)
-    elif completions not in (None, before.get("completions")) and completions != after.get("parallelism"):
-        why = "can only be modified in tandem with spec.parallelism"
-        errors.append(field_invalid("spec.completions", completions, why))
-
-
-def _check_template_kept(after: Object, old: Object, errors: Errors) -> None:
-    before = old.get("spec") or {}
-    template, kept = after.get("template") or {}, before.get("template") or {}
-    if template == kept:
-        return
-    status = old.get("status") or {}
-    waiting = not status.get("startTime") or has_condition(status, SUSPENDED)
-    if not (before.get("suspend") and waiting) or template != _rescheduled(kept, template):
-        errors.append(field_invalid("spec.template", template, content.IMMUTABLE))
-
-
 #: What says where the pods of a Job go: it may change as long as none is there.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 
 
-def _rescheduled(kept: Object, template: Object) -> Object:
-    """The stored template with all of the new one that may differ while the Job waits."""
+RESTARTS = ("OnFailure", "Never")
+
+
+def validate(job: Field) -> None:
+    _validate_job(job, TEMPLATE)
+
+
+def _validate_job(job: Field, options: PodOptions, *, prefixed: bool = True) -> None:
+    """`prefixed`: the pods have the labels of Kubernetes' own domain, too."""
+    spec, name = job["spec"], job["metadata"]["name"]
+    _validate_generated(job, prefixed)
+    _validate_selected(spec, options)
+    completions = spec["completions"].number
+    if spec["completionMode"].value == "Indexed" and completions > 0:
+        host = f"{name.text}-{completions - 1}"
+        if dns_label_problems(host):
+            name.invalid(f"will not able to create pod with invalid DNS label: {host}")
+
+
+def _validate_generated(job: Field, prefixed: bool) -> None:
+    """Unless `manualSelector` is set, a Job selects by its uid, and its pods have uid and name as labels."""
+    spec, meta = job["spec"], job["metadata"]
+    selector, labels = spec["selector"], spec["template"]["metadata"]["labels"]
+    if spec["manualSelector"] or selector.value is None:
+        return
+    meta["uid"].required()
+    uid, name = meta["uid"].text, meta["name"].text
+    expected = {UID_LABELS[0]: uid, NAME_LABELS[0]: name}
+    if prefixed:
+        expected |= {UID_LABELS[1]: uid, NAME_LABELS[1]: name}
+    for key, value in expected.items():
+        label = labels.entry(key).specified(f"must be '{value}'")
+        if label.value != value:
+            label.invalid(f"must be '{value}'", labels.value)
+    if is_usable(selector.value) and not matches(selector.value, expected):
+        selector.invalid_struct("LabelSelector", "`selector` not auto-generated")
+
+
+def _validate_selected(spec: Field, options: PodOptions) -> None:
+    validate_job_spec(spec, options)
+    selector = spec["selector"]
+    validate_label_selector(selector.specified(), any_values=options.any_selector_values)
+    if is_usable(selector.value):
+        validate_match(selector.value, spec["template"])
+
+
+# --- the spec --------------------------------------------------------------------------------------------------------
+
+
+def validate_job_spec(spec: Field, options: PodOptions) -> None:
+    spec.non_negative_members(*COUNTS)
+    if spec["maxFailedIndexes"].value is not None:
+        spec["backoffLimitPerIndex"].specified("when maxFailedIndexes is specified")
+    spec.get("managedBy").domain_prefixed_path().max_bytes(63)
+    _validate_mode(spec)
+    if spec["podFailurePolicy"].value is not None:
+        _validate_failure_policy(spec)
+    if spec["successPolicy"].value is not None:
+        _validate_success_policy(spec["successPolicy"], spec)
+    fails = spec["podFailurePolicy"].value is not None
+    spec.get("podReplacementPolicy").one_of(REPLACEMENTS[:1] if fails else REPLACEMENTS)
+    validate_template(spec["template"], options)
+    policy = spec["template"]["spec"]["restartPolicy"]
+    if policy.text in ("", "Always"):
+        policy.missing('valid values: "OnFailure", "Never"')
+    elif policy.value not in RESTARTS:
+        policy.not_supported(RESTARTS)
+    elif fails and policy.value != "Never":
+        policy.invalid('only "Never" is supported when podFailurePolicy is specified')
+
+
+def _validate_mode(spec: Field) -> None:
+    mode = spec.get("completionMode").one_of(COMPLETION_MODES).value
+    if mode == "Indexed":
+        _validate_indexed(spec)
+    elif mode in (None, "NonIndexed"):
+        for field in spec.members(("backoffLimitPerIndex", "maxFailedIndexes")):
+            field.invalid("requires indexed completion mode")
+
+
+def _validate_indexed(spec: Field) -> None:
+    completions = spec["completions"].specified("when completion mode is Indexed")
+    parallelism, most = spec["parallelism"], spec["maxFailedIndexes"]
+    if parallelism.number > MANY:
+        parallelism.invalid(f"must be less than or equal to {MANY} when completion mode is Indexed")
+    if completions.value is not None and most.value is not None and most.value > completions.value:
+        most.invalid("must be less than or equal to completions")
+    if most.number > MANY:
+        most.invalid(f"must be less than or equal to {MANY}")
+    if completions.number <= MANY or spec["backoffLimitPerIndex"].value is None:
+        return
+    most.specified(f"must be specified when completions is above {MANY}")
+    for field in (parallelism, most):
+        if field.number > FEW:
+            why = f"must be less than or equal to {FEW} when completions are above {MANY}"
+            field.invalid(f"{why} and used with backoff limit per index")
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+
+
+def _validate_failure_policy(spec: Field) -> None:
+    pod = spec["template"]["spec"]
+    containers = {one["name"].value for kind in ("containers", "initContainers") for one in pod[kind]}
+    for rule in spec["podFailurePolicy"]["rules"].max_items(RULES):
+        action, codes, patterns = rule["action"], rule["onExitCodes"], rule["onPodConditions"]
+        if action.value == "FailIndex":
+            if spec["backoffLimitPerIndex"].value is None:
+                action.invalid("requires the backoffLimitPerIndex to be set")
+        else:
+            _validate_listed(action, ACTIONS)
+        if codes.value is not None:
+            _validate_exit_codes(codes, containers)
+        for pattern in patterns.max_items(PATTERNS):
+            pattern["type"].qualified_name()
+            _validate_listed(pattern["status"], CONDITIONS)
+        if codes.value is not None and patterns:
+            rule.invalid_omitted("specifying both OnExitCodes and OnPodConditions is not supported")
+        if codes.value is None and not patterns:
+            rule.invalid_omitted("specifying one of OnExitCodes and OnPodConditions is required")
+
+
+def _validate_listed(field: Field, choices: Sequence[str]) -> None:
+    field.required(f"valid values: [{' '.join(map(go_quote, choices))}]").one_of(choices)
+
+
+def _validate_exit_codes(codes: Field, containers: set[Any]) -> None:
+    operator, values = codes["operator"], codes["values"]
+    _validate_listed(operator, OPERATORS)
+    name = codes.get("containerName")
+    if name.value not in containers:
+        name.invalid("must be one of the container or initContainer names in the pod template")
+    if not values:
+        values.invalid("at least one value is required", values.value)
+    values.max_items(EXIT_CODES)
+    seen: set[int] = set()
+    for value in values:
+        if operator.value == "In" and not value:
+            value.invalid("must not be 0 for the In operator")
+        value.unique(seen, value.value)
+    if values and values.value != sorted(values.value):
+        values.invalid("must be ordered")
+
+
+# --- success ---------------------------------------------------------------------------------------------------------
+
+
+def _validate_success_policy(policy: Field, spec: Field) -> None:
+    if spec["completionMode"].value != "Indexed":
+        policy.invalid_struct("SuccessPolicy", "requires indexed completion mode")
+        return
+    rules = policy["rules"].required("at least one rules must be specified when the successPolicy is specified")
+    for rule in rules.max_items(RULES):
+        _validate_success_rule(rule, spec["completions"].number)
+
+
+def _validate_success_rule(rule: Field, completions: int) -> None:
+    succeeded, count = rule["succeededIndexes"], rule["succeededCount"]
+    total = 0
+    if succeeded.value is None and count.value is None:
+        rule.missing("at least one of succeededCount or succeededIndexes must be specified")
+    if succeeded.value is not None:
+        succeeded.max_bytes(64 * 1024)
+        try:
+            total = indexes.count_of(succeeded.value, completions)
+        except indexes.BadIndexes as problem:
+            succeeded.invalid(f"error parsing succeededIndexes: {problem}")
+    if count.value is None:
+        return
+    count.non_negative()
+    if count.value > completions:
+        count.invalid(f"must be less than or equal to {completions} (the number of specified completions)")
+    if succeeded.value is not None and count.value > total:
+        what = "the number of indexes in the specified succeededIndexes field"
+        count.invalid(f"must be less than or equal to {total} ({what})")
+
+
+# --- updates ---------------------------------------------------------------------------------------------------------
+
+
+def validate_update(new: Field, old: Field) -> None:
+    """The whole Job is validated like a new one, and its spec once more."""
+    after, before = new["spec"], old["spec"]
+    validate_metadata(new)
+    labels = before["template"]["metadata"]["labels"].struct
+    prefixed = UID_LABELS[1] in labels and NAME_LABELS[1] in labels
+    options = options_of(before.struct)
+    if ratcheted(
+        new,
+        lambda job: _validate_job(job, TEMPLATE, prefixed=prefixed),
+        lambda job: _validate_job(job, options, prefixed=prefixed),
+    ):
+        _validate_selected(after, options)
+    _validate_completions(after, before)
+    _validate_kept(after, before, "selector", "LabelSelector")
+    _validate_template_kept(after, old)
+    after["completionMode"].immutable(before["completionMode"])
+    _validate_kept(after, before, "podFailurePolicy", "PodFailurePolicy")
+    after["backoffLimitPerIndex"].immutable(before["backoffLimitPerIndex"])
+    after["managedBy"].immutable(before["managedBy"])
+    _validate_kept(after, before, "successPolicy", "SuccessPolicy")
+
+
+def _validate_kept(after: Field, before: Field, field: str, struct: str) -> None:
+    if after[field].value != before[field].value:
+        after[field].invalid_struct(struct, IMMUTABLE)
+
+
+def _validate_completions(after: Field, before: Field) -> None:
+    """Those of an Indexed Job can change together with its parallelism."""
+    completions = after["completions"]
+    if after["completionMode"].value != "Indexed":
+        completions.immutable(before["completions"])
+    elif completions.value not in (None, before["completions"].value, after["parallelism"].value):
+        completions.invalid("can only be modified in tandem with spec.parallelism")
+
+
+def _validate_template_kept(after: Field, old: Field) -> None:
+    template, kept, status = after["template"].struct, old["spec"]["template"].struct, old["status"]
+    if template == kept:
+        return
+    waiting = not status["startTime"] or has_condition(status, SUSPENDED)
+    if not (old["spec"]["suspend"] and waiting) or template != _rescheduled(kept, template):
+        after["template"].invalid(IMMUTABLE, template)
+
+
+def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object:
+    """The stored template with those parts of the new one that can change while the Job waits."""
     meta = _with(kept.get("metadata") or {}, template.get("metadata") or {}, ("annotations", "labels"))
     before, after = kept.get("spec") or {}, template.get("spec") or {}
     spec = _with(before, after, DIRECTIVES)

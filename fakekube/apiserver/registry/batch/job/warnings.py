@@ -1,4 +1,4 @@
-"""TODO"""
+"""Warnings about Jobs (`WarningsForJobSpec`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from fakekube.apiserver.registry.core.podtemplate.warnings import POD_NAMES
 
 Object = dict[str, Any]
 
+
 MANY_COMPLETIONS, MANY_AT_ONCE = 100_000, 10_000
 
 
-def _job_spec(spec: Object, path: str) -> Warnings:
+def job_spec_warnings(spec: Object, path: str) -> Warnings:
     found: Warnings = []
     many = (spec.get("completions") or 0) > MANY_COMPLETIONS and (spec.get("parallelism") or 0) > MANY_AT_ONCE
     if spec.get("completionMode") == "Indexed" and many:
@@ -22,9 +23,9 @@ def _job_spec(spec: Object, path: str) -> Warnings:
     return found + template_warnings(spec.get("template") or {}, f"{path}.template")
 
 
-def job_spec(obj: Object) -> Warnings:
-    return _job_spec(obj.get("spec") or {}, "spec")
+def of_spec(obj: Object) -> Warnings:
+    return job_spec_warnings(obj.get("spec") or {}, "spec")
 
 
 def of_job(obj: Object) -> Warnings:
-    return host_name_warnings(obj, POD_NAMES) + job_spec(obj)
+    return host_name_warnings(obj, POD_NAMES) + of_spec(obj)

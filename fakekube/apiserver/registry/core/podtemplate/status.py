@@ -1,14 +1,16 @@
-"""TODO"""
+"""The status of kinds that keep pods running: counts (kubernetes `pkg/apis/apps/validation`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_nonnegative
-from fakekube.apiserver.wire.status import field_invalid
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
+from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
+
 
 MORE_THAN_ALL = "cannot be greater than status.replicas"
 
@@ -16,60 +18,38 @@ MORE_THAN_ALL = "cannot be greater than status.replicas"
 MORE_THAN_READY = "cannot be greater than readyReplicas"
 
 
-#: Kind -> the numbers that are not negative, in order; those that are at most `replicas`; and what is said of more
-#: available ones than ready.
-COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
-    "Deployment": (
-        ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-         "unavailableReplicas", "collisionCount"),
-        ("updatedReplicas", "readyReplicas", "availableReplicas"),
-        MORE_THAN_READY,
-    ),
-    "ReplicaSet": (
-        ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
-        ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
-        MORE_THAN_READY,
-    ),
-    "StatefulSet": (
-        ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
-         "collisionCount"),
-        ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
-        "cannot be greater than status.readyReplicas",
-    ),
-    "DaemonSet": (
-        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
-         "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"),
-        (),
-        "",
-    ),
-}  # fmt: skip
+#: The counts of a ReplicaSet and of a ReplicationController.
+REPLICA_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-def status_validator(kind: str) -> Callable[[Object, Object], Errors]:
-    """Of the counts in a status; of collisions there are never fewer than before."""
-    counts, at_most_all, more_than_ready = COUNTS[kind]
-    counts_collisions = "collisionCount" in counts
+def status_validator(
+    *counts: str, at_most_all: Sequence[str] = (), more_than_ready: str = ""
+) -> Callable[[Object, Object], list[FieldError]]:
+    """Validates the counts of a status: none is negative, some are at most `replicas`, and of collisions there are
+    never fewer than before. `more_than_ready` is the error for more available pods than ready ones."""
 
-    def validate_status_update(new: Object, old: Object) -> Errors:
-        errors: Errors = []
-        status: Object = new.get("status") or {}
-        for field in counts:
-            check_nonnegative(status.get(field), f"status.{field}", errors)
-        total = status.get("replicas") or 0
-        for field in at_most_all:
-            if (status.get(field) or 0) > total:
-                errors.append(field_invalid(f"status.{field}", status.get(field) or 0, MORE_THAN_ALL))
-        available = status.get("availableReplicas") or 0
-        if more_than_ready and available > (status.get("readyReplicas") or 0):
-            errors.append(field_invalid("status.availableReplicas", available, more_than_ready))
-        if counts_collisions:
-            _check_collisions(status, old.get("status") or {}, errors)
-        return errors
+    def validate(new: Field, old: Field) -> None:
+        status = new["status"]
+        status.non_negative_members(*counts)
+        total = status["replicas"].number
+        for name in at_most_all:
+            if status[name].number > total:
+                status[name].invalid(MORE_THAN_ALL, status[name].number)
+        available = status["availableReplicas"]
+        if more_than_ready and available.number > status["readyReplicas"].number:
+            available.invalid(more_than_ready, available.number)
+        collisions, before = status["collisionCount"], old["status"]["collisionCount"].value
+        if before is not None and (collisions.value is None or collisions.value < before):
+            collisions.invalid("cannot be decremented", collisions.number)
 
-    return validate_status_update
+    return update_validator(validate)
 
 
-def _check_collisions(after: Object, before: Object, errors: Errors) -> None:
-    new, old = after.get("collisionCount"), before.get("collisionCount")
-    if old is not None and (new is None or new < old):
-        errors.append(field_invalid("status.collisionCount", new or 0, "cannot be decremented"))
+replica_status_validator = partial(
+    status_validator,
+    "replicas",
+    *REPLICA_COUNTS,
+    "observedGeneration",
+    at_most_all=REPLICA_COUNTS,
+    more_than_ready=MORE_THAN_READY,
+)

@@ -10,6 +10,7 @@ from fakekube.apiserver.registry.core.podtemplate.table import PRINTER
 from fakekube.apiserver.registry.core.podtemplate.validation import validate_pod_template, validate_pod_template_update
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
 
@@ -24,8 +25,8 @@ KIND = Kind(
         returns_deleted=True,
         generation=("template",),
         default=default_pod_template,
-        validate=validate_pod_template,
-        validate_update=validate_pod_template_update,
+        validate=validator(validate_pod_template),
+        validate_update=update_validator(validate_pod_template_update),
         warnings=warnings.of_pod_template,
         update_warnings=warnings.where_changed(warnings.of_pod_template),
     ),

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table cells of pod templates, on their own and in other kinds."""
 
 from __future__ import annotations
 

@@ -1,114 +1,109 @@
-"""TODO"""
+"""Kinds with a pod template: their selectors and templates (kubernetes `pkg/apis/apps/validation`); and PodTemplate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import check_template
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_selector
-from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_not_supported, field_required
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.labelselectors import (
+    is_empty,
+    is_usable,
+    matches,
+    validate_label_selector,
+)
+from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
 
-CheckSpec = Callable[[Object, Errors, PodOptions], None]
+
+SpecRule = Callable[[Field, PodOptions], object]
+"""Validates the spec of a kind with a pod template."""
+
+LABELS_MISMATCH = "`selector` does not match template `labels`"
 
 
-def revalidate(new: Object, old: Object, check: CheckSpec, errors: Errors) -> None:
-    """Checks the spec of an update: strictly, and where that finds something, with what the stored template has."""
-    spec, found = new.get("spec") or {}, Errors()
-    check(spec, found, TEMPLATE)
-    if found:
-        found = []
-        check(spec, found, options_of(old.get("spec") or {}))
-    errors += found
-
-
-def options_of(spec: Object) -> PodOptions:
-    template: Object = spec.get("template") or {}
+def options_of(spec: Mapping[str, Any]) -> PodOptions:
+    """The options that accept what the stored template has."""
+    template = spec.get("template") or {}
     return options_after(template.get("spec") or {}, template.get("metadata") or {}, is_pod=False)
 
 
-def validator(check: CheckSpec) -> Callable[[Object], Errors]:
-    """Of a new object."""
+def ratcheted(new: Field, strict: Callable[[Field], object], lenient: Callable[[Field], object]) -> bool:
+    """Applies the strict rules, and if they find errors the lenient ones instead; returns whether there are errors."""
+    for rules in (strict, lenient):
+        alone = Field(new.value)
+        rules(alone)
+        if not alone.errors:
+            return False
+    new.errors.extend(alone.errors)
+    return True
 
-    def validate(obj: Object) -> Errors:
-        errors: Errors = []
-        check(obj.get("spec") or {}, errors, TEMPLATE)
-        return errors
 
-    return validate
+def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
+    return validator(lambda obj: rules(obj["spec"], TEMPLATE))
 
 
-def check_selector(spec: Object, kind: str, errors: Errors) -> None:
-    """It is there, can be read, and does not select everything."""
-    selector: Object | None = spec.get("selector")
-    if selector is None:
-        errors.append(field_required("spec.selector"))
+def spec_update_validator(
+    rules: SpecRule, *, fixed_selector: bool = True
+) -> Callable[[Object, Object], list[FieldError]]:
+    def validate_update(new: Field, old: Field) -> None:
+        before, selector = old["spec"], new["spec"]["selector"]
+        ratcheted(
+            new,
+            lambda obj: rules(obj["spec"], TEMPLATE),
+            lambda obj: rules(obj["spec"], options_of(before.struct)),
+        )
+        if fixed_selector and selector.value != before["selector"].value:
+            selector.invalid_struct("LabelSelector", IMMUTABLE)
+
+    return update_validator(validate_update)
+
+
+def validate_template_selector(selector: Field, kind: str) -> None:
+    """It is set, valid, and does not select everything."""
+    validate_label_selector(selector.specified())
+    if is_empty(selector.value):
+        selector.invalid_struct("LabelSelector", f"empty selector is invalid for {kind}")
+
+
+def validate_match(selector: Object | None, template: Field) -> None:
+    labels = template["metadata"]["labels"]
+    if not matches(selector, labels.value):
+        labels.invalid(LABELS_MISMATCH, labels.value or None)
+
+
+def validate_selected_template(spec: Field, options: PodOptions, kind: str) -> None:
+    """The selector selects the pods of the template."""
+    selector, template = spec["selector"], spec["template"]
+    if not is_usable(selector.value):
+        selector.invalid_struct("LabelSelector", "invalid label selector")
         return
-    labelselectors.check_label_selector(selector, "spec.selector", errors)
-    if labelselectors.is_empty(selector):
-        errors.append(invalid_selector("spec.selector", selector, f"empty selector is invalid for {kind}"))
+    if not is_empty(selector.value):
+        validate_match(selector.value, template)
+    validate_template(template, options)
+    validate_lasting(template["spec"], kind)
 
 
-def check_selected_template(spec: Object, problem: str, errors: Errors, options: PodOptions, kind: str) -> None:
-    """The selector must select the pods that the template makes. `problem`: what is said of one that cannot be read."""
-    selector: Object | None = spec.get("selector")
-    template: Object = spec.get("template") or {}
-    if not labelselectors.is_usable(selector):
-        errors.append(invalid_selector("spec.selector", selector, problem))
-        return
-    if not labelselectors.is_empty(selector):
-        check_match(selector, template, errors)
-    check_template(template, "spec.template", errors, options)
-    check_lasting(template.get("spec") or {}, kind, errors)
+def validate_lasting(spec: Field, kind: str) -> None:
+    """Pods that are kept running always restart, and have no deadline."""
+    spec["restartPolicy"].one_of(("Always",))
+    spec.get("activeDeadlineSeconds").forbidden(f"activeDeadlineSeconds in {kind} is not Supported")
 
 
-def check_match(selector: Object | None, template: Object, errors: Errors) -> None:
-    own = (template.get("metadata") or {}).get("labels")
-    if not labelselectors.matches(selector, own):
-        errors.append(field_invalid("spec.template.metadata.labels", own or None, labelselectors.LABELS_MISMATCH))
+def rolling_counts(rolling: Field) -> tuple[Field, Field]:
+    """maxUnavailable and maxSurge; 0 if they are not set."""
+    unavailable, surge = (rolling.at(name, rolling.struct.get(name, 0)) for name in ("maxUnavailable", "maxSurge"))
+    return unavailable, surge
 
 
-def check_lasting(spec: Object, kind: str, errors: Errors) -> None:
-    """Pods that are kept running are restarted always, and have no deadline."""
-    policy = spec.get("restartPolicy") or ""
-    if policy != "Always":
-        errors.append(field_not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
-    if spec.get("activeDeadlineSeconds") is not None:
-        why = f"activeDeadlineSeconds in {kind} is not Supported"
-        errors.append(field_forbidden("spec.template.spec.activeDeadlineSeconds", why))
+def validate_pod_template(obj: Field) -> None:
+    validate_template(obj["template"])
 
 
-def _selector_is_fixed(new: Object, old: Object, errors: Errors) -> None:
-    selector = (new.get("spec") or {}).get("selector")
-    if selector != (old.get("spec") or {}).get("selector"):
-        errors.append(invalid_selector("spec.selector", selector, content.IMMUTABLE))
-
-
-def with_fixed_selector(check: CheckSpec) -> Callable[[Object, Object], Errors]:
-    def validate_update(new: Object, old: Object) -> Errors:
-        errors: Errors = []
-        revalidate(new, old, check, errors)
-        _selector_is_fixed(new, old, errors)
-        return errors
-
-    return validate_update
-
-
-def validate_pod_template(obj: Object) -> Errors:
-    errors: Errors = []
-    check_template(obj.get("template") or {}, "template", errors)
-    return errors
-
-
-def validate_pod_template_update(new: Object, old: Object) -> Errors:
-    errors = validate_pod_template(new)
-    if errors:
-        errors = []
-        check_template(new.get("template") or {}, "template", errors, options_of(old))
-    return errors
+def validate_pod_template_update(new: Field, old: Field) -> None:
+    ratcheted(new, validate_pod_template, lambda obj: validate_template(obj["template"], options_of(old.struct)))

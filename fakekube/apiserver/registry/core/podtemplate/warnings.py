@@ -1,4 +1,4 @@
-"""TODO"""
+"""Warnings about kinds with a pod template."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_wa
 
 Object = dict[str, Any]
 
+
 POD_NAMES = "Pod names and hostnames"
 
 
@@ -17,7 +18,7 @@ def of_template(obj: Object) -> Warnings:
 
 
 def of_named(obj: Object) -> Warnings:
-    """Of what gives its pods its own name."""
+    """Of kinds whose pods have names that begin with theirs."""
     return host_name_warnings(obj, POD_NAMES) + of_template(obj)
 
 
@@ -26,7 +27,7 @@ def of_pod_template(obj: Object) -> Warnings:
 
 
 def where_changed(warnings: Callable[[Object], Warnings]) -> Callable[[Object, Object], Warnings]:
-    """Of an update only where it changes what counts."""
+    """Warns of an update only if it changes the generation."""
 
     def of_update(new: Object, old: Object) -> Warnings:
         if new["metadata"].get("generation") == old["metadata"].get("generation"):
