@@ -34,8 +34,7 @@ def validate(runtime_class: Field) -> None:
     runtime_class["handler"].dns_label()
     overhead = runtime_class["overhead"]
     if overhead.value is not None:
-        rules = resources.Rules()
-        resources.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}), rules)
+        resources.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))
     scheduling = runtime_class["scheduling"]
     validate_labels(scheduling["nodeSelector"])
     validate_tolerations(scheduling["tolerations"])

@@ -82,21 +82,16 @@ def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
     spec, annotations = holder["spec"], holder["metadata"]["annotations"]
     if not spec.value:
         spec = spec.with_value({})
-    containers = all_containers(spec)
+    containers, volumes = all_containers(spec), list(spec.each("volumes"))
     for key in spec.value.get("nodeSelector") or ():
         if key in DEPRECATED_LABELS:
             spec["nodeSelector"].entry(key).warn(DEPRECATED_LABELS[key])
     _affinity_warnings(spec)
-    for key, message in DEPRECATED_ANNOTATIONS.items() if annotations.value else ():
-        if key in annotations:
-            annotations.entry(key).warn(message)
-    volumes = list(spec.each("volumes"))
+    _annotation_warnings(annotations)
     for volume in volumes:
-        if not VOLUME_FIELDS.isdisjoint(volume.value):
-            _volume_warnings(volume)
+        _volume_warnings(volume)
     for volume in volumes:
-        if not FILE_SOURCES.isdisjoint(volume.value):
-            _overlap_warnings(volume)
+        _overlap_warnings(volume)
     _reference_warnings(spec)
     if spec.value.get("overhead"):
         fractional_warnings(spec["overhead"], FRACTIONAL)
@@ -106,6 +101,14 @@ def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
         _container_warnings(container)
     _port_warnings(containers)
     _other_warnings(spec)
+
+
+def _annotation_warnings(annotations: Field) -> None:
+    if not annotations.value or DEPRECATED_ANNOTATIONS.keys().isdisjoint(annotations.value):
+        return
+    for key, message in DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            annotations.entry(key).warn(message)
 
 
 # --- scheduling ----------------------------------------------------------------------------------------------------
@@ -145,6 +148,8 @@ def _node_term_warnings(term: Field, *, values: bool = False) -> None:
 
 
 def _volume_warnings(volume: Field) -> None:
+    if VOLUME_FIELDS.isdisjoint(volume.value):
+        return
     for source in volume.members(DEPRECATED_VOLUMES):
         source.warn(DEPRECATED_VOLUMES[source.key])
     claim = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
@@ -167,6 +172,8 @@ Placed = tuple[str, str]
 
 def _overlap_warnings(volume: Field) -> None:
     """Warns about files of one volume whose paths overlap."""
+    if FILE_SOURCES.isdisjoint(volume.value):
+        return
     name, found = go_quote(volume["name"].text), volume.errors
     for field, kind, named in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
         for source in volume.members((field,)):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation import environment
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import Rules, validate_requirements
+from fakekube.apiserver.registry.core.pod.validation.resources import validate_requirements
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
+
+Object = dict[str, Any]
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
@@ -31,19 +35,26 @@ NOT_EPHEMERAL = (
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What the containers of a pod are validated against.
+    """The pod that containers belong to. `volumes` are the names of its valid volumes."""
 
-    `volumes` are the names of the valid volumes, `claims` those of volumes that are claims; `grace` is the termination
-    grace period in seconds.
-    """
-
-    volumes: frozenset[str]
-    claims: frozenset[str]
-    rules: Rules
-    grace: int | None
-    restart_policy: str
-    host_users: bool
+    spec: Object
+    volumes: Collection[str]
     options: PodOptions
+
+    @property
+    def grace(self) -> int | None:
+        """The termination grace period in seconds."""
+        return self.spec.get("terminationGracePeriodSeconds")
+
+    @property
+    def block_volumes(self) -> set[str]:
+        """The names of the volumes that are claims."""
+        volumes = self.spec.get("volumes") or ()
+        return {one.get("name") or "" for one in volumes if "persistentVolumeClaim" in one or "ephemeral" in one}
+
+    @property
+    def resource_claims(self) -> list[str]:
+        return [claim["name"] for claim in self.spec.get("resourceClaims") or () if claim.get("name")]
 
 
 def validate_containers(containers: Field, pod: Pod) -> None:
@@ -148,10 +159,11 @@ def _validate_port_numbers(port: Field) -> None:
 
 def _validate_host_ports(containers: Field) -> None:
     """No two containers have the same port of the host."""
+    ports = [port for container in containers.value or () for port in container.get("ports") or ()]
+    if not any(port.get("hostPort") for port in ports):
+        return
     taken: set[str] = set()
     for container in containers:
-        if not any(port.get("hostPort") for port in container.value.get("ports") or ()):
-            continue
         for port in container["ports"]:
             if port["hostPort"]:
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
@@ -238,7 +250,7 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         name.invalid("must be unique")
     if name.text not in pod.volumes:
         name.not_found()
-    elif name.text not in pod.claims:
+    elif name.text not in pod.block_volumes:
         name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")
     if name:
         names.add(name.text)
@@ -256,7 +268,7 @@ def _validate_resize_policies(policies: Field, pod: Pod) -> None:
         policies.with_value(resource).required().one_of(("cpu", "memory"))
         shown = policies.with_value(restart)
         shown.required().one_of(("NotRequired", "RestartContainer"))
-        if pod.restart_policy == "Never" and restart != "NotRequired":
+        if pod.spec.get("restartPolicy") == "Never" and restart != "NotRequired":
             shown.invalid("must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
@@ -278,6 +290,14 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
         codes["values"].max_items(255)
 
 
+def _validate_resources(resources: Field, pod: Pod) -> None:
+    validate_requirements(resources, pod.resource_claims, whole_pages=not pod.options.partial_pages)
+
+
+def _validate_security_context(context: Field, pod: Pod) -> None:
+    validate_security_context(context, host_users=pod.spec.get("hostUsers") is not False)
+
+
 _LISTS = {
     "ports": _validate_ports,
     "env": environment.validate_variables,
@@ -286,7 +306,7 @@ _LISTS = {
     "volumeDevices": _validate_devices,
 }
 _SETTINGS = {
-    "resources": lambda resources, pod: validate_requirements(resources, pod.rules),
+    "resources": _validate_resources,
     "resizePolicy": _validate_resize_policies,
-    "securityContext": lambda context, pod: validate_security_context(context, host_users=pod.host_users),
+    "securityContext": _validate_security_context,
 }

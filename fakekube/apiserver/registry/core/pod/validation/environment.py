@@ -159,8 +159,7 @@ def validate_sources(sources: Field, pod: object) -> None:
 
 def validate_file_volumes(spec: Field) -> None:
     """Variables in files refer to volumes that are an emptyDir (`validateFileKeyRefVolumes`)."""
-    found = [kind for kind in CONTAINERS for one in spec.value.get(kind) or () if _has_files(one.get("env") or ())]
-    for container in all_containers(spec) if found else ():
+    for container in all_containers(spec) if _has_files(spec.value) else ():
         for variable in container["env"]:
             if variable.find("valueFrom.fileKeyRef").value is None:
                 continue
@@ -172,5 +171,10 @@ def validate_file_volumes(spec: Field) -> None:
                 name.invalid("referenced volume must be of type emptyDir")
 
 
-def _has_files(variables: Sequence[Object]) -> bool:
-    return any("valueFrom" in one and (one["valueFrom"] or {}).get("fileKeyRef") is not None for one in variables)
+def _has_files(spec: Object) -> bool:
+    for kind in CONTAINERS:
+        for container in spec.get(kind) or ():
+            for variable in container.get("env") or ():
+                if "fileKeyRef" in (variable.get("valueFrom") or ()):
+                    return True
+    return False

@@ -84,6 +84,8 @@ def validate_update(new: Object, old: Object) -> Errors:
     options = validate_changed(root, stored)
     validate_annotation_changes(root, stored, options)
     spec, before = (one.at("spec", one.value.get("spec") or {}) for one in (root, stored))
+    if spec.value == before.value and not root.errors:
+        return []
     same_containers = all(_validate_images(spec[kind], before[kind]) for kind in CONTAINERS)
     if not same_containers or not _validate_deadline(spec["activeDeadlineSeconds"], before["activeDeadlineSeconds"]):
         return root.errors
@@ -120,7 +122,7 @@ def _validate_images(found: Field, before: Field) -> bool:
         found.forbidden("pod updates may not add or remove containers")
         return False
     for container in found:
-        container["image"].required()
+        container.require("image")
         containers.validate_image_spaces(container)
     return True
 

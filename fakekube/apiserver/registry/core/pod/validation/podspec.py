@@ -14,7 +14,6 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     is_deletion_cost,
 )
 from fakekube.apiserver.registry.core.pod.validation.resources import (
-    Rules,
     validate_pod_resource_name,
     validate_requirements,
 )
@@ -85,21 +84,10 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
 def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
     """Volumes, claims, containers, and the resources and ports of the pod as a whole."""
     get = spec.value.get
-    volumes = get("volumes") or ()
-    known = validate_volumes(spec["volumes"], Place(meta.get("name") or "", options)) if volumes else ()
+    known = validate_volumes(spec["volumes"], Place(meta.get("name") or "", options)) if get("volumes") else ()
     if get("resourceClaims"):
         _validate_resource_claims(spec["resourceClaims"], mirror=MIRROR in (meta.get("annotations") or {}))
-    claims = tuple([claim["name"] for claim in get("resourceClaims") or () if claim.get("name")])
-    rules = Rules(claims=claims, whole_pages=not options.partial_pages)
-    pod = containers.Pod(
-        volumes=frozenset(known),
-        claims=frozenset([v.get("name") or "" for v in volumes if "persistentVolumeClaim" in v or "ephemeral" in v]),
-        rules=rules,
-        grace=get("terminationGracePeriodSeconds"),
-        restart_policy=get("restartPolicy") or "",
-        host_users=get("hostUsers") is not False,
-        options=options,
-    )
+    pod = containers.Pod(spec.value, known, options)
     regular = spec["containers"]
     containers.validate_containers(regular, pod)
     if get("initContainers"):
@@ -107,7 +95,7 @@ def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
     if get("ephemeralContainers"):
         containers.validate_ephemeral_containers(spec, pod)
     if get("resources") is not None:
-        _validate_pod_resources(spec, rules)
+        _validate_pod_resources(spec, options)
     if get("hostNetwork"):
         _validate_host_network_ports(regular, options)
 
@@ -138,7 +126,7 @@ def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
             reference.dns_subdomain()
 
 
-def _validate_pod_resources(spec: Field, rules: Rules) -> None:
+def _validate_pod_resources(spec: Field, options: PodOptions) -> None:
     """The resources of the pod as a whole suffice for its containers (`validatePodResources`)."""
     whole = spec["resources"]
     if spec.find("os.name").value == "windows":
@@ -146,7 +134,10 @@ def _validate_pod_resources(spec: Field, rules: Rules) -> None:
         return
     if whole["claims"]:
         whole["claims"].forbidden("claims may not be set for Resources at pod-level")
-    validate_requirements(whole, Rules(validate_pod_resource_name, rules.claims, rules.whole_pages))
+    claims = [claim["name"] for claim in spec.value.get("resourceClaims") or () if claim.get("name")]
+    validate_requirements(
+        whole, claims, whole_pages=not options.partial_pages, validate_name=validate_pod_resource_name
+    )
     limits = whole["limits"].value or {}
     for kind in ("requests", "limits"):
         quantities = whole[kind].value or {}
@@ -172,6 +163,8 @@ def _validate_host_network_ports(regular: Field, options: PodOptions) -> None:
 
 
 def _validate_dns(policy: Field, options: PodOptions) -> None:
+    if policy.value != "None" and not policy.parent.value.get("dnsConfig"):
+        return
     config = policy.parent["dnsConfig"]
     if policy.value == "None":
         needed = config.specified("must provide `dnsConfig` when `dnsPolicy` is None")
@@ -252,7 +245,7 @@ _NAMES: dict[str, Callable[[Field], object]] = {
     "priorityClassName": lambda name: name.optional().dns_subdomain(),
     "runtimeClassName": Field.dns_subdomain,
     "preemptionPolicy": lambda policy: policy.required().one_of(PREEMPTION_POLICIES),
-    "overhead": lambda overhead: validate_requirements(overhead.with_value({"limits": overhead.value}), Rules()),
+    "overhead": lambda overhead: validate_requirements(overhead.with_value({"limits": overhead.value})),
 }
 
 # --- until every caller is converted to Field ---

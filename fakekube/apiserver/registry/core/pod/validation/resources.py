@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from fakekube.apiserver.registry.core.resourcenames import (
     COMPUTE,
@@ -31,27 +29,22 @@ def validate_pod_resource_name(quantity: Field) -> None:
         name.not_supported(("cpu", HUGE_PAGES, "memory"))
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How requirements are validated.
-
-    `validate_name` checks the resource of a quantity; `claims` are the names of the pod's claims; `whole_pages`
-    requires that huge pages are a multiple of the page size.
-    """
-
-    validate_name: Callable[[Field], None] = validate_container_resource_name
-    claims: tuple[str, ...] = ()
-    whole_pages: bool = True
-
-
-def validate_requirements(requirements: Field, rules: Rules) -> None:
-    _validate_quantities(requirements, rules.validate_name, rules.whole_pages)
+def validate_requirements(
+    requirements: Field,
+    claims: Sequence[str] = (),
+    *,
+    whole_pages: bool = True,
+    validate_name: Callable[[Field], None] = validate_container_resource_name,
+) -> None:
+    """`claims` are the names of the pod's claims; `whole_pages` requires that huge pages are a multiple of the page
+    size; `validate_name` checks the resource of a quantity."""
+    validate_quantities(requirements, validate_name, whole_pages)
     if requirements.value.get("claims"):
-        _validate_claim_names(requirements["claims"], rules.claims)
+        _validate_claim_names(requirements["claims"], claims)
 
 
 @memoized(maps=("limits", "requests"))
-def _validate_quantities(requirements: Field, validate_name: Callable[[Field], None], whole_pages: bool) -> None:
+def validate_quantities(requirements: Field, validate_name: Callable[[Field], None], whole_pages: bool) -> None:
     limits, requests = requirements["limits"], requirements["requests"]
     for quantity in (*limits.entries(), *requests.entries()):
         validate_name(quantity)
@@ -80,7 +73,7 @@ def _validate_against_limit(request: Field, limits: Field) -> None:
             request.parent.invalid(f"must be less than or equal to {name} limit of {limit}", value)
 
 
-def _validate_claim_names(claims: Field, known: tuple[str, ...]) -> None:
+def _validate_claim_names(claims: Field, known: Sequence[str]) -> None:
     """Each is a claim of the pod, and occurs once (`validateResourceClaimNames`)."""
     seen: set[str] = set()
     for claim in claims:
@@ -106,10 +99,3 @@ def _validate_request(claim: Field, name: str, seen: set[str]) -> None:
             if other.startswith(f"{name}/"):
                 claim.duplicate(name)
     claim.unique(seen, f"{name}/{request}" if request else name)
-
-
-# --- until every caller is converted to Field ---
-
-
-def check_requirements(requirements: Any, path: str, errors: list[Any], rules: Rules) -> None:
-    validate_requirements(Field(requirements, path, errors), rules)

@@ -237,8 +237,11 @@ def _user_problems(name: str) -> list[str]:
 
 
 def has_host_process(spec: Object) -> bool:
-    holders = (spec, *[one for kind in CONTAINERS for one in spec.get(kind) or ()])
-    return any("windowsOptions" in (holder.get("securityContext") or ()) for holder in holders)
+    for kind in CONTAINERS:
+        for container in spec.get(kind) or ():
+            if "windowsOptions" in (container.get("securityContext") or ()):
+                return True
+    return "windowsOptions" in (spec.get("securityContext") or ())
 
 
 def validate_host_process(spec: Field) -> None:
