@@ -34,7 +34,7 @@ def validate_claim_spec(spec: Field, *, any_selector_values: bool = False, any_s
     validate_access_modes(modes)
     _validate_size(spec.at("resources", None).at(("storage",), spec.find("resources.requests.storage").value))
     spec["storageClassName"].optional().dns_subdomain()
-    spec.get("volumeMode").one_of(VOLUME_MODES)
+    spec.choice("volumeMode", VOLUME_MODES)
     _validate_sources(spec, any_source_group)
     spec["volumeAttributesClassName"].optional().dns_subdomain()
 

@@ -32,6 +32,7 @@ from fakekube.apiserver.wire.status import (
 )
 
 C = TypeVar("C")
+Object = dict[str, Any]
 
 _NOTHING: Mapping[str, Any] = {}
 _UNSET: Any = object()
@@ -240,6 +241,12 @@ class Field:
         """The member is one of the choices; another error says if it is empty."""
         if (self.value or _NOTHING).get(name) not in choices:
             self[name].required().one_of(choices)
+
+    def choice(self, name: str, choices: Sequence[str]) -> None:
+        """The member is one of the choices if it is set."""
+        value = (self.value or _NOTHING).get(name)
+        if value is not None and value not in choices:
+            self[name].not_supported(choices)
 
     def non_negative_members(self, *names: str) -> None:
         value = self.value or _NOTHING

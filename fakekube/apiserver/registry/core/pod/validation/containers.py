@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
-
 from fakekube.apiserver.registry.core.pod.validation import environment
-from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
 from fakekube.apiserver.registry.core.pod.validation.resources import validate_requirements
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
-
-Object = dict[str, Any]
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
@@ -31,30 +25,6 @@ NOT_EPHEMERAL = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
     "startupProbe", "lifecycle",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """The pod that containers belong to. `volumes` are the names of its valid volumes."""
-
-    spec: Object
-    volumes: Collection[str]
-    options: PodOptions
-
-    @property
-    def grace(self) -> int | None:
-        """The termination grace period in seconds."""
-        return self.spec.get("terminationGracePeriodSeconds")
-
-    @property
-    def block_volumes(self) -> set[str]:
-        """The names of the volumes that are claims."""
-        volumes = self.spec.get("volumes") or ()
-        return {one.get("name") or "" for one in volumes if "persistentVolumeClaim" in one or "ephemeral" in one}
-
-    @property
-    def resource_claims(self) -> list[str]:
-        return [claim["name"] for claim in self.spec.get("resourceClaims") or () if claim.get("name")]
 
 
 def validate_containers(containers: Field, pod: Pod) -> None:
@@ -250,7 +220,7 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         name.invalid("must be unique")
     if name.text not in pod.volumes:
         name.not_found()
-    elif name.text not in pod.block_volumes:
+    elif not any(volume["name"].text == name.text and _is_block(volume) for volume in pod.spec["volumes"]):
         name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")
     if name:
         names.add(name.text)
@@ -268,7 +238,7 @@ def _validate_resize_policies(policies: Field, pod: Pod) -> None:
         policies.with_value(resource).required().one_of(("cpu", "memory"))
         shown = policies.with_value(restart)
         shown.required().one_of(("NotRequired", "RestartContainer"))
-        if pod.spec.get("restartPolicy") == "Never" and restart != "NotRequired":
+        if pod.spec.value.get("restartPolicy") == "Never" and restart != "NotRequired":
             shown.invalid("must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
@@ -291,11 +261,11 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
 
 
 def _validate_resources(resources: Field, pod: Pod) -> None:
-    validate_requirements(resources, pod.resource_claims, whole_pages=not pod.options.partial_pages)
+    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
 
 
 def _validate_security_context(context: Field, pod: Pod) -> None:
-    validate_security_context(context, host_users=pod.spec.get("hostUsers") is not False)
+    validate_security_context(context, host_users=pod.spec.value.get("hostUsers") is not False)
 
 
 _LISTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -31,6 +32,27 @@ class PodOptions:
 
 POD = PodOptions(is_pod=True)
 TEMPLATE = PodOptions()
+
+
+@dataclass(slots=True)
+class Pod:
+    """The pod, or the template, whose parts are validated. `name` is empty for a template; `volumes` are the names of
+    the valid volumes, once these are validated."""
+
+    spec: Field
+    name: str
+    options: PodOptions
+    volumes: Collection[str] = ()
+
+    @property
+    def grace(self) -> int | None:
+        """The termination grace period in seconds."""
+        return self.spec.value.get("terminationGracePeriodSeconds")
+
+    @property
+    def claims(self) -> list[str]:
+        """The names of the claims of resources."""
+        return [claim["name"] for claim in self.spec.value.get("resourceClaims") or () if claim.get("name")]
 
 
 def all_containers(spec: Field) -> list[Field]:

@@ -10,6 +10,7 @@ from fakekube.apiserver.registry.core.pod.validation import affinity, containers
 from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     DELETION_COST,
     TEMPLATE,
+    Pod,
     PodOptions,
     is_deletion_cost,
 )
@@ -17,7 +18,7 @@ from fakekube.apiserver.registry.core.pod.validation.resources import (
     validate_pod_resource_name,
     validate_requirements,
 )
-from fakekube.apiserver.registry.core.pod.validation.volumes import Place, validate_volumes
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_volumes
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
@@ -84,10 +85,11 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
 def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
     """Volumes, claims, containers, and the resources and ports of the pod as a whole."""
     get = spec.value.get
-    known = validate_volumes(spec["volumes"], Place(meta.get("name") or "", options)) if get("volumes") else ()
+    pod = Pod(spec, meta.get("name") or "", options)
+    if get("volumes"):
+        pod.volumes = validate_volumes(spec["volumes"], pod)
     if get("resourceClaims"):
         _validate_resource_claims(spec["resourceClaims"], mirror=MIRROR in (meta.get("annotations") or {}))
-    pod = containers.Pod(spec.value, known, options)
     regular = spec["containers"]
     containers.validate_containers(regular, pod)
     if get("initContainers"):
@@ -95,7 +97,7 @@ def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
     if get("ephemeralContainers"):
         containers.validate_ephemeral_containers(spec, pod)
     if get("resources") is not None:
-        _validate_pod_resources(spec, options)
+        _validate_pod_resources(pod)
     if get("hostNetwork"):
         _validate_host_network_ports(regular, options)
 
@@ -126,18 +128,17 @@ def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
             reference.dns_subdomain()
 
 
-def _validate_pod_resources(spec: Field, options: PodOptions) -> None:
+def _validate_pod_resources(pod: Pod) -> None:
     """The resources of the pod as a whole suffice for its containers (`validatePodResources`)."""
+    spec = pod.spec
     whole = spec["resources"]
     if spec.find("os.name").value == "windows":
         whole.forbidden("may not be set for a windows pod")
         return
     if whole["claims"]:
         whole["claims"].forbidden("claims may not be set for Resources at pod-level")
-    claims = [claim["name"] for claim in spec.value.get("resourceClaims") or () if claim.get("name")]
-    validate_requirements(
-        whole, claims, whole_pages=not options.partial_pages, validate_name=validate_pod_resource_name
-    )
+    whole_pages = not pod.options.partial_pages
+    validate_requirements(whole, pod.claims, whole_pages=whole_pages, validate_name=validate_pod_resource_name)
     limits = whole["limits"].value or {}
     for kind in ("requests", "limits"):
         quantities = whole[kind].value or {}

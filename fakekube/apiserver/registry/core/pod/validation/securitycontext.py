@@ -36,10 +36,10 @@ def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
         context["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled", True)
     if context["sysctls"]:
         validate_sysctls(context["sysctls"], spec, shared=options.any_sysctls)
-    context.get("fsGroupChangePolicy").one_of(("Always", "OnRootMismatch"))
+    context.choice("fsGroupChangePolicy", ("Always", "OnRootMismatch"))
     _validate_profiles(context)
-    context.get("supplementalGroupsPolicy").one_of(("Merge", "Strict"))
-    context.get("seLinuxChangePolicy").one_of(("MountOption", "Recursive"))
+    context.choice("supplementalGroupsPolicy", ("Merge", "Strict"))
+    context.choice("seLinuxChangePolicy", ("MountOption", "Recursive"))
 
 
 def _validate_ids(context: Field, *names: str) -> None:
@@ -68,9 +68,9 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
 def validate_security_context(context: Field, *, host_users: bool) -> None:
     """`ValidateSecurityContext`; the server is configured to allow privileged containers."""
     _validate_ids(context, "runAsUser", "runAsGroup")
-    mount = context.get("procMount").one_of(("Default", "Unmasked"))
-    if host_users and mount.value == "Unmasked":
-        mount.invalid("`hostUsers` must be false to use `Unmasked`")
+    context.choice("procMount", ("Default", "Unmasked"))
+    if host_users and context.value.get("procMount") == "Unmasked":
+        context["procMount"].invalid("`hostUsers` must be false to use `Unmasked`")
     _validate_seccomp(context.get("seccompProfile"))
     if context.value.get("allowPrivilegeEscalation") is False:
         _validate_no_escalation(context)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_template
 from fakekube.apiserver.registry.core.pod.validation import environment
-from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -20,50 +19,43 @@ HOST_PATH_TYPES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a volume is: the name of its pod (empty for a template) and the options."""
-
-    pod: str
-    options: PodOptions
-
-
-def validate_volumes(volumes: Field, place: Place) -> set[str]:
+def validate_volumes(volumes: Field, pod: Pod) -> set[str]:
     """Returns the names of the valid volumes: only these can be mounted."""
     known: set[str] = set()
-    errors, pod = volumes.errors, place.pod
-    ephemeral = [volume for volume in volumes.value or () if pod and volume.get("ephemeral") is not None]
-    claims = {f"{pod}-{volume.get('name') or ''}" for volume in ephemeral}
+    errors, values = volumes.errors, volumes.value
+    claims = {f"{pod.name}-{one.get('name') or ''}" for one in values if pod.name and one.get("ephemeral") is not None}
     for volume in volumes:
         before = len(errors)
-        _validate_source(volume, place)
-        name = volume.value.get("name") or ""
+        _validate_sources(volume, pod)
         volume.require_text("name", content.dns_label_problems)
+        name = volume.value.get("name") or ""
         if name in known:
             volume["name"].duplicate()
         if len(errors) == before:
             known.add(name)
-        if claims and volume.find("persistentVolumeClaim.claimName").value in claims:
-            claim = volume["persistentVolumeClaim"]["claimName"]
+        claim = volume.find("persistentVolumeClaim.claimName")
+        if claim.value in claims:
             claim.invalid("must not reference a PVC that gets created for an ephemeral volume")
     return known
 
 
-def _validate_source(volume: Field, place: Place) -> None:
+def _validate_sources(volume: Field, pod: Pod) -> None:
     found = [key for key, value in volume.value.items() if key != "name" and value is not None]
     if not found:
         volume.missing("must specify a volume type")
     if len(found) > 1:
-        found.sort(key=ORDER.__getitem__)
+        found.sort(key=list(SOURCES).index)
     for key in found:
         if key != found[0]:
-            volume[OTHER_NAMES.get(key, key)].forbidden("may not specify more than 1 volume type")
+            volume[SHOWN_AS_SECOND.get(key, key)].forbidden("may not specify more than 1 volume type")
         else:
-            source = volume.at("persistentDisk" if key == "gcePersistentDisk" else key, volume.value[key])
-            if key in PLACED_SOURCES:
-                PLACED_SOURCES[key](source, place)
-            else:
-                SOURCES[key](source)
+            required, validate = SOURCES[key]
+            source = volume.at(SHOWN.get(key, key), volume.value[key])
+            source.require(*required)
+            if key in POD_SOURCES:
+                POD_SOURCES[key](source, pod)
+            elif validate is not None:
+                validate(source)
         if key == "iscsi":
             _validate_portal(volume["iscsi"], volume["name"])
 
@@ -74,11 +66,6 @@ def _validate_portal(source: Field, name: Field) -> None:
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
             "specified."
         )
-
-
-def _requires(*names: str) -> Callable[[Field], object]:
-    """Sources that only have required fields."""
-    return lambda source: source.require(*names)
 
 
 def _validate_mode(mode: Field) -> None:
@@ -101,28 +88,18 @@ def validate_host_path(source: Field) -> None:
 
 
 def _validate_git_repo(source: Field) -> None:
-    source.require("repository")
     source["directory"].check(content.descending_path_problems)
 
 
-def _disk(name: str) -> Callable[[Field], object]:
-    def validate(source: Field) -> None:
-        source.require(name)
-        source["partition"].between(0, 255)
-
-    return validate
+def _validate_partition(source: Field) -> None:
+    source["partition"].between(0, 255)
 
 
-def _keyed(name: str) -> Callable[[Field], object]:
-    """Secrets and ConfigMaps: files for all keys, or for some."""
-
-    def validate(source: Field) -> None:
-        source.require(name)
-        _validate_mode(source["defaultMode"])
-        for item in source["items"]:
-            _validate_key_to_path(item)
-
-    return validate
+def _validate_keys(source: Field) -> None:
+    """The files of a Secret or a ConfigMap."""
+    _validate_mode(source["defaultMode"])
+    for item in source.each("items"):
+        _validate_key_to_path(item)
 
 
 def _validate_key_to_path(item: Field) -> None:
@@ -131,8 +108,7 @@ def _validate_key_to_path(item: Field) -> None:
     _validate_mode(item["mode"])
 
 
-def validate_nfs(source: Field) -> None:
-    source.require("server", "path")
+def _validate_nfs(source: Field) -> None:
     if not source["path"].text.startswith("/"):
         source["path"].invalid("must be an absolute path")
 
@@ -172,8 +148,7 @@ def validate_flocker(source: Field) -> None:
         name.invalid("must not contain '/'")
 
 
-def _validate_cinder(source: Field) -> None:
-    source.require("volumeID")
+def _validate_secret(source: Field) -> None:
     source.get("secretRef").require("name")
 
 
@@ -226,11 +201,11 @@ def validate_azure_disk(source: Field) -> None:
 
 def _validate_storage_os(source: Field) -> None:
     validate_storage_os_names(source)
-    source.get("secretRef").require("name")
+    _validate_secret(source)
 
 
 def validate_storage_os_names(source: Field) -> None:
-    source["volumeName"].required().dns_label()
+    source.require_text("volumeName", content.dns_label_problems)
     source["volumeNamespace"].optional().dns_label()
 
 
@@ -249,23 +224,20 @@ def _validate_csi(source: Field) -> None:
         source.at("name", secret["name"].value).dns_subdomain()
 
 
-def _validate_ephemeral(source: Field, place: Place) -> None:
-    template = source["volumeClaimTemplate"]
-    if template.value is None:
-        template.missing()
-    else:
-        validate_claim_template(template)
+def _validate_ephemeral(source: Field, pod: Pod) -> None:
+    if source["volumeClaimTemplate"].specified():
+        validate_claim_template(source["volumeClaimTemplate"])
     name = source.parent["name"]
-    if place.pod and name:
-        claim = f"{place.pod}-{name.value}"
+    if pod.name and name:
+        claim = f"{pod.name}-{name.value}"
         for problem in content.dns_subdomain_problems(claim):
             name.invalid(f'PVC name "{claim}": {problem}')
 
 
-def _validate_image(source: Field, place: Place) -> None:
-    if place.options.is_pod:
+def _validate_image(source: Field, pod: Pod) -> None:
+    if pod.options.is_pod:
         source.require("reference")
-    source["pullPolicy"].required().one_of(PULL_POLICIES)
+    source.require_choice("pullPolicy", PULL_POLICIES)
 
 
 # --- sources with files of several kinds ---------------------------------------------------------------------------
@@ -293,19 +265,13 @@ def _validate_downward_file(item: Field) -> None:
     _validate_mode(item["mode"])
 
 
-def _validate_projected(source: Field, place: Place) -> None:
+def _validate_projected(source: Field, pod: Pod) -> None:
     _validate_mode(source["defaultMode"])
     taken: set[str] = set()
     for projection in source["sources"]:
-        found = projection.members(("secret", "configMap", "downwardAPI", "serviceAccountToken"))
+        found = projection.members(PROJECTIONS)
         for member in found:
-            match member.key:
-                case "downwardAPI":
-                    _project_fields(member, source, taken)
-                case "serviceAccountToken":
-                    _validate_token(member, source, place)
-                case _:
-                    _project_keys(member, source, taken)
+            PROJECTIONS[member.key](member, source, taken, pod)
         if len(found) > 1:
             projection.forbidden("may not specify more than 1 volume type per source")
 
@@ -317,72 +283,77 @@ def _take(file: str, shown: str, source: Field, taken: set[str]) -> None:
         taken.add(file)
 
 
-def _project_keys(projection: Field, source: Field, taken: set[str]) -> None:
+def _project_keys(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
     projection.require("name")
     for item in projection["items"]:
         _validate_key_to_path(item)
         _take(item["path"].text, projection["name"].text, source, taken)
 
 
-def _project_fields(projection: Field, source: Field, taken: set[str]) -> None:
+def _project_fields(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
     for item in projection["items"]:
         _validate_downward_file(projection.with_value(item.value))
         _take(item["path"].text, item["path"].text, source, taken)
 
 
-def _validate_token(projection: Field, source: Field, place: Place) -> None:
+def _project_token(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
     seconds = projection["expirationSeconds"]
     if seconds.number < 600:
         seconds.invalid("may not specify a duration less than 10 minutes", seconds.number)
     if seconds.number > 1 << 32:
         seconds.invalid("may not specify a duration larger than 2^32 seconds")
     path = source.at("path", projection["path"].value).required()
-    if not place.options.any_token_paths:
+    if not pod.options.any_token_paths:
         path.check(content.unreserved_path_problems)
 
 
-#: Sources in the order in which the server validates them.
-SOURCES: Mapping[str, Callable[[Field], object]] = {
-    "emptyDir": _validate_empty_dir,
-    "hostPath": validate_host_path,
-    "gitRepo": _validate_git_repo,
-    "gcePersistentDisk": _disk("pdName"),
-    "awsElasticBlockStore": _disk("volumeID"),
-    "secret": _keyed("secretName"),
-    "nfs": validate_nfs,
-    "iscsi": validate_iscsi,
-    "glusterfs": _requires("endpoints", "path"),
-    "flocker": validate_flocker,
-    "persistentVolumeClaim": _requires("claimName"),
-    "rbd": _requires("monitors", "image"),
-    "cinder": _validate_cinder,
-    "cephfs": _requires("monitors"),
-    "quobyte": validate_quobyte,
-    "downwardAPI": _validate_downward,
-    "fc": validate_fc,
-    "flexVolume": validate_flex,
-    "configMap": _keyed("name"),
-    "azureFile": _requires("secretName", "shareName"),
-    "vsphereVolume": _requires("volumePath"),
-    "photonPersistentDisk": _requires("pdID"),
-    "portworxVolume": _requires("volumeID"),
-    "azureDisk": validate_azure_disk,
-    "storageos": _validate_storage_os,
-    "scaleIO": _requires("gateway", "system", "volumeName"),
-    "csi": _validate_csi,
+PROJECTIONS = {
+    "secret": _project_keys,
+    "configMap": _project_keys,
+    "downwardAPI": _project_fields,
+    "serviceAccountToken": _project_token,
+}
+
+#: Sources in the order in which the server validates them: required members, further rules.
+SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] = {
+    "emptyDir": ((), _validate_empty_dir),
+    "hostPath": ((), validate_host_path),
+    "gitRepo": (("repository",), _validate_git_repo),
+    "gcePersistentDisk": (("pdName",), _validate_partition),
+    "awsElasticBlockStore": (("volumeID",), _validate_partition),
+    "secret": (("secretName",), _validate_keys),
+    "nfs": (("server", "path"), _validate_nfs),
+    "iscsi": ((), validate_iscsi),
+    "glusterfs": (("endpoints", "path"), None),
+    "flocker": ((), validate_flocker),
+    "persistentVolumeClaim": (("claimName",), None),
+    "rbd": (("monitors", "image"), None),
+    "cinder": (("volumeID",), _validate_secret),
+    "cephfs": (("monitors",), None),
+    "quobyte": ((), validate_quobyte),
+    "downwardAPI": ((), _validate_downward),
+    "fc": ((), validate_fc),
+    "flexVolume": ((), validate_flex),
+    "configMap": (("name",), _validate_keys),
+    "azureFile": (("secretName", "shareName"), None),
+    "vsphereVolume": (("volumePath",), None),
+    "photonPersistentDisk": (("pdID",), None),
+    "portworxVolume": (("volumeID",), None),
+    "azureDisk": ((), validate_azure_disk),
+    "storageos": ((), _validate_storage_os),
+    "projected": ((), None),
+    "scaleIO": (("gateway", "system", "volumeName"), None),
+    "csi": ((), _validate_csi),
+    "ephemeral": ((), None),
+    "image": ((), None),
 }
 #: Sources whose rules depend on the pod.
-PLACED_SOURCES: Mapping[str, Callable[[Field, Place], object]] = {
-    "projected": _validate_projected,
-    "ephemeral": _validate_ephemeral,
-    "image": _validate_image,
-}
-_KEYS = [*SOURCES, "ephemeral", "image"]
-_KEYS.insert(_KEYS.index("scaleIO"), "projected")
-ORDER = {key: place for place, key in enumerate(_KEYS)}
+POD_SOURCES = {"projected": _validate_projected, "ephemeral": _validate_ephemeral, "image": _validate_image}
 
-#: Names by which the errors for a second source refer to it.
-OTHER_NAMES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+#: Names by which errors refer to a source, and to a second source.
+SHOWN = {"gcePersistentDisk": "persistentDisk"}
+SHOWN_AS_SECOND = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+
 
 # --- until every caller is converted to Field ---
 
