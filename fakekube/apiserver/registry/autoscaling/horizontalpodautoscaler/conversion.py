@@ -1,4 +1,5 @@
-"""TODO"""
+"""Converts HorizontalPodAutoscalers between autoscaling/v2, the stored form, and autoscaling/v1, which has fields for
+CPU only and carries the rest in annotations (kubernetes `pkg/apis/autoscaling/v1/conversion.go`)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 from fakekube.apiserver.registry.generic.validation.gostructs import marshal, selector_fields
 
 Object = dict[str, Any]
+
 
 CPU_UTILIZATION = 80
 

@@ -1,9 +1,10 @@
-"""TODO"""
+"""HorizontalPodAutoscaler."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler import validation
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion import (
     CPU_UTILIZATION,
     _cpu_metric,
@@ -11,13 +12,9 @@ from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion 
     to_v1,
 )
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.table import PRINTER
-from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.validation import (
-    validate,
-    validate_status_update,
-    validate_update,
-)
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
 
 Object = dict[str, Any]
 
@@ -49,21 +46,25 @@ def default_v1(obj: Object) -> None:
     obj.setdefault("spec", {}).setdefault("minReplicas", 1)
 
 
+VALIDATE = validator(validation.validate)
+VALIDATE_UPDATE = update_validator(validation.validate_update)
+VALIDATE_STATUS_UPDATE = update_validator(validation.validate_status_update)
+
 KIND = Kind(
     "horizontalpodautoscalers.autoscaling",
     Strategy(
         default=default_autoscaler,
-        validate=validate,
-        validate_update=validate_update,
-        validate_status_update=validate_status_update,
+        validate=VALIDATE,
+        validate_update=VALIDATE_UPDATE,
+        validate_status_update=VALIDATE_STATUS_UPDATE,
     ),
     printer=PRINTER,
     versions={
         "v1": Strategy(
             default=default_v1,
-            validate=lambda obj: validate(from_v1(obj)),
-            validate_update=lambda new, old: validate_update(from_v1(new), from_v1(old)),
-            validate_status_update=validate_status_update,
+            validate=lambda obj: VALIDATE(from_v1(obj)),
+            validate_update=lambda new, old: VALIDATE_UPDATE(from_v1(new), from_v1(old)),
+            validate_status_update=VALIDATE_STATUS_UPDATE,
             read=to_v1,
             write=from_v1,
         )
