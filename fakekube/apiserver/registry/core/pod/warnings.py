@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
 from fakekube.apiserver.wire.goprint import go_quote
 
-Object = dict[str, Any]
 Warnings = list[str]
 
 DEPRECATED_LABELS = {

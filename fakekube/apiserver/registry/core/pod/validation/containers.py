@@ -220,7 +220,7 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         name.invalid("must be unique")
     if name.text not in pod.volumes:
         name.not_found()
-    elif not any(volume["name"].text == name.text and _is_block(volume) for volume in pod.spec["volumes"]):
+    elif name.text not in pod.block_volumes:
         name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")
     if name:
         names.add(name.text)

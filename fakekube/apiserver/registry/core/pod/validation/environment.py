@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, all_containers
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field, memoized
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, Object, memoized
 
 #: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (

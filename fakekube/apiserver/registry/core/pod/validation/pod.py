@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import POD, PodOptions
@@ -12,12 +11,10 @@ from fakekube.apiserver.registry.core.pod.validation.podstatus import validate_p
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import field_forbidden
-
-Object = dict[str, Any]
 
 CHANGEABLE = ",".join(
     (

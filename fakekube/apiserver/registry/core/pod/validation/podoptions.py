@@ -47,7 +47,14 @@ class Pod:
     @property
     def grace(self) -> int | None:
         """The termination grace period in seconds."""
-        return self.spec.value.get("terminationGracePeriodSeconds")
+        seconds: int | None = self.spec.value.get("terminationGracePeriodSeconds")
+        return seconds
+
+    @property
+    def block_volumes(self) -> list[str]:
+        """The names of the volumes that can be block devices."""
+        volumes = self.spec.value.get("volumes") or ()
+        return [one.get("name") or "" for one in volumes if "persistentVolumeClaim" in one or "ephemeral" in one]
 
     @property
     def claims(self) -> list[str]:

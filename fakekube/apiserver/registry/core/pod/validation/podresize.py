@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_changed
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
 from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.wire.status import field_forbidden
-
-Object = dict[str, Any]
 
 KINDS = ("initContainers", "containers")
 QUANTITIES = ("requests", "limits")

@@ -22,10 +22,8 @@ from fakekube.apiserver.registry.core.pod.validation.volumes import validate_vol
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
-from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_annotations, validate_labels
-
-Object = dict[str, Any]
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -8,7 +8,6 @@ these find an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.affinity import (
     POD_AFFINITIES,
@@ -25,9 +24,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import (
 from fakekube.apiserver.registry.core.pod.validation.sysctls import shared_namespace
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, is_divisible
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.field import Field
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 
 
 def options_after(old_spec: Object, old_meta: Object, *, is_pod: bool) -> PodOptions:

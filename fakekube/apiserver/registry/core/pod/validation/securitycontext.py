@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, PodOptions, all_containers
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
-from fakekube.apiserver.registry.generic.validation.field import Field
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"

@@ -225,8 +225,7 @@ def _validate_csi(source: Field) -> None:
 
 
 def _validate_ephemeral(source: Field, pod: Pod) -> None:
-    if source["volumeClaimTemplate"].specified():
-        validate_claim_template(source["volumeClaimTemplate"])
+    validate_claim_template(source["volumeClaimTemplate"].specified())
     name = source.parent["name"]
     if pod.name and name:
         claim = f"{pod.name}-{name.value}"
