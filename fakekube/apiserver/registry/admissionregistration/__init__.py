@@ -1,1 +1,1 @@
-"""TODO admissionregistration"""
+"""admissionregistration.k8s.io: webhooks and admission policies."""

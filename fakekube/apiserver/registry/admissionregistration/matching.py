@@ -13,21 +13,15 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import valida
 
 Object = dict[str, Any]
 
-
 ANY = "*"
-
 
 SCOPES = ("*", "Cluster", "Namespaced")
 
-
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 
-
 MATCH_POLICIES = ("Equivalent", "Exact")
-
 
 MOST_CONDITIONS = 64
 

@@ -23,13 +23,10 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
-
 
 #: Type of a patch -> the field that holds it.
 _PATCHES = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
-
 
 REINVOCATION_POLICIES = ("Never", "IfNeeded")
 

@@ -39,7 +39,6 @@ def default_policy(obj: Object) -> None:
 
 MUTABLE_OPERATIONS = tuple(one for one in OPERATIONS if one != "DELETE")
 
-
 _identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 

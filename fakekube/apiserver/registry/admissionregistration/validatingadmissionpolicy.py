@@ -24,12 +24,9 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
-
 MOST_ANNOTATIONS, LONGEST_ANNOTATION_VALUE = 20, 5 * 1024
-
 
 _line_break = re.compile(r"[\n\r]")
 

@@ -41,15 +41,11 @@ def default_webhooks(obj: Object) -> None:
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 
-
 SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
-
 
 NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
-
 REINVOCATION_POLICIES = ("IfNeeded", "Never")
-
 
 SELECTORS = ("namespaceSelector", "objectSelector")
 

@@ -1,1 +1,1 @@
-"""TODO apiregistration"""
+"""apiregistration.k8s.io: APIServices."""

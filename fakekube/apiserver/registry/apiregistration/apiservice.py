@@ -39,7 +39,6 @@ def prepare_api_service(obj: Object) -> Object:
 
 MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
 
-
 STATUSES = ("True", "False", "Unknown")
 
 

@@ -1,1 +1,1 @@
-"""TODO apiserverinternal"""
+"""internal.apiserver.k8s.io: storage versions."""

@@ -1,4 +1,4 @@
-"""TODO"""
+"""StorageVersion."""
 
 from __future__ import annotations
 

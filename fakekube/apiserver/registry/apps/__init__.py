@@ -1,1 +1,1 @@
-"""TODO apps"""
+"""apps: workloads."""

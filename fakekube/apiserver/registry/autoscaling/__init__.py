@@ -1,1 +1,1 @@
-"""TODO autoscaling"""
+"""autoscaling: HorizontalPodAutoscalers and Scale."""

@@ -1,1 +1,1 @@
-"""TODO batch"""
+"""batch: Jobs and CronJobs."""

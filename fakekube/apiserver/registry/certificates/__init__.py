@@ -1,1 +1,1 @@
-"""TODO certificates"""
+"""certificates.k8s.io: certificate signing requests."""

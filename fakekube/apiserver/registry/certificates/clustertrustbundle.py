@@ -1,4 +1,4 @@
-"""TODO"""
+"""ClusterTrustBundle."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""TODO coordination"""
+"""coordination.k8s.io: Leases."""

@@ -14,7 +14,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 _semver = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"

@@ -15,13 +15,10 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 #: Bytes of all values together (`MaxSecretSize`).
 SIZE_LIMIT = 1024 * 1024
 
-
 FROZEN = "field is immutable when `immutable` is set"
-
 
 #: Keys that are valid for certain.
 PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")

@@ -32,7 +32,6 @@ CORE_FIELDS: Fields = {
 
 MISPLACED = "does not match event.namespace"
 
-
 #: Field of an event with an eventTime -> its most characters; all but the message are required.
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 

@@ -36,7 +36,6 @@ def default_limit_range(obj: Object) -> None:
 
 LIMIT_TYPES = frozenset(("Pod", "Container", "PersistentVolumeClaim"))
 
-
 FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 

@@ -14,9 +14,7 @@ from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 
-
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
-
 
 NAMESPACE_FINALIZER = "kubernetes"
 

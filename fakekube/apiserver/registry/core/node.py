@@ -47,7 +47,6 @@ def prepare_node_update(new: Object, old: Object) -> Object:
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
-
 ONLY_ONCE = 'node updates may not change {} except from "" to valid'
 
 

@@ -15,7 +15,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 #: Resources that a quota may name without a domain.
 STANDARD = frozenset(
     [
@@ -31,9 +30,7 @@ STANDARD = frozenset(
 #: What the scopes can be asked about.
 PODS = frozenset(("pods",))
 
-
 OF_PODS = PODS | {*COMPUTE, *(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)}
-
 
 OF_CLAIMS = frozenset(("persistentvolumeclaims", "requests.storage"))
 
@@ -50,7 +47,6 @@ SCOPES = {
 
 
 EXCLUSIVE = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-
 
 #: Scopes that a selector can only ask to be there.
 UNVALUED = frozenset(("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"))

@@ -37,7 +37,6 @@ def default_secret(obj: Object) -> None:
 
 SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
-
 #: Type -> the keys that it requires: each of them; a JSON object in the first.
 REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
 

@@ -1,1 +1,1 @@
-"""TODO discovery"""
+"""discovery.k8s.io: EndpointSlices."""

@@ -34,9 +34,7 @@ def default_endpoint_slice(obj: Object) -> None:
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
-
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-
 
 MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20_000, 16, 8
 

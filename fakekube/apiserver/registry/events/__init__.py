@@ -1,1 +1,1 @@
-"""TODO events"""
+"""events.k8s.io: Events."""

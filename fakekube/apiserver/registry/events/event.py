@@ -15,7 +15,6 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 #: Field of events.k8s.io/v1 -> the same of core/v1.
 RENAMED = {
     "note": "message",
@@ -78,9 +77,7 @@ NEW_FIELDS: Fields = {
 
 TYPES = ("Normal", "Warning")
 
-
 UNSET = "needs to be unset"
-
 
 _GO_NAMES = {"uid": "UID", "apiVersion": "APIVersion"}
 

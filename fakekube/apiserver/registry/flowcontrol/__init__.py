@@ -1,1 +1,1 @@
-"""TODO flowcontrol"""
+"""flowcontrol.apiserver.k8s.io: priority and fairness."""

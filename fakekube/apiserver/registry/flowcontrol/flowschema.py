@@ -23,18 +23,13 @@ def default_flow_schema(obj: Object) -> None:
 
 ANY = "*"
 
-
 EXEMPT, CATCH_ALL = "exempt", "catch-all"
-
 
 LAST_PRECEDENCE = 10000
 
-
 DISTINGUISHERS = ("ByNamespace", "ByUser")
 
-
 SUBJECTS = ("Group", "ServiceAccount", "User")
-
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 

@@ -14,7 +14,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
@@ -34,12 +33,9 @@ def default_priority_level(obj: Object) -> None:
 
 LEVELS = ("Exempt", "Limited")
 
-
 RESPONSES = ("Queue", "Reject")
 
-
 MOST_QUEUES = 10_000_000
-
 
 MOST_HASH_BITS = 60
 

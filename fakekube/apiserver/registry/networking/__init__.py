@@ -1,1 +1,1 @@
-"""TODO networking"""
+"""networking.k8s.io: Ingresses, NetworkPolicies, ranges of addresses."""

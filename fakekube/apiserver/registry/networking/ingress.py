@@ -24,19 +24,14 @@ from fakekube.apiserver.registry.networking.ingressclass import validate_typed_r
 
 Object = dict[str, Any]
 
-
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
-
 
 #: What no path has that is matched as it stands.
 FORBIDDEN_SEQUENCES = ("//", "/./", "/../", "%2f", "%2F")
 
-
 FORBIDDEN_ENDS = ("/..", "/.")
 
-
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
-
 
 WILDCARD = rf"\*\.{names.DNS_SUBDOMAIN}"
 

@@ -14,9 +14,7 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 SCOPES = ("Cluster", "Namespace")
-
 
 CONTROLLER_LIMIT = 250
 

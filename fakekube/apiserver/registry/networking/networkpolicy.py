@@ -29,9 +29,7 @@ def default_network_policy(obj: Object) -> None:
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 
-
 POLICY_TYPES = ("Ingress", "Egress")
-
 
 #: Direction -> where its rules name their peers.
 PEERS = {"ingress": "from", "egress": "to"}

@@ -1,1 +1,1 @@
-"""TODO node"""
+"""node.k8s.io: RuntimeClasses."""

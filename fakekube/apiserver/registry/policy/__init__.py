@@ -1,1 +1,1 @@
-"""TODO policy"""
+"""policy: PodDisruptionBudgets."""

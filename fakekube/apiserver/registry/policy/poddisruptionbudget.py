@@ -14,7 +14,6 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import has_in
 
 Object = dict[str, Any]
 
-
 EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 

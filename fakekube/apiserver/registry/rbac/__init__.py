@@ -1,1 +1,1 @@
-"""TODO rbac"""
+"""rbac.authorization.k8s.io: roles and bindings."""

@@ -16,9 +16,7 @@ from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 
-
 GROUP = "rbac.authorization.k8s.io"
-
 
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 

@@ -1,1 +1,1 @@
-"""TODO resource"""
+"""resource.k8s.io: devices."""

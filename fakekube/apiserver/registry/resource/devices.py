@@ -13,24 +13,17 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 
 MOST_REQUESTS, MOST_CONSTRAINTS, MOST_CONFIGS = 32, 32, 32
 
-
 MOST_SELECTORS, MOST_ALTERNATIVES = 32, 8
-
 
 LONGEST_PARAMETERS = LONGEST_EXPRESSION = 10 * 1024
 
-
 LONGEST_NAME, LONGEST_POOL = 32, 253
-
 
 MODES = ("All", "ExactCount")
 
-
 EFFECTS = ("NoExecute", "NoSchedule")
 
-
 OPERATORS = ("Equal", "Exists")
-
 
 _identifier = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

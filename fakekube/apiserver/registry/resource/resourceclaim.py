@@ -59,7 +59,6 @@ def default_claim(obj: Object) -> None:
 
 MOST_RESULTS, MOST_CONSUMERS = 32, 256
 
-
 SOURCES = ("FromClaim", "FromClass")
 
 

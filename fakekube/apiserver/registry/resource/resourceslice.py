@@ -25,23 +25,17 @@ from fakekube.apiserver.registry.resource.devices import (
 
 Object = dict[str, Any]
 
-
 LONGEST_VALUE = 64
 MOST_DEVICES, MOST_ADVANCED_DEVICES = 128, 64
 
-
 MOST_ATTRIBUTES, MOST_VALUES, MOST_TAINTS = 32, 48, 16
 
-
 MOST_COUNTER_SETS, MOST_COUNTERS, MOST_CONSUMPTIONS = 8, 32, 2
-
 
 #: Where a slice's devices can be used: just one of these is set.
 PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
-
 _NUMBER, _BUILD = r"(0|[1-9]\d*)", r"[0-9a-zA-Z-]+"
-
 
 _PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 

@@ -1,1 +1,1 @@
-"""TODO scheduling"""
+"""scheduling.k8s.io: PriorityClasses."""

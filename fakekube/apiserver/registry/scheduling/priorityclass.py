@@ -33,7 +33,6 @@ HIGHEST = 1_000_000_000
 
 SYSTEM_PREFIX = "system-"
 
-
 SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 

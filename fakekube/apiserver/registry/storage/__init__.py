@@ -1,1 +1,1 @@
-"""TODO storage"""
+"""storage.k8s.io: StorageClasses and CSI drivers."""

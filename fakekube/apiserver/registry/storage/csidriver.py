@@ -21,7 +21,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-
 DRIVER_DEFAULTS: Object = {
     "attachRequired": True,
     "podInfoOnMount": False,
@@ -41,7 +40,6 @@ def default_driver(obj: Object) -> None:
 
 
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
-
 
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 

@@ -17,7 +17,6 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 NODE_ID_LIMIT = 256
 
 

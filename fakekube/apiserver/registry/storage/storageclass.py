@@ -21,9 +21,7 @@ def default_storage_class(obj: Object) -> None:
 
 RECLAIM_POLICIES = ("Delete", "Retain")
 
-
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
-
 
 #: Parameters of a class: how many, and how many bytes in all.
 MAX_PARAMETERS, MAX_PARAMETER_BYTES = 512, 256 * 1024

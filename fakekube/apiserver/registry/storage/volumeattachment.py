@@ -26,12 +26,9 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 ATTACHMENT_BYTES = 256 * 1024
 
-
 MESSAGE_BYTES = 1024
-
 
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 

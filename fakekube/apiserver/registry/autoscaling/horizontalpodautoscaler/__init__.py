@@ -1,1 +1,1 @@
-"""TODO autoscaling/horizontalpodautoscaler"""
+"""HorizontalPodAutoscalers."""

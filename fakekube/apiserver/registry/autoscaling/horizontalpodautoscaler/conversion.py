@@ -11,7 +11,6 @@ from fakekube.apiserver.registry.generic.validation.gostructs import marshal, se
 
 Object = dict[str, Any]
 
-
 CPU_UTILIZATION = 80
 
 
@@ -30,9 +29,7 @@ METRICS, STATUSES, CONDITIONS, BEHAVIOR = (
 
 ROUND_TRIP = frozenset((METRICS, STATUSES, CONDITIONS, BEHAVIOR))
 
-
 SPEC_FIELDS = ("maxReplicas", "minReplicas", "scaleTargetRef")
-
 
 STATUS_FIELDS = ("desiredReplicas", "lastScaleTime", "observedGeneration")
 

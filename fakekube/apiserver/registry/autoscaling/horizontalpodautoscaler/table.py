@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of HorizontalPodAutoscalers."""
 
 from __future__ import annotations
 

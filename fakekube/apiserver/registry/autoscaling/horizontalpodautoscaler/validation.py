@@ -12,18 +12,13 @@ from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
 
 Object = dict[str, Any]
 
-
 LONGEST_PERIOD, LONGEST_WINDOW = 1800, 3600
-
 
 SELECT_POLICIES = ("Disabled", "Max", "Min")
 
-
 POLICY_TYPES = ("Percent", "Pods")
 
-
 METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-
 
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
 

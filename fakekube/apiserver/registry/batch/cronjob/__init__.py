@@ -1,1 +1,1 @@
-"""TODO batch/cronjob"""
+"""CronJobs."""

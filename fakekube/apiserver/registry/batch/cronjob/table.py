@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of CronJobs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")
 
-
 LONGEST_NAME = 52
 """A Job's name is the CronJob's and eleven more characters."""
 

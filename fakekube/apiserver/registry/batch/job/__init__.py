@@ -1,1 +1,1 @@
-"""TODO batch/job"""
+"""Jobs."""

@@ -8,7 +8,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 
-
 FAILURE_TARGET, SUCCESS = "FailureTarget", "SuccessCriteriaMet"
 
 

@@ -15,7 +15,6 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 
 Object = dict[str, Any]
 
-
 MAX_INT32 = 2**31 - 1
 
 

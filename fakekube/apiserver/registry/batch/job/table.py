@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of Jobs."""
 
 from __future__ import annotations
 

@@ -18,21 +18,15 @@ from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
-
 COMPLETION_MODES = ("NonIndexed", "Indexed")
-
 
 ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 
-
 OPERATORS = ("In", "NotIn")
-
 
 CONDITIONS = ("False", "True", "Unknown")
 
-
 REPLACEMENTS = ("Failed", "TerminatingOrFailed")
-
 
 MANY = 100_000
 """Indexes of which an Indexed Job may have many, as long as it goes easy on other numbers."""
@@ -40,12 +34,9 @@ MANY = 100_000
 
 FEW = 10_000
 
-
 RULES, EXIT_CODES, PATTERNS = 20, 255, 20
 
-
 UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-
 
 NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
@@ -63,7 +54,6 @@ COUNTS = (
 
 #: What says where the pods of a Job go: it may change as long as none is there.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
-
 
 RESTARTS = ("OnFailure", "Never")
 

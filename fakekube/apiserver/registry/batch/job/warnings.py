@@ -9,7 +9,6 @@ from fakekube.apiserver.registry.core.podtemplate.warnings import POD_NAMES
 
 Object = dict[str, Any]
 
-
 MANY_COMPLETIONS, MANY_AT_ONCE = 100_000, 10_000
 
 

@@ -1,1 +1,1 @@
-"""TODO certificates/certificatesigningrequest"""
+"""CertificateSigningRequests."""

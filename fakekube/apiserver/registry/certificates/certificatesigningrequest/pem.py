@@ -10,7 +10,6 @@ from fakekube.apiserver.wire.goprint import go_quote
 
 _PEM = re.compile(r"-----BEGIN ([^\n]+?)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
 
-
 _HEADER = re.compile(r"^[^\n:]+:", re.MULTILINE)
 
 

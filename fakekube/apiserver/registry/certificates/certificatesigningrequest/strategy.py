@@ -15,7 +15,6 @@ from fakekube.apiserver.user import User
 
 Object = dict[str, Any]
 
-
 _IDENTITY = frozenset({"username", "uid", "groups", "extra"})
 
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of CertificateSigningRequests."""
 
 from __future__ import annotations
 

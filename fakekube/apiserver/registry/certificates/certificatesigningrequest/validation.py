@@ -22,23 +22,17 @@ USAGES = (
 #: Seconds that a certificate must be valid at least.
 SHORTEST = 600
 
-
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
-
 
 LONGEST_DOMAIN = 253
 
-
 LONGEST_SIGNER = LONGEST_DOMAIN + 1 + 253 + 1 + 63
-
 
 #: Conditions that only `/approval` sets.
 DECISIONS = ("Approved", "Denied")
 
-
 #: Conditions that hold or are not there, and that stay.
 FINAL = (*DECISIONS, "Failed")
-
 
 STATUSES = ("False", "True", "Unknown")
 

@@ -1,1 +1,1 @@
-"""TODO core/persistentvolume"""
+"""PersistentVolumes."""

@@ -13,7 +13,6 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 
 Object = dict[str, Any]
 
-
 #: Volume source -> what its fields are where nobody says (`pkg/apis/core/v1/defaults.go`).
 SOURCE_DEFAULTS: dict[str, Object] = {
     "hostPath": {"type": ""},

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of PersistentVolumes."""
 
 from __future__ import annotations
 

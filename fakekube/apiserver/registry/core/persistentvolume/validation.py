@@ -22,18 +22,13 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
-
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
-
 ONE_TYPE = "may not specify more than 1 volume type"
 
-
 INLINE = "in the context of inline volumes"
-
 
 Rule = Callable[[Field], object]
 

@@ -8,7 +8,6 @@ from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_A
 
 Object = dict[str, Any]
 
-
 MOUNT_ANNOTATION = "volume.beta.kubernetes.io/mount-options"
 
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of PersistentVolumeClaims."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-
 CHANGEABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 
 

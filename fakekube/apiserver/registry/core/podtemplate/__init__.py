@@ -1,1 +1,1 @@
-"""TODO core/podtemplate"""
+"""PodTemplates, and what all kinds with a pod template share."""

@@ -11,12 +11,9 @@ from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
 
-
 MORE_THAN_ALL = "cannot be greater than status.replicas"
 
-
 MORE_THAN_READY = "cannot be greater than readyReplicas"
-
 
 #: The counts of a ReplicaSet and of a ReplicationController.
 REPLICA_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")

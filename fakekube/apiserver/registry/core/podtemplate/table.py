@@ -27,8 +27,6 @@ def _pod_template(obj: Object, ages: Ages) -> list[Any]:
 
 TEMPLATE_COLUMNS = (wide("Containers"), wide("Images"))
 
-
 SELECTED_COLUMNS = (*TEMPLATE_COLUMNS, wide("Selector"))
-
 
 PRINTER = Printer(columns(NAME, "Containers", "Images", "Pod Labels"), _pod_template)

@@ -20,7 +20,6 @@ from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
 
-
 SpecRule = Callable[[Field, PodOptions], object]
 """Validates the spec of a kind with a pod template."""
 

@@ -9,7 +9,6 @@ from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_wa
 
 Object = dict[str, Any]
 
-
 POD_NAMES = "Pod names and hostnames"
 
 

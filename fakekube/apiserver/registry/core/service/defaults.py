@@ -8,7 +8,6 @@ from fakekube.apiserver.registry.core.service.spec import externally_accessible
 
 Object = dict[str, Any]
 
-
 AFFINITY_SECONDS = 10_800
 
 

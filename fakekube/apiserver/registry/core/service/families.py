@@ -12,10 +12,8 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, field_invali
 
 Object = dict[str, Any]
 
-
 #: The families that the cluster has addresses of, its own first (`--service-cluster-ip-range`).
 CLUSTER_FAMILIES = ("IPv4",)
-
 
 OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
 

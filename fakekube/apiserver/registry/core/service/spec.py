@@ -6,7 +6,6 @@ from typing import Any
 
 Object = dict[str, Any]
 
-
 HEADLESS = "None"
 
 

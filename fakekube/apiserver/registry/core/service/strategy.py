@@ -26,7 +26,6 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 
 Object = dict[str, Any]
 
-
 #: Fields that a change of type drops where the new type has none and nobody changed them.
 DEPENDENT_FIELDS = (
     (needs_cluster_address, ("ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")),

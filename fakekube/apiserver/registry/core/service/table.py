@@ -1,4 +1,4 @@
-"""TODO"""
+"""Table of Services."""
 
 from __future__ import annotations
 

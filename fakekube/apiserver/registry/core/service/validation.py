@@ -22,43 +22,30 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
-
 PROTOCOLS = ("SCTP", "TCP", "UDP")
-
 
 AFFINITIES = ("ClientIP", "None")
 
-
 TRAFFIC_POLICIES = ("Cluster", "Local")
-
 
 DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
 
-
 FAMILIES = ("IPv4", "IPv6")
-
 
 FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
-
 IP_MODES = ("Proxy", "VIP")
-
 
 #: Seconds that a client may stick to its endpoint.
 AFFINITY_LIMIT = 86_400
 
-
 TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
-
 
 TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
 
-
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
-
 ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
-
 
 NOT_ONCE_SET = "may not change once set"
 

@@ -1,1 +1,1 @@
-"""TODO generic/table"""
+"""Tables: columns, cells and the conversion of objects."""

@@ -15,7 +15,6 @@ Object = dict[str, Any]
 
 LABELS_MISMATCH = "`selector` does not match template `labels`"
 
-
 value_problems = content.label_value_problems
 
 
