@@ -27,11 +27,11 @@ from fakekube.apiserver.faults import FaultRule, Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
+from fakekube.apiserver.registry.builtin import STRATEGIES
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.custom.registration import CustomRegistration
 from fakekube.apiserver.registry.generic.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
-from fakekube.apiserver.registry.kinds import STRATEGIES
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response, Text
 from fakekube.apiserver.schema.builtin import BuiltinSchemas

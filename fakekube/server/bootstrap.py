@@ -11,7 +11,7 @@ from fakekube.apiserver import versions
 from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
 from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.catalog import Catalog, builtin_resources
-from fakekube.apiserver.registry.kinds.cluster import prepare_namespace
+from fakekube.apiserver.registry.core.namespace import prepare_namespace
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas, minors, number
 from fakekube.apiserver.storage.store import Store, path_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.validation.certificates import request_der
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import request_der
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import forbidden

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.validation.ingresses import CLASS_ANNOTATION
+from fakekube.apiserver.registry.networking.ingress import CLASS_ANNOTATION
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_ANNOTATION
 from fakekube.apiserver.registry.core.resourcenames import number_of
-from fakekube.apiserver.registry.validation.persistentvolumes import CLASS_ANNOTATION
 from fakekube.apiserver.wire.status import forbidden
 
 Object = dict[str, Any]

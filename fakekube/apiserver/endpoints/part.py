@@ -12,10 +12,10 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.registry.builtin import PARTS as FIELDS
+from fakekube.apiserver.registry.core.namespace import validate_finalize
+from fakekube.apiserver.registry.generic.kind import PartStrategy as Field
 from fakekube.apiserver.registry.generic.strategy import next_generation
-from fakekube.apiserver.registry.kinds.parts import PARTS as FIELDS
-from fakekube.apiserver.registry.kinds.parts import Part as Field
-from fakekube.apiserver.registry.validation.namespaces import validate_finalize
 from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry

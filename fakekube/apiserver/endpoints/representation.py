@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.registry.tables.columns import Printer
-from fakekube.apiserver.registry.tables.convert import TableMaker, check_include
+from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.registry.generic.table.convert import TableMaker, check_include
 from fakekube.apiserver.response import Body, Document, StoredList
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, partial_view

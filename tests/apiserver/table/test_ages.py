@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.apiserver.registry.tables.ages import Ages, between, human_duration
+from fakekube.apiserver.registry.generic.table.ages import Ages, between, human_duration
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 

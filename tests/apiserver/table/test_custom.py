@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.registry.tables.ages import Ages
-from fakekube.apiserver.registry.tables.custom import DEFAULT_COLUMNS, printer
+from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, printer
+from fakekube.apiserver.registry.generic.table.ages import Ages
 
 AGES = Ages("2026-01-01T01:00:00Z")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.registry.tables.jsonpath import InvalidPath, NoValue, Path
+from fakekube.apiserver.registry.generic.table.jsonpath import InvalidPath, NoValue, Path
 
 OBJECT = {
     "metadata": {"name": "a", "annotations": {"example.com/x": "1"}},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.apiserver.registry.tables.labels import (
+from fakekube.apiserver.registry.generic.table.labels import (
     InvalidSelector,
     labels_cell,
     selector_cell,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fakekube.apiserver.registry.tables import printers
-from fakekube.apiserver.registry.tables.ages import Ages
-from fakekube.apiserver.registry.tables.printers import DEFAULT, builtin
+from fakekube.apiserver.registry.builtin import PRINTERS, printer_of
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import DEFAULT
 from fakekube.server import bootstrap
 
 NOW = "2026-01-01T01:00:00Z"
@@ -16,15 +16,15 @@ OWN_COUNT = {"ipaddresses.networking.k8s.io": 3}
 
 def row(qualified, **obj):
     """The cells by their columns' names; of the name and the age nothing is shown where they are as always."""
-    found = builtin(qualified)
+    found = printer_of(qualified)
     cells = found.cells({"metadata": META, **obj}, AGES)
     named = dict(zip([column.name for column in found.columns], cells, strict=False))
     return {key: value for key, value in named.items() if (key, value) not in (("Name", "a"), ("Age", "60m"))}
 
 
-@pytest.mark.parametrize("qualified", sorted(printers.PRINTERS))
+@pytest.mark.parametrize("qualified", sorted(PRINTERS))
 def test_an_empty_object_has_a_cell_for_each_column(qualified):
-    found = builtin(qualified)
+    found = printer_of(qualified)
     assert len(found.cells({"metadata": {}}, AGES)) == OWN_COUNT.get(qualified, len(found.columns))
 
 
@@ -33,7 +33,7 @@ def test_printers_are_of_resources_that_there_are():
         resource.qualified for version in bootstrap.known_versions() for resource in bootstrap._resources(version)
     }
     off_by_default = {"leasecandidates.coordination.k8s.io", "storageversions.internal.apiserver.k8s.io"}
-    assert set(printers.PRINTERS) <= served | off_by_default
+    assert set(PRINTERS) <= served | off_by_default
 
 
 def container(name="c", image="nginx:1", **more):
@@ -129,7 +129,7 @@ def test_the_state_of_a_pod(spec, state, ready, word, restarts):
     ],
 )
 def test_a_pod_that_is_being_deleted(state, word):
-    found = builtin("pods").cells({"metadata": {**META, "deletionTimestamp": NOW}, "status": state}, AGES)
+    found = printer_of("pods").cells({"metadata": {**META, "deletionTimestamp": NOW}, "status": state}, AGES)
     assert found[2] == word
 
 
@@ -147,7 +147,7 @@ def test_where_a_pod_is():
 
 @pytest.mark.parametrize(("phase", "count"), [("Succeeded", 1), ("Failed", 1), ("Running", 0)])
 def test_a_pod_that_has_ended_is_marked(phase, count):
-    found = builtin("pods").conditions({"metadata": META, "status": {"phase": phase}})
+    found = printer_of("pods").conditions({"metadata": META, "status": {"phase": phase}})
     assert [(one["type"], one["reason"]) for one in found] == [("Completed", phase)] * count
 
 
@@ -371,17 +371,17 @@ def test_flow_schemas_stand_in_the_order_in_which_they_match():
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
         for name, precedence in (("c", 1), ("a", 9), ("b", 1))
     ]
-    found = builtin("flowschemas.flowcontrol.apiserver.k8s.io").order(schemas)
+    found = printer_of("flowschemas.flowcontrol.apiserver.k8s.io").order(schemas)
     assert [one["metadata"]["name"] for one in found] == ["b", "c", "a"]
 
 
 def test_a_kind_without_a_printer_shows_when_it_was_created():
-    assert builtin("limitranges") is DEFAULT
+    assert printer_of("limitranges") is DEFAULT
     assert DEFAULT.cells({"metadata": META}, AGES) == ["a", "2026-01-01T00:00:00Z"]
 
 
 def test_a_scale_is_printed_as_such():
-    found = builtin("deployments.apps", "Scale")
+    found = printer_of("deployments.apps", "Scale")
     assert found.cells({"metadata": META, "spec": {"replicas": 2}, "status": {"replicas": 1}}, AGES) == [
         "a",
         2,

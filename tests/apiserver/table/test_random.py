@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from fakekube.apiserver.registry.tables import printers
-from fakekube.apiserver.registry.tables.ages import Ages
+from fakekube.apiserver.registry.builtin import printer_of
+from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.schema import decode
 from fakekube.server import bootstrap
 
@@ -50,7 +50,7 @@ def draw(chance, schema, depth=0):
 def test_any_object_has_a_row(resource):
     chance = random.Random(resource.qualified)
     schema = SCHEMAS.of_kind(resource.group, resource.version, resource.kind)
-    printer = printers.builtin(resource.qualified, resource.kind)
+    printer = printer_of(resource.qualified, resource.kind)
     empty = len(printer.cells({"metadata": {}}, AGES))
     for _ in range(40):
         obj = {"metadata": {}, **decode.decode(schema, draw(chance, schema), [])}

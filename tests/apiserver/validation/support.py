@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 
-from fakekube.apiserver.registry.kinds import STRATEGIES
+from fakekube.apiserver.registry.builtin import STRATEGIES
 from fakekube.apiserver.schema.decode import decode
 from fakekube.server import bootstrap
 from tests.apiserver.api import START, RequestContext

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakekube.apiserver.registry.kinds.autoscalers import from_v1, to_v1
+from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion import from_v1, to_v1
 from tests.apiserver.validation.support import CORE, PLURALS, as_new, complete, strategy
 
 WORDS = (

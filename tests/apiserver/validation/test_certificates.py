@@ -7,7 +7,8 @@ import base64
 
 import pytest
 
-from fakekube.apiserver.registry.validation.certificates import certificate_problem, validate_approval
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import validate_approval
 from tests.apiserver.api import Api
 from tests.apiserver.validation.support import as_new, check_new, check_status, merged, texts
 

@@ -5,8 +5,9 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
-from fakekube.apiserver.cel.environment import Environment
-from fakekube.apiserver.registry.validation.policies import validate_policy
+from fakekube.apiserver.registry.admissionregistration.matching import Environment
+from fakekube.apiserver.registry.admissionregistration.validatingadmissionpolicy import validate
+from fakekube.apiserver.registry.generic.validation.field import Field
 from tests.apiserver.validation.support import as_new, check_new, check_status, check_update, complete, merged, texts
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -276,8 +277,8 @@ def test_flow_control_has_defaults():
     assert limited["limitResponse"]["queuing"] == {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
 
-def test_a_policy_s_expressions_are_compiled_in_what_they_may_name():
-    """The compiler is told what each expression may name, and what it says is said of the field."""
+def test_expressions_of_a_policy_are_compiled_in_their_environments():
+    """The compiler gets the environment of each expression; its problem is an error of the field."""
     seen: dict[str, Environment] = {}
 
     def compile(expression, environment):
@@ -291,7 +292,9 @@ def test_a_policy_s_expressions_are_compiled_in_what_they_may_name():
         "validations": [{"expression": "bad", "messageExpression": "said"}],
         "auditAnnotations": [{"key": "k", "valueExpression": "noted"}],
     }}))  # fmt: skip
-    assert texts(validate_policy(policy, compile)) == ['spec.validations[0].expression: Invalid value: "bad": no']
+    root = Field(policy)
+    validate(root, compile)
+    assert texts(root.errors) == ['spec.validations[0].expression: Invalid value: "bad": no']
     a, b = ("a", "one"), ("b", "two")
     assert seen == {
         "match": Environment(params=True),

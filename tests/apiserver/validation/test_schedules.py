@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakekube.apiserver.registry.batch.cronjob.schedule import duration_problem, problem_of, zone_problem
+from fakekube.apiserver.registry.batch.job import indexes as completionindexes
 from fakekube.apiserver.registry.core.pod.images import pull_policy, tag_of
-from fakekube.apiserver.registry.validation import completionindexes
-from fakekube.apiserver.registry.validation.cronschedule import duration_problem, problem_of, zone_problem
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.part import WHOLE
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
-from fakekube.apiserver.registry.tables.labels import label_set, selector_text
+from fakekube.apiserver.registry.generic.table.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource, qualify
 from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema import objectmeta

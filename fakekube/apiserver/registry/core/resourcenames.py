@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, Errors, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire.status import field_invalid
 
@@ -75,6 +76,21 @@ def container_name_problems(name: str) -> tuple[str, ...]:
 def check_container_resource(name: str, path: str, errors: Errors) -> None:
     for problem in container_name_problems(name):
         errors.append(field_invalid(path, name, problem))
+
+
+def validate_container_resource_name(quantity: Field) -> None:
+    """The key of the entry is a resource that containers can have (`ValidateContainerResourceName`)."""
+    if container_name_problems(quantity.key):
+        quantity.with_value(quantity.key).check(container_name_problems)
+
+
+def validate_quantity(quantity: Field, name: str) -> None:
+    """Not negative, and whole if the resource is counted (`ValidateResourceQuantityValue`)."""
+    number = number_of(quantity.value)
+    if number < 0:
+        quantity.invalid(NEGATIVE)
+    if number % 1 and (name in COUNTED or is_extended(name)):
+        quantity.invalid("must be an integer")
 
 
 def is_supported_of_pods(name: str) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 from fakekube.apiserver import crd
 from fakekube.apiserver.crd.custom import CustomVersion
 from fakekube.apiserver.crd.definition import deprecation, version_of
+from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
+from fakekube.apiserver.registry.custom.table import printer as table_printer
 from fakekube.apiserver.registry.generic.registration import without_kind
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
-from fakekube.apiserver.registry.tables.columns import Printer
-from fakekube.apiserver.registry.tables.custom import DEFAULT_COLUMNS, SCALE_COLUMNS
-from fakekube.apiserver.registry.tables.custom import printer as table_printer
+from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.watch import View

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
 from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
-from fakekube.apiserver.registry.tables import printers
-from fakekube.apiserver.registry.tables.columns import Printer
+from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
@@ -129,7 +129,7 @@ class BuiltinRegistration:
         return self.decode(obj, unknown)
 
     def printer(self, kind: str) -> Printer:
-        return printers.builtin(self.resource.qualified, kind)
+        return printer_of(self.resource.qualified, kind)
 
     def check_kind(self, api_version: str, kind: str, obj: Object) -> None:
         resource = self.resource

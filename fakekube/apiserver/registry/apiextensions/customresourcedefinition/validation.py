@@ -21,7 +21,8 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
     shown_schema,
     shown_versions,
 )
-from fakekube.apiserver.registry.validation.webhookclients import check_client
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json
@@ -392,7 +393,7 @@ def _client_errors(config: Node | None, path: str) -> list[FieldError]:
     if config is None:
         return [field_required(path, "required when strategy is set to Webhook")]
     errors: list[FieldError] = []
-    check_client(config, path, errors)
+    validate_client(Field(config, path, errors))
     return errors
 
 

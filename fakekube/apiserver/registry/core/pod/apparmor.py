@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS
-from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, check_apparmor
-from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, validate_apparmor
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 Object = dict[str, Any]
 
@@ -21,10 +21,9 @@ def profile_of(annotation: str) -> Object | None:
     local = annotation.removeprefix(LOCAL)
     if not annotation.startswith(LOCAL) or not local:
         return None
-    profile = {"type": "Localhost", "localhostProfile": local}
-    errors: Errors = []
-    check_apparmor(profile, "", errors)
-    return None if errors else profile
+    profile = Field({"type": "Localhost", "localhostProfile": local})
+    validate_apparmor(profile)
+    return None if profile.errors else profile.value
 
 
 def sync(spec: Object, annotations: Object) -> None:

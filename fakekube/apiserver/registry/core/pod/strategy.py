@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
-from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, default_template, without_old_annotations
+from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, without_old_annotations
 from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
+from fakekube.apiserver.registry.core.pod.subresources import PARTS
+from fakekube.apiserver.registry.core.pod.table import POD
 from fakekube.apiserver.registry.core.pod.validation import pod as pods
+from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.validation import workloads, workloadwarnings
 
 Object = dict[str, Any]
 
@@ -48,10 +50,6 @@ def _default_addresses(status: Object) -> None:
         status["podIPs"] = [{"ip": own}]
     elif addresses and addresses[0].get("ip"):
         status["podIP"] = addresses[0]["ip"]
-
-
-def default_pod_template(obj: Object) -> None:
-    default_template(obj.get("template"))
 
 
 def prepare_pod(obj: Object) -> Object:
@@ -156,8 +154,9 @@ def no_warnings(new: Object, old: Object) -> list[str]:
     return []
 
 
-STRATEGIES = {
-    "pods": Strategy(
+KIND = Kind(
+    "pods",
+    Strategy(
         generation=("spec",),
         returns_deleted=True,
         graceful=True,
@@ -173,13 +172,6 @@ STRATEGIES = {
         validate_update=pods.validate_update,
         validate_status_update=pods.validate_status_update,
     ),
-    "podtemplates": Strategy(
-        returns_deleted=True,
-        generation=("template",),
-        default=default_pod_template,
-        validate=workloads.validate_pod_template,
-        warnings=workloadwarnings.of_pod_template,
-        update_warnings=workloadwarnings.where_changed(workloadwarnings.of_pod_template),
-        validate_update=workloads.validate_pod_template_update,
-    ),
-}
+    printer=POD,
+    parts=PARTS,
+)

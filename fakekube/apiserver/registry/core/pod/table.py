@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.apiserver.registry.tables.ages import Ages
-from fakekube.apiserver.registry.tables.columns import AGE, NAME, Printer, age, columns, get, going, name, wide
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import (
+    AGE,
+    NAME,
+    Printer,
+    age_of,
+    columns,
+    get,
+    going,
+    name_of,
+    wide,
+)
 
 Object = dict[str, Any]
 
@@ -159,11 +169,11 @@ def cells(pod: Object, ages: Ages) -> list[Any]:
     total = len(get(pod, "spec.containers", ())) + len(_sidecars(pod))
     addresses = get(pod, "status.podIPs", ())
     return [
-        name(pod),
+        name_of(pod),
         f"{summary.ready}/{total}",
         summary.reason,
         summary.restarts_cell(ages),
-        age(pod, ages),
+        age_of(pod, ages),
         (addresses[0].get("ip") if addresses else "") or "<none>",
         get(pod, "spec.nodeName") or "<none>",
         get(pod, "status.nominatedNodeName") or "<none>",

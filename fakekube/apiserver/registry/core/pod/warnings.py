@@ -1,20 +1,18 @@
-"""What a pod's spec is let through with, though it is hardly meant (`pkg/api/pod.GetWarningsForPod`)."""
+"""Warnings about valid pods whose spec probably has a mistake (`pkg/api/pod.GetWarningsForPod`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
+from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
+from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.resourcenames import number_of
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
 from fakekube.apiserver.wire.goprint import go_quote
 
-Object = dict[str, Any]
 Warnings = list[str]
-
-REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
 
 DEPRECATED_LABELS = {
     f"{old}": f'deprecated since {since}; use "{new}" instead'
@@ -49,13 +47,15 @@ DEPRECATED_VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-VOLUME_FIELDS = frozenset((*DEPRECATED_VOLUMES, "ephemeral", "configMap", "secret", "downwardAPI", "projected"))
+VOLUME_FIELDS = frozenset((*DEPRECATED_VOLUMES, "ephemeral"))
+FILE_SOURCES = frozenset(("configMap", "secret", "downwardAPI", "projected"))
 
 NO_SELECTOR = "a null labelSelector results in matching no pod"
+FRACTIONAL = ("memory", "ephemeral-storage")
 
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
-    """Of a name that is used in the names of hosts. `where` it is."""
+    """Warns about a name that is no DNS label although it becomes part of host names; `where` says of which."""
     problems = content.dns_label_problems(obj["metadata"].get("name") or "")
     if not problems:
         return []
@@ -64,131 +64,149 @@ def host_name_warnings(obj: Object, where: str) -> Warnings:
 
 
 def pod_warnings(pod: Object) -> Warnings:
-    warnings = host_name_warnings(pod, "the Pod's hostname")
-    return warnings + spec_warnings(pod.get("spec") or {}, pod["metadata"], "")
-
-
-def template_warnings(template: Object, path: str) -> Warnings:
-    meta = template.get("metadata") or {}
-    return spec_warnings(template.get("spec") or {}, meta, f"{path}.")
-
-
-def spec_warnings(spec: Object, meta: Object, path: str) -> Warnings:
-    """`path`: that of what holds the spec, with a dot; nothing for a pod itself."""
-    found: Warnings = []
-    here = f"{path}spec"
-    _selectors(spec, here, found)
-    annotations: Object = meta.get("annotations") or {}
-    if annotations:
-        for key, message in DEPRECATED_ANNOTATIONS.items():
-            if key in annotations:
-                found.append(f"{path}metadata.annotations[{key}]: {message}")
-    for i, volume in enumerate(spec.get("volumes") or ()):
-        if not VOLUME_FIELDS.isdisjoint(volume):
-            _volume(volume, f"{here}.volumes[{i}]", found)
-    for volume in spec.get("volumes") or ():
-        _overlaps(volume, found)
-    _references(spec, here, found)
-    fractional(spec.get("overhead") or {}, f"{here}.overhead", found)
-    if annotations:
-        _profiles(spec, annotations, path, found)
-    for name, container in containers(spec):
-        _container(container, f"{here}.{name}", found)
-    _ports(spec, here, found)
-    _rest(spec, here, found)
+    found = host_name_warnings(pod, "the Pod's hostname")
+    _spec_warnings(Field(pod, "", found))
     return found
 
 
-# --- where it goes -------------------------------------------------------------------------------------------------
+def template_warnings(template: Object, path: str) -> Warnings:
+    found: Warnings = []
+    _spec_warnings(Field(template, path, found), of_template=True)
+    return found
 
 
-def _selectors(spec: Object, here: str, found: Warnings) -> None:
-    for key in spec.get("nodeSelector") or ():
+def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
+    """`holder` is a pod or a template."""
+    spec, annotations = holder["spec"], holder["metadata"]["annotations"]
+    if not spec.value:
+        spec = spec.with_value({})
+    containers, volumes = all_containers(spec), list(spec.each("volumes"))
+    for key in spec.value.get("nodeSelector") or ():
         if key in DEPRECATED_LABELS:
-            found.append(f"{here}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}")
-    node: Object = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    path = f"{here}.affinity.nodeAffinity"
-    for i, term in enumerate((node.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        _node_term(term, f"{path}.{REQUIRED}.nodeSelectorTerms[{i}]", found)
-    for i, preferred in enumerate(node.get(PREFERRED) or ()):
-        _node_term(preferred.get("preference") or {}, f"{path}.{PREFERRED}[{i}].preference", found, values=True)
-    for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        path, key = f"{here}.topologySpreadConstraints[{i}]", constraint.get("topologyKey") or ""
-        if key in DEPRECATED_LABELS:
-            found.append(f"{path}.topologyKey: {key} is {DEPRECATED_LABELS[key]}")
-        if constraint.get("labelSelector") is None:
-            found.append(f"{path}.labelSelector: {NO_SELECTOR}")
+            spec["nodeSelector"].entry(key).warn(DEPRECATED_LABELS[key])
+    _affinity_warnings(spec)
+    _annotation_warnings(annotations)
+    for volume in volumes:
+        _volume_warnings(volume)
+    for volume in volumes:
+        _overlap_warnings(volume)
+    _reference_warnings(spec)
+    if spec.value.get("overhead"):
+        fractional_warnings(spec["overhead"], FRACTIONAL)
+    if annotations.value:
+        _profile_warnings(spec, containers, annotations, of_template)
+    for container in containers:
+        _container_warnings(container)
+    _port_warnings(containers)
+    _other_warnings(spec)
 
 
-def _node_term(term: Object, path: str, found: Warnings, *, values: bool = False) -> None:
-    for i, expression in enumerate(term.get("matchExpressions") or ()):
-        key = expression.get("key") or ""
-        if key in DEPRECATED_LABELS:
-            found.append(f"{path}.matchExpressions[{i}].key: {key} is {DEPRECATED_LABELS[key]}")
-        for n, value in enumerate(expression.get("values") or () if values else ()):
-            for problem in labelselectors.value_problems(value):
-                found.append(f"{path}.matchExpressions[{i}].values[{n}]: {value} is invalid, {problem}")
+def _annotation_warnings(annotations: Field) -> None:
+    if not annotations.value or DEPRECATED_ANNOTATIONS.keys().isdisjoint(annotations.value):
+        return
+    for key, message in DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            annotations.entry(key).warn(message)
+
+
+# --- scheduling ----------------------------------------------------------------------------------------------------
+
+
+def _affinity_warnings(spec: Field) -> None:
+    if spec.value.get("affinity"):
+        node = spec["affinity"]["nodeAffinity"]
+        for term in node[REQUIRED]["nodeSelectorTerms"]:
+            _node_term_warnings(term)
+        for preferred in node[PREFERRED]:
+            _node_term_warnings(preferred["preference"], values=True)
+    for constraint in spec.each("topologySpreadConstraints"):
+        _deprecated_key_warning(constraint["topologyKey"])
+        _selector_warning(constraint)
+
+
+def _deprecated_key_warning(key: Field) -> None:
+    if key.value in DEPRECATED_LABELS:
+        key.warn(f"{key.value} is {DEPRECATED_LABELS[key.value]}")
+
+
+def _selector_warning(holder: Field) -> None:
+    if (holder.value or {}).get("labelSelector") is None:
+        holder["labelSelector"].warn(NO_SELECTOR)
+
+
+def _node_term_warnings(term: Field, *, values: bool = False) -> None:
+    for expression in term["matchExpressions"]:
+        _deprecated_key_warning(expression["key"])
+        for value in expression["values"] if values else ():
+            for problem in content.label_value_problems(value.value):
+                value.warn(f"{value.value} is invalid, {problem}")
 
 
 # --- volumes -------------------------------------------------------------------------------------------------------
 
 
-def _volume(volume: Object, path: str, found: Warnings) -> None:
-    for field, message in DEPRECATED_VOLUMES.items():
-        if volume.get(field) is not None:
-            found.append(f"{path}.{field}: {message}")
-    claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-    if claim is not None:
-        claim_warnings(claim.get("spec") or {}, f"{path}.ephemeral.volumeClaimTemplate.spec", found)
+def _volume_warnings(volume: Field) -> None:
+    if VOLUME_FIELDS.isdisjoint(volume.value):
+        return
+    for source in volume.members(DEPRECATED_VOLUMES):
+        source.warn(DEPRECATED_VOLUMES[source.key])
+    claim = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
+    claim_warnings(claim.value or {}, claim.path, claim.errors)
 
 
 def claim_warnings(spec: Object, path: str, found: Warnings) -> None:
-    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if size is not None and number_of(size) % 1:
-        why = f"fractional byte value {go_quote(size)} is invalid, must be an integer"
-        found.append(f"{path}.resources.requests[storage]: {why}")
+    size = Field(spec, path, found)["resources"]["requests"].entry("storage")
+    if size.value is not None and number_of(size.value) % 1:
+        size.warn(_not_whole(size.value))
+
+
+def _not_whole(quantity: str) -> str:
+    return f"fractional byte value {go_quote(quantity)} is invalid, must be an integer"
 
 
 Placed = tuple[str, str]
-"""A path in a volume, and what puts a file there."""
+"""The path of a file in a volume, and the source of the file."""
 
 
-def _overlaps(volume: Object, found: Warnings) -> None:
-    """Files of one volume that are in each other's way."""
-    name = go_quote(volume.get("name") or "")
+def _overlap_warnings(volume: Field) -> None:
+    """Warns about files of one volume whose paths overlap."""
+    if FILE_SOURCES.isdisjoint(volume.value):
+        return
+    name, found = go_quote(volume["name"].text), volume.errors
     for field, kind, named in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
-        if volume.get(field) is not None:
-            source = f"{kind} {go_quote(volume[field].get(named) or '')}"
-            _collide([(path, "") for path in _paths(volume[field])], f"volume {name} ({source})", found)
-    if volume.get("downwardAPI") is not None:
-        _collide([(path, "") for path in _paths(volume["downwardAPI"])], f"volume {name} (DownwardAPI)", found)
-    if volume.get("projected") is not None:
+        for source in volume.members((field,)):
+            shown = f"{kind} {go_quote(source[named].text)}"
+            _collision_warnings([(path, "") for path in _paths(source)], f"volume {name} ({shown})", found)
+    for source in volume.members(("downwardAPI",)):
+        _collision_warnings([(path, "") for path in _paths(source)], f"volume {name} (DownwardAPI)", found)
+    for projected in volume.members(("projected",)):
         placed: list[Placed] = []
-        for source in volume["projected"].get("sources") or ():
+        for source in projected["sources"]:
             if source:
                 placed += _projected(source)
             else:
                 found.append(f"volume {name} (Projected) has no sources provided")
-        _collide(placed, f"volume {name} (Projected)", found)
+        _collision_warnings(placed, f"volume {name} (Projected)", found)
 
 
-def _paths(source: Object) -> list[str]:
-    return [item.get("path") or "" for item in source.get("items") or ()]
+def _paths(source: Field) -> list[str]:
+    return [item["path"].text for item in source["items"]]
 
 
-def _projected(source: Object) -> list[Placed]:
-    for field, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
-        if source.get(field) is not None:
-            shown = f"{kind} {go_quote(source[field].get('name') or '')}"
-            return [(path, shown) for path in _paths(source[field])]
-    if source.get("downwardAPI") is not None:
-        return [(path, "DownwardAPI") for path in _paths(source["downwardAPI"])]
-    if source.get("serviceAccountToken") is not None:
-        return [(source["serviceAccountToken"].get("path") or "", "ServiceAccountToken")]
+def _projected(source: Field) -> list[Placed]:
+    """The files of the first member that is set."""
+    kinds = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
+    for member in source.members((*kinds, "serviceAccountToken")):
+        if member.key == "serviceAccountToken":
+            return [(member["path"].text, "ServiceAccountToken")]
+        shown = kinds[member.key]
+        if member.key != "downwardAPI":
+            shown = f"{shown} {go_quote(member['name'].text)}"
+        return [(path, shown) for path in _paths(member)]
     return []
 
 
-def _collide(placed: Sequence[Placed], what: str, found: Warnings) -> None:
+def _collision_warnings(placed: Sequence[Placed], what: str, found: Warnings) -> None:
     seen: list[Placed] = []
     for path, source in placed:
         path = path.rstrip("/")
@@ -207,94 +225,99 @@ def _placed(path: str, source: str) -> str:
 # --- references, resources, profiles -------------------------------------------------------------------------------
 
 
-def _references(spec: Object, here: str, found: Warnings) -> None:
-    for i in _repeated(alias.get("ip") or "" for alias in spec.get("hostAliases") or ()):
-        found.append(f"{here}.hostAliases[{i}].ip: duplicate ip {go_quote(spec['hostAliases'][i].get('ip') or '')}")
-    secrets = [one.get("name") or "" for one in spec.get("imagePullSecrets") or ()]
-    for i in _repeated(secrets):
-        found.append(f"{here}.imagePullSecrets[{i}].name: duplicate name {go_quote(secrets[i])}")
-    for i, name in enumerate(secrets):
+def _reference_warnings(spec: Field) -> None:
+    for ip in _repeated(alias["ip"] for alias in spec.each("hostAliases")):
+        ip.warn(f"duplicate ip {go_quote(ip.text)}")
+    names = [secret["name"] for secret in spec.each("imagePullSecrets")]
+    for name in _repeated(names):
+        name.warn(f"duplicate name {go_quote(name.text)}")
+    for name in names:
         if not name:
-            found.append(f'{here}.imagePullSecrets[{i}].name: invalid empty name ""')
+            name.warn('invalid empty name ""')
 
 
-def _repeated(values: Iterable[str]) -> Iterator[int]:
+def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
+    """Those fields whose text an earlier field has."""
     seen: set[str] = set()
-    for i, value in enumerate(values):
-        if value in seen:
-            yield i
-        seen.add(value)
+    for field in fields:
+        if field.text in seen:
+            yield field
+        seen.add(field.text)
 
 
-def fractional(quantities: Object, path: str, found: Warnings) -> None:
-    for name in ("memory", "ephemeral-storage"):
-        value = quantities.get(name)
+def fractional_warnings(quantities: Field, names: Sequence[str]) -> None:
+    for name in names:
+        value = quantities.value.get(name)
         if value is not None and value[-1:] in "mun" and number_of(value) % 1:
-            why = f"fractional byte value {go_quote(value)} is invalid, must be an integer"
-            found.append(f"{path}[{name}]: {why}")
+            quantities.entry(name).warn(_not_whole(value))
 
 
-def _profiles(spec: Object, annotations: Object, path: str, found: Warnings) -> None:
-    """Annotations without the field that they once stood for."""
-    here = f"{path}metadata.annotations"
-    pod: Object = spec.get("securityContext") or {}
-    if pod.get("seccompProfile") is None and SECCOMP_OF_POD in annotations:
-        found.append(f"{here}[{SECCOMP_OF_POD}]: {SECCOMP}")
-    for _, container in containers(spec):
-        own: Object = container.get("securityContext") or {}
-        name = container.get("name") or ""
-        if own.get("seccompProfile") is None and SECCOMP_OF_CONTAINER + name in annotations:
-            found.append(f"{here}[{SECCOMP_OF_CONTAINER}{name}]: {SECCOMP}")
-        armed = pod.get("appArmorProfile") is not None or own.get("appArmorProfile") is not None
-        if (not path or not armed) and APPARMOR_OF_CONTAINER + name in annotations:  # a pod's own is made a field
-            found.append(f"{here}[{APPARMOR_OF_CONTAINER}{name}]: {APPARMOR}")
+def _profile_warnings(spec: Field, containers: Sequence[Field], annotations: Field, of_template: bool) -> None:
+    """Warns about annotations whose field is not set; in a pod, the server sets the AppArmor field from them."""
+    pod = spec["securityContext"]
+    if pod["seccompProfile"].value is None and SECCOMP_OF_POD in annotations:
+        annotations.entry(SECCOMP_OF_POD).warn(SECCOMP)
+    for container in containers:
+        own, name = container["securityContext"], container["name"].text
+        seccomp, apparmor = (annotations.entry(f"{one}{name}") for one in (SECCOMP_OF_CONTAINER, APPARMOR_OF_CONTAINER))
+        if own["seccompProfile"].value is None and seccomp.value is not None:
+            seccomp.warn(SECCOMP)
+        armed = any(one["appArmorProfile"].value is not None for one in (pod, own))
+        if not (of_template and armed) and apparmor.value is not None:
+            apparmor.warn(APPARMOR)
 
 
-def _container(container: Object, path: str, found: Warnings) -> None:
-    resources: Object = container.get("resources") or {}
-    for name in ("memory", "ephemeral-storage"):
-        for kind in ("limits", "requests"):
-            value = (resources.get(kind) or {}).get(name)
-            if value is not None:
-                fractional({name: value}, f"{path}.resources.{kind}", found)
-    variables = container.get("env") or ()
-    for i in _repeated(one.get("name") or "" for one in variables):
-        name, value = variables[i].get("name") or "", variables[i].get("value") or ""
-        reference = f"$({name})"
-        if variables[i].get("valueFrom") is not None or value == reference or reference not in value:
-            why = f"hides previous definition of {go_quote(name)}, which may be dropped when using apply"
-            found.append(f"{path}.env[{i}]: {why}")
+def _container_warnings(container: Field) -> None:
+    if container.value.get("resources"):
+        for name in FRACTIONAL:
+            for quantities in container["resources"].members(("limits", "requests")):
+                fractional_warnings(quantities, (name,))
+    names = [variable.get("name") for variable in container.value.get("env") or ()]
+    if len({*names}) < len(names):
+        for repeated in _repeated(variable["name"] for variable in container["env"]):
+            variable, reference = repeated.parent, f"$({repeated.text})"
+            value = variable["value"].text
+            if variable["valueFrom"].value is not None or value == reference or reference not in value:
+                shown = go_quote(repeated.text)
+                variable.warn(f"hides previous definition of {shown}, which may be dropped when using apply")
 
 
 # --- ports ---------------------------------------------------------------------------------------------------------
 
 
-def _ports(spec: Object, here: str, found: Warnings) -> None:
-    known: dict[tuple[int, str], list[tuple[str, Object]]] = {}
-    names: list[tuple[str, str]] = []
-    for name, container in containers(spec):
-        lasting = not name.startswith("init") or container.get("restartPolicy") == "Always"
-        for i, port in enumerate(container.get("ports") or ()):
-            path = f"{here}.{name}.ports[{i}]"
-            if port.get("hostIP") and not port.get("hostPort"):
-                found.append(f"{path}: hostIP set without hostPort: {_go_port(port)}")
-            same = known.setdefault((port.get("containerPort") or 0, port.get("protocol") or ""), [])
-            for other_path, other in same:
-                _conflict(port, path, other, other_path, found)
-            same.append((path, port))
-            if lasting and port.get("name"):
-                names.append((port["name"], path))
-    first: dict[str, str] = {}
-    for name, path in names:
-        other_path = first.setdefault(name, path)
-        if other_path != path:
-            why = f"services and probes that select ports by name will use {other_path}"
-            found.append(f"{path}: duplicate port name {go_quote(name)} with {other_path}, {why}")
+def _port_warnings(containers: Sequence[Field]) -> None:
+    if not _may_conflict([port for container in containers for port in container.value.get("ports") or ()]):
+        return
+    known: dict[tuple[int, str], list[Field]] = {}
+    named: list[Field] = []
+    for container in containers:
+        init = container.parent.key == "initContainers" and container["restartPolicy"].value != "Always"
+        for port in container["ports"]:
+            if port.value.get("hostIP") and not port.value.get("hostPort"):
+                port.warn(f"hostIP set without hostPort: {_go_port(port.value)}")
+            same = known.setdefault((port["containerPort"].number, port["protocol"].text), [])
+            for other in same:
+                _conflict_warning(port, other)
+            same.append(port)
+            if not init and port.value.get("name"):
+                named.append(port)
+    first: dict[str, Field] = {}
+    for port in named:
+        name = port.value["name"]
+        other = first.setdefault(name, port)
+        if other is not port:
+            why = f"services and probes that select ports by name will use {other.path}"
+            port.warn(f"duplicate port name {go_quote(name)} with {other.path}, {why}")
 
 
-def _conflict(port: Object, path: str, other: Object, other_path: str, found: Warnings) -> None:
-    address, other_address = port.get("hostIP") or "", other.get("hostIP") or ""
-    number, other_number = port.get("hostPort") or 0, other.get("hostPort") or 0
+def _may_conflict(ports: Sequence[Object]) -> bool:
+    numbers = {port.get("containerPort") for port in ports}
+    names = {port.get("name") or number for number, port in enumerate(ports)}
+    return min(len(numbers), len(names)) < len(ports) or any(port.get("hostIP") for port in ports)
+
+
+def _conflict_warning(port: Field, other: Field) -> None:
+    (address, number), (other_address, other_number) = ((p["hostIP"].text, p["hostPort"].number) for p in (port, other))
     if (address, number) == (other_address, other_number):
         what = "duplicate"
     elif not number or not other_number:
@@ -303,7 +326,7 @@ def _conflict(port: Object, path: str, other: Object, other_path: str, found: Wa
         what = "dangerously ambiguous"
     else:
         return
-    found.append(f"{path}: {what} port definition with {other_path}")
+    port.warn(f"{what} port definition with {other.path}")
 
 
 def _go_port(port: Object) -> str:
@@ -316,20 +339,15 @@ def _go_port(port: Object) -> str:
 # --- the rest ------------------------------------------------------------------------------------------------------
 
 
-def _rest(spec: Object, here: str, found: Warnings) -> None:
-    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+def _other_warnings(spec: Field) -> None:
+    if (spec.value.get("terminationGracePeriodSeconds") or 0) < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
-        found.append(f"{here}.terminationGracePeriodSeconds: {why}")
-    for kind in ("podAffinity", "podAntiAffinity"):
-        affinity: Object = (spec.get("affinity") or {}).get(kind) or {}
-        path = f"{here}.affinity.{kind}"
-        for i, term in enumerate(affinity.get(REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                found.append(f"{path}.{REQUIRED}[{i}].labelSelector: {NO_SELECTOR}")
-        for i, preferred in enumerate(affinity.get(PREFERRED) or ()):
-            if (preferred.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                found.append(f"{path}.{PREFERRED}[{i}].podAffinityTerm.labelSelector: {NO_SELECTOR}")
-    for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        found += ip_warnings(server, f"{here}.dnsConfig.nameservers[{i}]")
-    for i, alias in enumerate(spec.get("hostAliases") or ()):
-        found += ip_warnings(alias.get("ip") or "", f"{here}.hostAliases[{i}].ip")
+        spec["terminationGracePeriodSeconds"].warn(why)
+    for kind in spec["affinity"].members(POD_AFFINITIES) if spec.value.get("affinity") else ():
+        for term in kind[REQUIRED]:
+            _selector_warning(term)
+        for preferred in kind[PREFERRED]:
+            _selector_warning(preferred["podAffinityTerm"])
+    servers = spec["dnsConfig"]["nameservers"] if spec.value.get("dnsConfig") else ()
+    for ip in (*servers, *[alias["ip"] for alias in spec.each("hostAliases")]):
+        ip.errors.extend(ip_warnings(ip.text, ip.path))

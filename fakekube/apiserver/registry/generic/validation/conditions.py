@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import check_label_name
 from fakekube.apiserver.wire.status import (
     field_duplicate,
@@ -62,3 +63,25 @@ def check_condition(condition: Object, path: str, errors: Errors) -> None:
         errors.append(field_too_long(f"{path}.reason", LONGEST_REASON))
     if len((condition.get("message") or "").encode()) > LONGEST_MESSAGE:
         errors.append(field_too_long(f"{path}.message", LONGEST_MESSAGE))
+
+
+def validate_conditions(conditions: Field) -> None:
+    seen: set[str] = set()
+    for condition in conditions:
+        condition["type"].unique(seen)
+        validate_condition(condition)
+
+
+def validate_condition(condition: Field) -> None:
+    condition["type"].qualified_name()
+    condition["status"].one_of(STATUSES)
+    generation = condition["observedGeneration"]
+    if generation.number < 0:
+        generation.invalid("must be greater than or equal to zero")
+    condition["lastTransitionTime"].required("must be set")
+    condition["reason"].required("must be set").check(_reason_problems).max_bytes(LONGEST_REASON)
+    condition["message"].max_bytes(LONGEST_MESSAGE)
+
+
+def _reason_problems(reason: str) -> list[str]:
+    return [] if _reason.fullmatch(reason) else [names.regex_message(REASON_MESSAGE, REASON, *EXAMPLES)]

@@ -98,6 +98,11 @@ def qualified_name_problems(value: str) -> tuple[str, ...]:
     return tuple(names.qualified_name_problems(value))
 
 
+@lru_cache(maxsize=8192)
+def label_value_problems(value: str) -> tuple[str, ...]:
+    return tuple(names.label_value_problems(value))
+
+
 def check_dns_label(value: str, path: str, errors: Errors) -> None:
     add(errors, path, value, dns_label_problems(value))
 
@@ -118,16 +123,18 @@ def subdomain_with_underscore_problems(value: str) -> list[str]:
     return problems
 
 
-def relaxed_env_name_problems(value: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def relaxed_env_name_problems(value: str) -> tuple[str, ...]:
     """Names of environment variables: anything printable but `=`."""
     if not value:
-        return ["environment variable name must be non-empty"]
+        return ("environment variable name must be non-empty",)
     if _relaxed_env_name.fullmatch(value):
-        return []
-    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+        return ()
+    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
-def config_key_problems(value: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def config_key_problems(value: str) -> tuple[str, ...]:
     """Keys of ConfigMaps and Secrets, which are also file names."""
     problems = [names.too_long(253)] if len(value) > 253 else []
     if not _config_key.fullmatch(value):
@@ -137,7 +144,7 @@ def config_key_problems(value: str) -> list[str]:
         problems.append(f"must not be '{value}'")
     elif value.startswith(".."):
         problems.append("must not start with '..'")
-    return problems
+    return tuple(problems)
 
 
 def http_header_problems(value: str) -> list[str]:
@@ -145,6 +152,10 @@ def http_header_problems(value: str) -> list[str]:
         return []
     message = "a valid HTTP header must consist of alphanumeric characters or '-'"
     return [names.regex_message(message, HTTP_HEADER, "X-Header-Name")]
+
+
+def http_path_problems(value: str) -> list[str]:
+    return [] if _http_path.fullmatch(value) else [names.regex_message("Invalid path", HTTP_PATH)]
 
 
 def check_domain_prefixed_path(value: str, path: str, errors: Errors) -> None:
@@ -164,7 +175,8 @@ def check_domain_prefixed_path(value: str, path: str, errors: Errors) -> None:
 # --- ports ---------------------------------------------------------------------------------------------------------
 
 
-def port_name_problems(value: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def port_name_problems(value: str) -> tuple[str, ...]:
     problems = [names.too_long(15)] if len(value) > 15 else []
     if not _port_characters.fullmatch(value):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -174,7 +186,7 @@ def port_name_problems(value: str) -> list[str]:
         problems.append("must not contain consecutive hyphens")
     if value and "-" in (value[0], value[-1]):
         problems.append("must not begin or end with a hyphen")
-    return problems
+    return tuple(problems)
 
 
 def check_port_number(value: int, path: str, errors: Errors) -> None:
@@ -260,6 +272,21 @@ def check_ip(value: str, path: str, errors: Errors, known: Sequence[str] = ()) -
 
 
 # --- paths of files ------------------------------------------------------------------------------------------------
+
+
+def backstep_problems(value: str) -> list[str]:
+    return ["must not contain '..'"] if ".." in value and ".." in value.split("/") else []
+
+
+def descending_path_problems(value: str) -> list[str]:
+    """Relative, and never upwards (`validateLocalDescendingPath`)."""
+    return (["must be a relative path"] if value.startswith("/") else []) + backstep_problems(value)
+
+
+def unreserved_path_problems(value: str) -> list[str]:
+    """Names that start with two dots are reserved for the kubelet (`ValidateLocalNonReservedPath`)."""
+    reserved = value.startswith("..") and not value.startswith("../")
+    return descending_path_problems(value) + (["must not start with '..'"] if reserved else [])
 
 
 def check_no_backsteps(value: str, path: str, errors: Errors) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from fakekube.apiserver.registry.generic.validation.content import Address, Errors, add, ip_problems, parse_ip
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.goprint import go_quote
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -89,6 +90,12 @@ def check_cidr(value: str, path: str, errors: Errors, known: Sequence[str] = ())
         add(errors, path, value, cidr_problems(value))
 
 
+def validate_cidr(cidr: Field, known: Container[str] = ()) -> None:
+    """`known` are the ranges of the stored object, which stay valid."""
+    if cidr.text not in known:
+        cidr.check(cidr_problems)
+
+
 def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
     """A range in a newer field (`IsValidCIDR`)."""
     problems = cidr_problems(value)
@@ -96,6 +103,14 @@ def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
     if not problems and parsed is not None and str(parsed[1]) != value:
         problems = [f"must be in canonical form ({go_quote(str(parsed[1]))})"]
     add(errors, path, value, problems)
+
+
+def canonical_cidr_problems(value: str) -> list[str]:
+    """Of a range in a newer field (`IsValidCIDR`)."""
+    problems, parsed = cidr_problems(value), parse_cidr(value)
+    if problems or parsed is None or str(parsed[1]) == value:
+        return problems
+    return [f"must be in canonical form ({go_quote(str(parsed[1]))})"]
 
 
 def cidr_family(value: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
-from fakekube.apiserver import names
+from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
@@ -15,14 +15,7 @@ Object = dict[str, Any]
 
 LABELS_MISMATCH = "`selector` does not match template `labels`"
 
-
-@lru_cache(maxsize=8192)
-def _value_problems(value: str) -> tuple[str, ...]:
-    return tuple(names.label_value_problems(value))
-
-
-def value_problems(value: str) -> tuple[str, ...]:
-    return _value_problems(value)
+value_problems = content.label_value_problems
 
 
 def check_label_name(name: str, path: str, errors: Errors) -> None:
@@ -31,9 +24,9 @@ def check_label_name(name: str, path: str, errors: Errors) -> None:
 
 def check_labels(labels: Mapping[str, str] | None, path: str, errors: Errors) -> None:
     for key, value in (labels or {}).items():
-        if qualified_name_problems(key) or _value_problems(value):
+        if qualified_name_problems(key) or value_problems(value):
             check_qualified_name(key, path, errors)
-            errors += [field_invalid(path, value, problem) for problem in _value_problems(value)]
+            errors += [field_invalid(path, value, problem) for problem in value_problems(value)]
 
 
 def check_annotations(annotations: Object | None, path: str, errors: Errors) -> None:
@@ -64,12 +57,63 @@ def _check_requirement(expression: Object, path: str, errors: Errors, any_values
     check_label_name(expression.get("key") or "", f"{path}.key", errors)
     if not any_values:
         for n, value in enumerate(values):
-            errors += [field_invalid(f"{path}.values[{n}]", value, problem) for problem in _value_problems(value)]
+            errors += [field_invalid(f"{path}.values[{n}]", value, problem) for problem in value_problems(value)]
+
+
+#: Labels that were valid.
+_valid: set[tuple[str, str]] = set()
+
+
+def validate_labels(labels: Field) -> None:
+    if not labels.value or labels.value.items() <= _valid:
+        return
+    if len(_valid) >= MEMORY:
+        _valid.clear()
+    for key, value in labels.value.items():
+        if qualified_name_problems(key) or value_problems(value):
+            labels.with_value(key).qualified_name()
+            labels.with_value(value).label_value()
+        else:
+            _valid.add((key, value))
+
+
+def validate_annotations(annotations: Field) -> None:
+    if annotations.value:
+        annotations.errors.extend(objectmeta.annotation_errors(annotations.value, annotations.path))
+
+
+def validate_label_selector(selector: Field, *, any_values: bool = False) -> None:
+    """`any_values` accepts values that no label can have, since a stored object may have them."""
+    if selector.value is None:
+        return
+    validate_labels(selector["matchLabels"])
+    for requirement in selector["matchExpressions"]:
+        validate_requirement(requirement, any_values=any_values)
+
+
+def validate_requirement(requirement: Field, *, any_values: bool, comparisons: bool = False) -> None:
+    """`comparisons` admits the operators Gt and Lt, which node selectors have."""
+    operator, values = requirement["operator"], requirement["values"]
+    match operator.value:
+        case "In" | "NotIn":
+            values.required("must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if values:
+                values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        case "Gt" | "Lt" if comparisons:
+            if len(values) != 1:
+                values.missing("must be specified single value when `operator` is 'Lt' or 'Gt'")
+        case _:
+            operator.invalid("not a valid selector operator")
+    requirement["key"].qualified_name()
+    if not any_values:
+        for value in values:
+            value.label_value()
 
 
 def has_invalid_values(selector: Object | None) -> bool:
     expressions = (selector or {}).get("matchExpressions") or ()
-    return any(_value_problems(value) for one in expressions for value in one.get("values") or ())
+    return any(value_problems(value) for one in expressions for value in one.get("values") or ())
 
 
 def is_usable(selector: Object | None) -> bool:
@@ -78,7 +122,7 @@ def is_usable(selector: Object | None) -> bool:
         return True
     if not selector.get("matchExpressions"):
         pairs = (selector.get("matchLabels") or {}).items()
-        return not any(qualified_name_problems(key) or _value_problems(value) for key, value in pairs)
+        return not any(qualified_name_problems(key) or value_problems(value) for key, value in pairs)
     errors: Errors = []
     check_label_selector(selector, "", errors)
     return not errors

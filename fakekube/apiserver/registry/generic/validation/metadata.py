@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.generic.validation.content import Errors
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
@@ -16,3 +17,8 @@ def check_again(obj: Object, errors: Errors) -> None:
     errors += objectmeta.content_errors(meta)
     if meta.get("finalizers"):
         errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
+
+
+def validate_metadata(root: Field) -> None:
+    """Validates metadata as `ValidateObjectMeta` does: many kinds check an update also as if it were a new object."""
+    check_again(root.value, root.errors)

@@ -1,36 +1,22 @@
-"""The containers of a pod: what all kinds of them must have, and what each kind may not."""
+"""Validates the containers of a pod: what every container needs, and what each kind of container may not have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from fakekube.apiserver.registry.core.pod.validation import environment
-from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.pod.validation.probes import check_lifecycle, check_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import Rules, check_requirements
-from fakekube.apiserver.registry.core.pod.validation.securitycontext import check_context
+from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
+from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
+from fakekube.apiserver.registry.core.pod.validation.resources import validate_requirements
+from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
-from fakekube.apiserver.registry.core.resourcenames import check_container_resource
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.wire.status import (
-    field_duplicate,
-    field_forbidden,
-    field_invalid,
-    field_not_found,
-    field_not_supported,
-    field_required,
-    field_too_many,
-)
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+MOUNT_OPTIONS = frozenset(("subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly"))
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
+RESTARTING = frozenset(("restartPolicy", "restartPolicyRules"))
 RESTART_ACTIONS = ("Restart", "RestartAllContainers")
 EPHEMERAL = "cannot be set for an Ephemeral Container"
 
@@ -41,312 +27,256 @@ NOT_EPHEMERAL = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """What containers are checked against: the volumes that can be mounted, those of them that are claims, the names
-    of the claims of resources, the seconds that the pod has to end, its restart policy, whether it has the host's
-    users, and the rules."""
-
-    volumes: frozenset[str]
-    claims: frozenset[str]
-    rules: Rules
-    grace: int | None
-    restart_policy: str
-    host_users: bool
-    options: PodOptions
-
-
-def check_containers(containers: Sequence[Object], path: str, errors: Errors, pod: Pod) -> None:
-    if not containers:
-        errors.append(field_required(path))
-        return
+def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
-    for i, container in enumerate(containers):
-        here, name = f"{path}[{i}]", container.get("name") or ""
-        _check_common(container, here, errors, pod)
-        if name in names:
-            errors.append(field_duplicate(f"{here}.name", name))
-        names.add(name)
-        if container.get("lifecycle") is not None:
-            check_lifecycle(container["lifecycle"], f"{here}.lifecycle", errors, pod.grace)
-        check_probes(container, here, errors, pod.grace)
-        _check_restart(container, here, errors)
-    _check_host_ports(containers, path, errors)
+    for container in containers.required():
+        _validate_common(container, pod)
+        if container.value.get("name") in names:
+            container["name"].duplicate()
+        names.add(container.value.get("name") or "")
+        _validate_running(container, pod)
+        _validate_restart(container)
+    _validate_host_ports(containers)
 
 
-def check_init_containers(
-    containers: Sequence[Object], regular: Sequence[Object], path: str, errors: Errors, pod: Pod
-) -> None:
-    names = {container.get("name") or "" for container in regular}
-    for i, container in enumerate(containers):
-        here, name = f"{path}[{i}]", container.get("name") or ""
-        _check_common(container, here, errors, pod)
-        _check_restart(container, here, errors, init=True)
-        if name in names:
-            errors.append(field_duplicate(f"{here}.name", name))
-        elif name:
-            names.add(name)
-        _check_host_ports((container,), path, errors)
-        if container.get("restartPolicy") == "Always":
-            if container.get("lifecycle") is not None:
-                check_lifecycle(container["lifecycle"], f"{here}.lifecycle", errors, pod.grace)
-            check_probes(container, here, errors, pod.grace)
+def validate_init_containers(containers: Field, regular: Field, pod: Pod) -> None:
+    names = {container["name"].text for container in regular}
+    for container in containers:
+        _validate_common(container, pod)
+        _validate_restart(container, init=True)
+        if container["name"].value or "" in names:
+            container["name"].unique(names)
+        _validate_host_ports(containers.with_value([container.value]))
+        if container.value.get("restartPolicy") == "Always":
+            _validate_running(container, pod)
         else:
-            _check_not_running(container, here, errors, pod)
+            _validate_not_running(container, pod)
 
 
-def _check_not_running(container: Object, path: str, errors: Errors, pod: Pod) -> None:
-    """What an init container has only where it goes on running beside the others."""
-    for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
-        if container.get(field) is not None:
-            why = "may not be set for init containers without restartPolicy=Always"
-            errors.append(field_forbidden(f"{path}.{field}", why))
-    if pod.options.restarting_init_containers:
-        return
-    for n, policy in enumerate(container.get("resizePolicy") or ()):
-        if policy.get("restartPolicy") == "RestartContainer":
-            why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-            errors.append(field_invalid(f"{path}.resizePolicy[{n}].restartPolicy", "RestartContainer", why))
+def _validate_running(container: Field, pod: Pod) -> None:
+    if container.value.get("lifecycle"):
+        validate_lifecycle(container["lifecycle"], pod.grace)
+    validate_probes(container, pod.grace)
 
 
-def check_ephemeral_containers(spec: Object, path: str, errors: Errors, pod: Pod) -> None:
-    containers = spec.get("ephemeralContainers") or ()
-    targets = {c.get("name") or "" for key in ("containers", "initContainers") for c in spec.get(key) or ()}
+def _validate_not_running(container: Field, pod: Pod) -> None:
+    """An init container without restartPolicy Always ends before the other containers start."""
+    for member in container.members(("lifecycle", *PROBES)):
+        member.forbidden("may not be set for init containers without restartPolicy=Always")
+    if not pod.options.restarting_init_containers:
+        for policy in container["resizePolicy"]:
+            if policy["restartPolicy"].value == "RestartContainer":
+                why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                policy["restartPolicy"].invalid(why)
+
+
+def validate_ephemeral_containers(spec: Field, pod: Pod) -> None:
+    targets = {container["name"].text for kind in ("containers", "initContainers") for container in spec[kind]}
     names = set(targets)
-    for i, container in enumerate(containers):
-        here, name = f"{path}[{i}]", container.get("name") or ""
-        _check_common(container, here, errors, pod)
-        check_image_spaces(container, here, errors)
-        if name in names:
-            errors.append(field_duplicate(f"{here}.name", name))
-        names.add(name)
-        target = container.get("targetContainerName") or ""
-        if target and target not in targets:
-            errors.append(field_not_found(f"{here}.targetContainerName", target))
-        errors += [
-            field_forbidden(f"{here}.{f}", EPHEMERAL) for f in NOT_EPHEMERAL if container.get(f) not in (None, {})
-        ]
-        for n, mount in enumerate(container.get("volumeMounts") or ()):
-            for field in ("subPath", "subPathExpr"):
-                if mount.get(field):
-                    errors.append(field_forbidden(f"{here}.volumeMounts[{n}].{field}", EPHEMERAL))
+    for container in spec["ephemeralContainers"]:
+        _validate_common(container, pod)
+        validate_image_spaces(container)
+        container["name"].unique(names)
+        target = container["targetContainerName"]
+        if target and target.value not in targets:
+            target.not_found()
+        for member in container.members(NOT_EPHEMERAL):
+            if member.value != {}:
+                member.forbidden(EPHEMERAL)
+        for mount in container["volumeMounts"]:
+            for member in mount.members(("subPath", "subPathExpr")):
+                if member:
+                    member.forbidden(EPHEMERAL)
 
 
-def check_image_spaces(container: Object, path: str, errors: Errors) -> None:
-    """Of a pod's own containers; a template may have an image that is filled in later."""
-    image = container.get("image") or ""
+def validate_image_spaces(container: Field) -> None:
+    """Only for pods: the image of a template may be filled in later."""
+    image = container.value.get("image") or ""
     if image != image.strip():
-        errors.append(field_invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+        container["image"].invalid("must not have leading or trailing whitespace")
 
 
-def _check_common(container: Object, path: str, errors: Errors, pod: Pod) -> None:
+def _validate_common(container: Field, pod: Pod) -> None:
     """`validateContainerCommon`."""
-    get = container.get
-    name = get("name") or ""
-    if not name:
-        errors.append(field_required(f"{path}.name"))
-    else:
-        content.check_dns_label(name, f"{path}.name", errors)
-    if not get("image"):
-        errors.append(field_required(f"{path}.image"))
-    policy = get("terminationMessagePolicy")
-    content.check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", errors)
-    if get("ports"):
-        _check_ports(container["ports"], f"{path}.ports", errors)
-    if get("env"):
-        environment.check_variables(container["env"], f"{path}.env", errors)
-    if get("envFrom"):
-        environment.check_sources(container["envFrom"], f"{path}.envFrom", errors)
-    if get("volumeMounts"):
-        _check_mounts(container, f"{path}.volumeMounts", errors, pod)
-    if get("volumeDevices"):
-        _check_devices(container, f"{path}.volumeDevices", errors, pod)
-    content.check_choice(get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy", errors)
-    if get("resources"):
-        check_requirements(container["resources"], f"{path}.resources", errors, pod.rules)
-    if get("resizePolicy"):
-        _check_resizing(container["resizePolicy"], f"{path}.resizePolicy", errors, pod)
-    if get("securityContext"):
-        check_context(container["securityContext"], f"{path}.securityContext", errors, host_users=pod.host_users)
-
-
-def container_rules(claims: tuple[str, ...], options: PodOptions) -> Rules:
-    return Rules(check_container_resource, claims, not options.partial_pages)
+    container.require_text("name", content.dns_label_problems)
+    container.require("image")
+    container.require_choice("terminationMessagePolicy", MESSAGE_POLICIES)
+    container.apply(_LISTS, pod)
+    container.require_choice("imagePullPolicy", PULL_POLICIES)
+    container.apply(_SETTINGS, pod)
 
 
 # --- ports ---------------------------------------------------------------------------------------------------------
 
 
-def _check_ports(ports: Sequence[Object], path: str, errors: Errors) -> None:
+def _validate_ports(ports: Field, pod: Pod) -> None:
     names: set[str] = set()
-    for i, port in enumerate(ports):
-        here = f"{path}[{i}]"
-        name, number, host = port.get("name"), port.get("containerPort") or 0, port.get("hostPort") or 0
-        if name:
-            problems = content.port_name_problems(name)
-            content.add(errors, f"{here}.name", name, problems)
-            if not problems and name in names:
-                errors.append(field_duplicate(f"{here}.name", name))
-            names.add(name)
-        if not number:
-            errors.append(field_required(f"{here}.containerPort"))
-        else:
-            content.check_port_number(number, f"{here}.containerPort", errors)
-        if host:
-            content.check_port_number(host, f"{here}.hostPort", errors)
-        content.check_choice(port.get("protocol"), PROTOCOLS, f"{here}.protocol", errors)
+    for port in ports:
+        name = port.value.get("name")
+        if name and content.port_name_problems(name):
+            port["name"].check(content.port_name_problems)
+        elif name:
+            port["name"].unique(names)
+        _validate_port_numbers(port)
 
 
-def _check_host_ports(containers: Sequence[Object], path: str, errors: Errors) -> None:
-    """Two cannot have the same port of the host."""
+@memoized("containerPort", "hostPort", "protocol")
+def _validate_port_numbers(port: Field) -> None:
+    port["containerPort"].required().port_number()
+    port["hostPort"].optional().port_number()
+    port.require_choice("protocol", PROTOCOLS)
+
+
+def _validate_host_ports(containers: Field) -> None:
+    """No two containers have the same port of the host."""
+    ports = [port for container in containers.value or () for port in container.get("ports") or ()]
+    if not any(port.get("hostPort") for port in ports):
+        return
     taken: set[str] = set()
-    for i, container in enumerate(containers):
-        for n, port in enumerate(container.get("ports") or ()):
-            if not port.get("hostPort"):
-                continue
-            key = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{port['hostPort']}"
-            if key in taken:
-                errors.append(field_duplicate(f"{path}[{i}].ports[{n}].hostPort", key))
-            taken.add(key)
+    for container in containers:
+        for port in container["ports"]:
+            if port["hostPort"]:
+                address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
+                port["hostPort"].unique(taken, address)
 
 
 # --- volumes -------------------------------------------------------------------------------------------------------
 
 
-def _check_mounts(container: Object, path: str, errors: Errors, pod: Pod) -> None:
-    devices = {
-        device.get("name") or "": device.get("devicePath") or "" for device in container.get("volumeDevices") or ()
-    }
+def _names_and_paths(items: Field, path: str) -> dict[str, str]:
+    return {item.get("name") or "": item.get(path) or "" for item in items.value or ()}
+
+
+def _validate_mounts(mounts: Field, pod: Pod) -> None:
+    container = mounts.parent
+    devices = _names_and_paths(container["volumeDevices"], "devicePath")
     places: set[str] = set()
-    for i, mount in enumerate(container["volumeMounts"]):
-        here = f"{path}[{i}]"
-        name, place = mount.get("name") or "", mount.get("mountPath") or ""
-        if not name:
-            errors.append(field_required(f"{here}.name"))
+    for mount in mounts:
+        name, place = mount.value.get("name") or "", mount.value.get("mountPath") or ""
+        mount.require("name")
         if name not in pod.volumes:
-            errors.append(field_not_found(f"{here}.name", name))
-        if not place:
-            errors.append(field_required(f"{here}.mountPath"))
+            mount["name"].not_found()
+        mount.require("mountPath")
         if place in places:
-            errors.append(field_invalid(f"{here}.mountPath", place, "must be unique"))
+            mount["mountPath"].invalid("must be unique")
         places.add(place)
-        if name in devices:
-            errors.append(field_invalid(f"{here}.name", name, "must not already exist in volumeDevices"))
-        if place in devices.values():
-            why = "must not already exist as a path in volumeDevices"
-            errors.append(field_invalid(f"{here}.mountPath", place, why))
-        _check_mount_options(mount, container, path, here, errors)
+        if devices and name in devices:
+            mount["name"].invalid("must not already exist in volumeDevices")
+        if devices and place in devices.values():
+            mount["mountPath"].invalid("must not already exist as a path in volumeDevices")
+        if not MOUNT_OPTIONS.isdisjoint(mount.value):
+            _validate_mount_options(mount, mounts)
 
 
-def _check_mount_options(mount: Object, container: Object, path: str, here: str, errors: Errors) -> None:
-    """Some of its errors do not say which of the mounts it is."""
-    below, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
+def _validate_mount_options(mount: Field, mounts: Field) -> None:
+    """Some of the errors have the path of the list."""
+    below, expression, propagation = mount["subPath"], mount["subPathExpr"], mount["mountPropagation"].value
     if below:
-        content.check_descending_path(below, f"{path}.subPath", errors)
+        mounts.at("subPath", below.value).check(content.descending_path_problems)
     if expression:
         if below:
-            why = "subPathExpr and subPath are mutually exclusive"
-            errors.append(field_invalid(f"{here}.subPathExpr", expression, why))
-        content.check_descending_path(expression, f"{path}.subPathExpr", errors)
-    propagation = mount.get("mountPropagation")
+            expression.invalid("subPathExpr and subPath are mutually exclusive")
+        mounts.at("subPathExpr", expression.value).check(content.descending_path_problems)
     if propagation is not None:
-        content.check_supported(propagation, PROPAGATIONS, f"{path}.mountPropagation", errors)
-        if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
-            why = "Bidirectional mount propagation is available only to privileged containers"
-            errors.append(field_forbidden(f"{path}.mountPropagation", why))
-    if mount.get("recursiveReadOnly") is not None:
-        _check_recursive(mount, f"{path}.recursiveReadOnly", errors)
+        field = mounts.at("mountPropagation", propagation).one_of(PROPAGATIONS)
+        if propagation == "Bidirectional" and not mounts.parent.find("securityContext.privileged"):
+            field.forbidden("Bidirectional mount propagation is available only to privileged containers")
+    if mount.value.get("recursiveReadOnly") is not None:
+        _validate_recursive(mounts.at("recursiveReadOnly", mount.value["recursiveReadOnly"]), mount)
 
 
-def _check_recursive(mount: Object, path: str, errors: Errors) -> None:
-    recursive = mount["recursiveReadOnly"]
-    if recursive == "Disabled":
-        return
-    if recursive not in ("Enabled", "IfPossible"):
-        errors.append(field_not_supported(path, recursive, ("Disabled", "Enabled", "IfPossible")))
-        return
-    if not mount.get("readOnly"):
-        errors.append(field_forbidden(path, "may only be specified when readOnly is true"))
-    if mount.get("mountPropagation") not in (None, "None"):
-        why = "may only be specified when mountPropagation is None or not specified"
-        errors.append(field_forbidden(path, why))
+def _validate_recursive(recursive: Field, mount: Field) -> None:
+    recursive.one_of(("Disabled", "Enabled", "IfPossible"))
+    if recursive.value in ("Enabled", "IfPossible"):
+        if not mount["readOnly"]:
+            recursive.forbidden("may only be specified when readOnly is true")
+        if mount["mountPropagation"].value not in (None, "None"):
+            recursive.forbidden("may only be specified when mountPropagation is None or not specified")
 
 
-def _check_devices(container: Object, path: str, errors: Errors, pod: Pod) -> None:
-    mounts = {mount.get("name") or "": mount.get("mountPath") or "" for mount in container.get("volumeMounts") or ()}
+def _validate_devices(devices: Field, pod: Pod) -> None:
+    mounts = _names_and_paths(devices.parent["volumeMounts"], "mountPath")
     names: set[str] = set()
     places: set[str] = set()
-    for i, device in enumerate(container["volumeDevices"]):
-        here = f"{path}[{i}]"
-        name, place = device.get("name") or "", device.get("devicePath") or ""
-        _check_device_name(name, f"{here}.name", errors, pod, names)
-        if not place:
-            errors.append(field_required(f"{here}.devicePath"))
-        if place in places:
-            errors.append(field_invalid(f"{here}.devicePath", place, "must be unique"))
-        if ".." in place.split("/"):
-            errors.append(field_invalid(f"{here}.devicePath", place, "can not contain backsteps ('..')"))
+    for device in devices:
+        name, place = device["name"], device["devicePath"]
+        name.required()
+        _validate_device_name(name, pod, names)
+        place.required()
+        if place.text in places:
+            place.invalid("must be unique")
+        if ".." in place.text.split("/"):
+            place.invalid("can not contain backsteps ('..')")
         else:
-            places.add(place)
-        if name in mounts:
-            errors.append(field_invalid(f"{here}.name", name, "must not already exist in volumeMounts"))
-        if place in mounts.values():
-            why = "must not already exist as a path in volumeMounts"
-            errors.append(field_invalid(f"{here}.devicePath", place, why))
-        if name:
-            names.add(name)
+            places.add(place.text)
+        if name.text in mounts:
+            name.invalid("must not already exist in volumeMounts")
+        if place.text in mounts.values():
+            place.invalid("must not already exist as a path in volumeMounts")
 
 
-def _check_device_name(name: str, path: str, errors: Errors, pod: Pod, names: set[str]) -> None:
-    if not name:
-        errors.append(field_required(path))
-    if name in names:
-        errors.append(field_invalid(path, name, "must be unique"))
-    if name not in pod.volumes:
-        errors.append(field_not_found(path, name))
-    elif name not in pod.claims:
-        why = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        errors.append(field_invalid(path, name, why))
+def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
+    if name.text in names:
+        name.invalid("must be unique")
+    if name.text not in pod.volumes:
+        name.not_found()
+    elif name.text not in pod.block_volumes:
+        name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")
+    if name:
+        names.add(name.text)
 
 
 # --- restarting ----------------------------------------------------------------------------------------------------
 
 
-def _check_resizing(policies: Sequence[Object], path: str, errors: Errors, pod: Pod) -> None:
-    """Most of its errors do not say which of the policies it is."""
+def _validate_resize_policies(policies: Field, pod: Pod) -> None:
+    """Most of the errors have the path of the list."""
     seen: set[str] = set()
-    for i, policy in enumerate(policies):
-        resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
-        if resource in seen:
-            errors.append(field_duplicate(f"{path}[{i}]", resource))
-        seen.add(resource)
-        content.check_choice(resource, ("cpu", "memory"), path, errors)
-        content.check_choice(restart, ("NotRequired", "RestartContainer"), path, errors)
-        if pod.restart_policy == "Never" and restart != "NotRequired":
-            why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            errors.append(field_invalid(path, restart, why))
+    for policy in policies:
+        resource, restart = policy["resourceName"].text, policy["restartPolicy"].text
+        policy.unique(seen, resource)
+        policies.with_value(resource).required().one_of(("cpu", "memory"))
+        shown = policies.with_value(restart)
+        shown.required().one_of(("NotRequired", "RestartContainer"))
+        if pod.spec.value.get("restartPolicy") == "Never" and restart != "NotRequired":
+            shown.invalid("must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
-def _check_restart(container: Object, path: str, errors: Errors, *, init: bool = False) -> None:
-    """A container's own policy, and what it does on which exit codes (`validateContainerRestartPolicy`)."""
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
-    if policy is None:
-        if rules:
-            why = "must specify restartPolicy when restart rules are used"
-            errors.append(field_required(f"{path}.restartPolicy", why))
-            if init:
-                return
-    elif policy not in RESTART_POLICIES:
-        errors.append(field_not_supported(f"{path}.restartPolicy", policy, RESTART_POLICIES))
-    if len(rules) > 20:
-        errors.append(field_too_many(f"{path}.restartPolicyRules", len(rules), 20))
-    for i, rule in enumerate(rules):
-        here = f"{path}.restartPolicyRules[{i}]"
-        content.check_supported(rule.get("action"), RESTART_ACTIONS, f"{here}.action", errors)
-        codes = rule.get("exitCodes")
-        if codes is None:
-            errors.append(field_required(f"{here}.exitCodes", "must be specified"))
-            continue
-        content.check_supported(codes.get("operator"), ("In", "NotIn"), f"{here}.exitCodes.operator", errors)
-        if len(codes.get("values") or ()) > 255:
-            errors.append(field_too_many(f"{here}.exitCodes.values", len(codes["values"]), 255))
+def _validate_restart(container: Field, *, init: bool = False) -> None:
+    """The restart policy of a container and its rules for exit codes (`validateContainerRestartPolicy`)."""
+    if RESTARTING.isdisjoint(container.value):
+        return
+    policy, rules = container["restartPolicy"], container["restartPolicyRules"]
+    if policy.value is not None:
+        policy.one_of(RESTART_POLICIES)
+    elif rules:
+        policy.missing("must specify restartPolicy when restart rules are used")
+        if init:
+            return
+    for rule in rules.max_items(20):
+        rule["action"].one_of(RESTART_ACTIONS)
+        codes = rule["exitCodes"].specified("must be specified")
+        codes["operator"].one_of(("In", "NotIn"))
+        codes["values"].max_items(255)
+
+
+def _validate_resources(resources: Field, pod: Pod) -> None:
+    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
+
+
+def _validate_security_context(context: Field, pod: Pod) -> None:
+    validate_security_context(context, host_users=pod.spec.value.get("hostUsers") is not False)
+
+
+_LISTS = {
+    "ports": _validate_ports,
+    "env": environment.validate_variables,
+    "envFrom": environment.validate_sources,
+    "volumeMounts": _validate_mounts,
+    "volumeDevices": _validate_devices,
+}
+_SETTINGS = {
+    "resources": _validate_resources,
+    "resizePolicy": _validate_resize_policies,
+    "securityContext": _validate_security_context,
+}

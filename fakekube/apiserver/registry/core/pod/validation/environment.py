@@ -1,208 +1,177 @@
-"""Variables of containers, and the fields of a pod that they, and files, can show."""
+"""Validates the environment variables of containers, and the fields of a pod that variables and files can show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
 
 from fakekube.apiserver import names
-from fakekube.apiserver.registry.core.pod.validation.podoptions import containers
-from fakekube.apiserver.registry.core.resourcenames import number_of
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, all_containers
+from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors, add
-from fakekube.apiserver.wire.status import field_invalid, field_not_found, field_not_supported, field_required
+from fakekube.apiserver.registry.generic.validation.field import Field, Object, memoized
 
-Object = dict[str, Any]
-
-#: Fields of a pod that a variable can show, those that a file can, and those that there are.
+#: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
 FIELDS_OF_FILES = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
 FIELDS = frozenset((*FIELDS_OF_VARIABLES, *FIELDS_OF_FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase"))
+SUBSCRIPTED = ("metadata.annotations", "metadata.labels")
 
 #: Resources of a container that can be shown.
 RESOURCES = (
     "limits.cpu", "limits.ephemeral-storage", "limits.memory",
     "requests.cpu", "requests.ephemeral-storage", "requests.memory",
 )  # fmt: skip
-HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
+SHOWN_HUGE_PAGES = (f"limits.{HUGE_PAGES}", f"requests.{HUGE_PAGES}")
 
-SIZES = frozenset(["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"])
-SIZES_TEXT = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
+_SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_ONLY = f"only divisor's values {', '.join(_SIZES)} are supported with the"
 
-#: Resource -> the divisors that it takes, and what is said of others.
+#: Resource -> the divisors that it supports, and the error for others.
 DIVISORS = {
-    "cpu": (frozenset(("1m", "1")), "only divisor's values 1m and 1 are supported with the cpu resource"),
-    "memory": (SIZES, f"only divisor's values {SIZES_TEXT} are supported with the memory resource"),
-    "ephemeral-storage": (
-        SIZES,
-        f"only divisor's values {SIZES_TEXT} are supported with the local ephemeral storage resource",
-    ),
-    "hugepages": (SIZES, f"only divisor's values {SIZES_TEXT} are supported with the hugepages resource"),
+    "cpu": (("1m", "1"), "only divisor's values 1m and 1 are supported with the cpu resource"),
+    "memory": (_SIZES, f"{_ONLY} memory resource"),
+    "ephemeral-storage": (_SIZES, f"{_ONLY} local ephemeral storage resource"),
+    "hugepages": (_SIZES, f"{_ONLY} hugepages resource"),
 }
 
 TOO_MANY = "may not have more than one field specified at a time"
 
 
-def check_variables(variables: Sequence[Object], path: str, errors: Errors) -> None:
-    for i, variable in enumerate(variables):
-        name = variable.get("name") or ""
-        if not name:
-            errors.append(field_required(f"{path}[{i}].name"))
-        else:
-            add(errors, f"{path}[{i}].name", name, content.relaxed_env_name_problems(name))
-        if variable.get("valueFrom") is not None:
-            _check_source(variable, f"{path}[{i}].valueFrom", errors)
+def validate_variables(variables: Field, pod: object) -> None:
+    for variable in variables:
+        variable.require_text("name", content.relaxed_env_name_problems)
+        if variable.value.get("valueFrom") is not None:
+            _validate_source(variable["valueFrom"], variable.value.get("value"))
 
 
-def _check_source(variable: Object, path: str, errors: Errors) -> None:
-    source: Object = variable["valueFrom"]
-    count = sum(source.get(key) is not None for key in SOURCES)
-    for key, check in SOURCES.items():
-        if source.get(key) is not None:
-            check(source[key], f"{path}.{key}", errors)
-    if not count:
+def _validate_source(source: Field, value: str | None) -> None:
+    found = source.members(SOURCES)
+    for member in found:
+        SOURCES[member.key](member)
+    if len(found) == 1 and not value:
+        return
+    shown = source.with_value("")
+    if not found:
         one_of = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-        errors.append(field_invalid(path, "", f"must specify one of: {one_of}"))
-    elif variable.get("value"):
-        errors.append(field_invalid(path, "", "may not be specified when `value` is not empty"))
-    elif count > 1:
-        errors.append(field_invalid(path, "", TOO_MANY))
-
-
-def _check_field(selector: Object, path: str, errors: Errors) -> None:
-    check_field_selector(selector, FIELDS_OF_VARIABLES, path, errors)
-
-
-def _check_resource(selector: Object, path: str, errors: Errors) -> None:
-    check_resource_selector(selector, path, errors, of_volume=False)
-
-
-def _check_key(selector: Object, path: str, errors: Errors) -> None:
-    """Of a ConfigMap or a Secret."""
-    name, key = selector.get("name") or "", selector.get("key") or ""
-    content.check_dns_subdomain(name, f"{path}.name", errors)
-    if not key:
-        errors.append(field_required(f"{path}.key"))
+        shown.invalid(f"must specify one of: {one_of}")
+    elif value:
+        shown.invalid("may not be specified when `value` is not empty")
     else:
-        add(errors, f"{path}.key", key, content.config_key_problems(key))
+        shown.invalid(TOO_MANY)
 
 
-def _check_file(selector: Object, path: str, errors: Errors) -> None:
+@memoized("name", "key")
+def _validate_key_selector(selector: Field) -> None:
+    """A key of a ConfigMap or a Secret."""
+    selector["name"].dns_subdomain()
+    selector.require_text("key", content.config_key_problems)
+
+
+def _validate_file_key_selector(selector: Field) -> None:
     """A variable in a file of an emptyDir."""
-    key, volume, file = (selector.get(name) or "" for name in ("key", "volumeName", "path"))
-    if not key:
-        errors.append(field_required(f"{path}.key"))
-    else:
-        add(errors, f"{path}.key", key, content.relaxed_env_name_problems(key))
-    if not volume:
-        errors.append(field_required(f"{path}.volumeName"))
-    else:
-        content.check_dns_label(volume, f"{path}.volumeName", errors)
-    if not file:
-        errors.append(field_required(f"{path}.path"))
-    else:
-        content.check_no_backsteps(file, f"{path}.path", errors)
+    selector.require_text("key", content.relaxed_env_name_problems)
+    selector.require_text("volumeName", content.dns_label_problems)
+    selector.require_text("path", content.backstep_problems)
 
 
 SOURCES = {
-    "fieldRef": _check_field,
-    "resourceFieldRef": _check_resource,
-    "configMapKeyRef": _check_key,
-    "secretKeyRef": _check_key,
-    "fileKeyRef": _check_file,
+    "fieldRef": lambda selector: validate_field_selector(selector, FIELDS_OF_VARIABLES),
+    "resourceFieldRef": lambda selector: validate_resource_field_selector(selector, False),
+    "configMapKeyRef": _validate_key_selector,
+    "secretKeyRef": _validate_key_selector,
+    "fileKeyRef": _validate_file_key_selector,
 }
 
 
-def check_field_selector(selector: Object, fields: Sequence[str], path: str, errors: Errors) -> None:
+@memoized("apiVersion", "fieldPath")
+def validate_field_selector(selector: Field, fields: Sequence[str]) -> None:
     """A field of the pod (`validateObjectFieldSelector`)."""
-    version, label = selector.get("apiVersion") or "", selector.get("fieldPath") or ""
-    if not version:
-        errors.append(field_required(f"{path}.apiVersion"))
+    path = selector["fieldPath"]
+    if not selector["apiVersion"].required() or not path.required():
         return
-    if not label:
-        errors.append(field_required(f"{path}.fieldPath"))
-        return
-    field, subscript = split_subscript(label)
-    problem = _unknown(version, label, field, subscript)
-    if problem:
-        errors.append(field_invalid(f"{path}.fieldPath", label, f"error converting fieldPath: {problem}"))
-        return
-    field = "spec.nodeName" if field == "spec.host" else field
-    if subscript is not None:
-        key = subscript.lower() if field == "metadata.annotations" else subscript
-        content.check_qualified_name(key, path, errors)
-    elif field not in fields:
-        errors.append(field_not_supported(f"{path}.fieldPath", field, sorted(fields)))
+    name, subscript = split_subscript(path.value)
+    if problem := _unknown(selector["apiVersion"].value, path.value, name, subscript):
+        path.invalid(f"error converting fieldPath: {problem}")
+    elif subscript is not None:
+        selector.with_value(subscript.lower() if name == "metadata.annotations" else subscript).qualified_name()
+    else:
+        path.with_value("spec.nodeName" if name == "spec.host" else name).one_of(sorted(fields))
 
 
-def _unknown(version: str, label: str, field: str, subscript: str | None) -> str:
+def _unknown(version: str, label: str, name: str, subscript: str | None) -> str:
     if version != "v1":
         return f"unsupported pod version: {version}"
     if subscript is not None:
-        known = field in ("metadata.annotations", "metadata.labels")
-        return "" if known else f"field label does not support subscript: {label}"
-    return "" if field in FIELDS or field == "spec.host" else f"field label not supported: {label}"
+        return "" if name in SUBSCRIPTED else f"field label does not support subscript: {label}"
+    return "" if name in FIELDS or name == "spec.host" else f"field label not supported: {label}"
 
 
 def split_subscript(label: str) -> tuple[str, str | None]:
-    """`metadata.labels['app']` in its two parts (`SplitMaybeSubscriptedPath`)."""
+    """Splits `metadata.labels['app']` into the field and the key (`SplitMaybeSubscriptedPath`)."""
     field, bracket, key = label.removesuffix("']").partition("['")
     if not label.endswith("']") or not bracket or not field:
         return label, None
     return field, key
 
 
-def check_resource_selector(selector: Object, path: str, errors: Errors, *, of_volume: bool) -> None:
-    """A container's request or limit (`validateContainerResourceFieldSelector`)."""
-    resource: str = selector.get("resource") or ""
-    if of_volume and not selector.get("containerName"):
-        errors.append(field_required(f"{path}.containerName"))
-    elif not resource:
-        errors.append(field_required(f"{path}.resource"))
-    elif resource not in RESOURCES and not resource.startswith(HUGE_PAGES):
-        errors.append(field_not_supported(f"{path}.resource", resource, RESOURCES))
-    divisor = str(selector.get("divisor") or "0")
-    kind = "hugepages" if resource.startswith(HUGE_PAGES) else resource.partition(".")[2]
-    if number_of(divisor) and kind in DIVISORS and resource.startswith(("limits.", "requests.")):
+@memoized("resource", "containerName", "divisor")
+def validate_resource_field_selector(selector: Field, of_volume: bool) -> None:
+    """A request or a limit of a container (`validateContainerResourceFieldSelector`)."""
+    resource = selector["resource"]
+    huge_pages = resource.text.startswith(SHOWN_HUGE_PAGES)
+    if of_volume and not selector["containerName"]:
+        selector["containerName"].missing()
+    elif not huge_pages:
+        resource.required().one_of(RESOURCES)
+    divisor = str(selector.value.get("divisor") or "0")
+    which, _, name = resource.text.partition(".")
+    kind = "hugepages" if huge_pages else name
+    if number_of(divisor) and kind in DIVISORS and which in ("limits", "requests"):
         supported, problem = DIVISORS[kind]
         if divisor not in supported:
-            errors.append(field_invalid(f"{path}.divisor", resource, problem))
+            selector["divisor"].invalid(problem, resource.text)
 
 
-def check_sources(sources: Sequence[Object], path: str, errors: Errors) -> None:
+@lru_cache(maxsize=1024)
+def _prefix_problems(name: str) -> tuple[str, ...]:
+    return tuple(names.dns_subdomain_problems(name, True))
+
+
+def validate_sources(sources: Field, pod: object) -> None:
     """Whole ConfigMaps and Secrets (`ValidateEnvFrom`)."""
-    for i, source in enumerate(sources):
-        here = f"{path}[{i}]"
-        if source.get("prefix"):
-            add(errors, f"{here}.prefix", source["prefix"], content.relaxed_env_name_problems(source["prefix"]))
-        found = [key for key in ("configMapRef", "secretRef") if source.get(key) is not None]
-        for key in found:
-            name = source[key].get("name") or ""
-            if not name:
-                errors.append(field_required(f"{here}.{key}.name"))
-            else:
-                problems = names.dns_subdomain_problems(name, True)
-                add(errors, f"{here}.{key}.name", name, problems)
-        if not found:
-            errors.append(field_invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-        elif len(found) > 1:
-            errors.append(field_invalid(path, "", TOO_MANY))
+    for source in sources:
+        if source.value.get("prefix"):
+            source["prefix"].check(content.relaxed_env_name_problems)
+        found = source.members(("configMapRef", "secretRef"))
+        for reference in found:
+            reference.require_text("name", _prefix_problems)
+        if len(found) != 1:
+            why = TOO_MANY if found else "must specify one of: `configMapRef` or `secretRef`"
+            sources.with_value("").invalid(why)
 
 
-def check_files(spec: Object, path: str, errors: Errors) -> None:
-    """The volumes of variables that come from files are there, and empty at the start (`validateFileKeyRefVolumes`)."""
-    volumes = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
-    for place, container in containers(spec):
-        for i, variable in enumerate(container.get("env") or ()):
-            file = (variable.get("valueFrom") or {}).get("fileKeyRef")
-            if file is None:
+def validate_file_volumes(spec: Field) -> None:
+    """Variables in files refer to volumes that are an emptyDir (`validateFileKeyRefVolumes`)."""
+    for container in all_containers(spec) if _has_files(spec.value) else ():
+        for variable in container["env"]:
+            if variable.find("valueFrom.fileKeyRef").value is None:
                 continue
-            name = file.get("volumeName") or ""
-            here = f"{path}.{place}.env[{i}].valueFrom.fileKeyRef.volumeName"
-            if name not in volumes:
-                errors.append(field_not_found(here, name))
-            elif volumes[name].get("emptyDir") is None:
-                errors.append(field_invalid(here, name, "referenced volume must be of type emptyDir"))
+            volumes = {volume["name"].text: volume for volume in spec["volumes"]}
+            name = variable.find("valueFrom.fileKeyRef.volumeName")
+            if name.text not in volumes:
+                name.not_found()
+            elif volumes[name.text]["emptyDir"].value is None:
+                name.invalid("referenced volume must be of type emptyDir")
+
+
+def _has_files(spec: Object) -> bool:
+    for kind in CONTAINERS:
+        for container in spec.get(kind) or ():
+            for variable in container.get("env") or ():
+                if "fileKeyRef" in (variable.get("valueFrom") or ()):
+                    return True
+    return False

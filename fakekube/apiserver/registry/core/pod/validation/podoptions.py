@@ -1,12 +1,11 @@
-"""By which rules a pod's spec is checked (`PodValidationOptions`), and what all checks of it walk over."""
+"""Options of the validation of a pod's spec (`PodValidationOptions`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
@@ -15,7 +14,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 @dataclass(frozen=True, slots=True)
 class PodOptions:
-    """`is_pod`: the spec is a pod's own, and not that of a template. The others are exceptions (see `podratchets`)."""
+    """`is_pod`: the spec belongs to a pod and not to a template. The others are exceptions (see `ratcheting`)."""
 
     is_pod: bool = False
     any_deletion_cost: bool = False
@@ -35,16 +34,41 @@ POD = PodOptions(is_pod=True)
 TEMPLATE = PodOptions()
 
 
-def containers(spec: Object) -> Iterator[tuple[str, Object]]:
-    """All containers of a spec and their paths below it, in the order in which the server visits them
-    (`VisitContainersWithPath`)."""
-    for key in CONTAINERS:
-        for i, container in enumerate(spec.get(key) or ()):
-            yield f"{key}[{i}]", container
+@dataclass(slots=True)
+class Pod:
+    """The pod, or the template, whose parts are validated. `name` is empty for a template; `volumes` are the names of
+    the valid volumes, once these are validated."""
+
+    spec: Field
+    name: str
+    options: PodOptions
+    volumes: Collection[str] = ()
+
+    @property
+    def grace(self) -> int | None:
+        """The termination grace period in seconds."""
+        seconds: int | None = self.spec.value.get("terminationGracePeriodSeconds")
+        return seconds
+
+    @property
+    def block_volumes(self) -> list[str]:
+        """The names of the volumes that can be block devices."""
+        volumes = self.spec.value.get("volumes") or ()
+        return [one.get("name") or "" for one in volumes if "persistentVolumeClaim" in one or "ephemeral" in one]
+
+    @property
+    def claims(self) -> list[str]:
+        """The names of the claims of resources."""
+        return [claim["name"] for claim in self.spec.value.get("resourceClaims") or () if claim.get("name")]
+
+
+def all_containers(spec: Field) -> list[Field]:
+    """All containers of a spec in the order in which the server visits them (`VisitContainersWithPath`)."""
+    return [container for kind in spec.members(CONTAINERS) for container in kind]
 
 
 def is_deletion_cost(text: str) -> bool:
-    """A 32 bit integer in its one spelling (`GetDeletionCostFromPodAnnotations`)."""
+    """Whether the text is a 32-bit integer in canonical form (`GetDeletionCostFromPodAnnotations`)."""
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 10 or (digits[0] == "0" and text != "0"):
         return False

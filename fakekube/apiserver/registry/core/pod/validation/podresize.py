@@ -1,126 +1,110 @@
-"""What `/resize` may change of a pod: cpu and memory of its containers (`ValidatePodResize`)."""
+"""Validates a change through `/resize`: cpu and memory of the containers of a pod (`ValidatePodResize`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from fakekube.apiserver.registry.core.pod.validation.pod import check_changed
+from fakekube.apiserver.registry.core.pod.validation.pod import validate_changed
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
 from fakekube.apiserver.registry.generic.validation.content import Errors
-from fakekube.apiserver.wire.status import field_forbidden, field_invalid
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
+from fakekube.apiserver.wire.status import field_forbidden
 
 KINDS = ("initContainers", "containers")
+QUANTITIES = ("requests", "limits")
 RESIZABLE = ("cpu", "memory")
+NOT_MUTABLE = "only cpu and memory resources are mutable"
 
 QosClass = Callable[[Object], str]
 
 
 def validator(qos_class: QosClass) -> Callable[[Object, Object], Errors]:
-    """`qos_class` of a spec: it stays what it is."""
+    """`qos_class` returns the QoS class of a spec, which a resize does not change."""
 
     def validate_resize(new: Object, old: Object) -> Errors:
-        errors: Errors = []
-        check_changed(new, old, errors)
-        after, before = new.get("spec") or {}, old.get("spec") or {}
-        if MIRROR in (old["metadata"].get("annotations") or {}):
+        root, stored = Field(new), Field(old)
+        validate_changed(root, stored)
+        spec, old_spec = root["spec"], stored["spec"]
+        if MIRROR in stored["metadata"]["annotations"]:
             return [field_forbidden("", "static pods cannot be resized")]
-        if (before.get("os") or {}).get("name") == "windows":
+        if old_spec.find("os.name").value == "windows":
             return [field_forbidden("", "windows pods cannot be resized")]
-        status = old.get("status") or {}
-        if (status.get("qosClass") or qos_class(before)) != qos_class(after):
-            shown = (new.get("status") or {}).get("qosClass") or ""
-            errors.append(field_invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
-        if not _is_supported(status.get("containerStatuses") or ()):
-            errors.append(field_forbidden("spec", "Pod running on node without support for resize"))
-        if _as_a_whole(before) or _as_a_whole(after):
+        old_class = stored.find("status.qosClass").value or qos_class(old_spec.value or {})
+        if old_class != qos_class(spec.value or {}):
+            shown = root.find("status.qosClass").text
+            spec.invalid("Pod QOS Class may not change as a result of resizing", shown)
+        if not _is_supported(stored.find("status.containerStatuses")):
+            spec.forbidden("Pod running on node without support for resize")
+        if _has_own_resources(old_spec) or _has_own_resources(spec):
             why = "resize of pods with pod-level resources is forbidden when "
-            why += "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
-            errors.append(field_forbidden("", why))
-            return errors
-        if _check_order(after, before, errors):
-            _check_containers(after, before, errors)
-        return errors
+            root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
+        elif _validate_order(spec, old_spec):
+            _validate_containers(spec, old_spec)
+        return root.errors
 
     return validate_resize
 
 
-def _is_supported(statuses: Sequence[Object]) -> bool:
-    """A node that resizes says what a running container has."""
-    running = [one for one in statuses if (one.get("state") or {}).get("running") is not None]
-    return not running or running[0].get("resources") is not None
+def _is_supported(statuses: Field) -> bool:
+    """A node that supports resizing reports the resources of a running container."""
+    running = [status for status in statuses if status.find("state.running").value is not None]
+    return not running or running[0]["resources"].value is not None
 
 
-def _as_a_whole(spec: Object) -> bool:
-    resources = spec.get("resources") or {}
-    return bool(resources.get("requests") or resources.get("limits"))
+def _has_own_resources(spec: Field) -> bool:
+    return any(spec["resources"][kind] for kind in QUANTITIES)
 
 
-def _check_order(after: Object, before: Object, errors: Errors) -> bool:
-    found: Errors = []
+def _validate_order(spec: Field, old_spec: Field) -> bool:
+    before = len(spec.errors)
     for kind in reversed(KINDS):
-        new, old = after.get(kind) or (), before.get(kind) or ()
+        new, old = spec[kind], old_spec[kind]
         if len(new) != len(old):
-            found.append(field_forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
+            new.forbidden(f"{kind} may not be added or removed on resize")
             continue
-        for i, (one, was) in enumerate(zip(new, old, strict=True)):
-            if one.get("name") != was.get("name"):
-                why = f"{kind} may not be renamed or reordered on resize"
-                found.append(field_forbidden(f"spec.{kind}[{i}].name", why))
-    errors += found
-    return not found
+        for container, stored in zip(new, old, strict=True):
+            if container["name"].value != stored["name"].value:
+                container["name"].forbidden(f"{kind} may not be renamed or reordered on resize")
+    return len(spec.errors) == before
 
 
-def _check_containers(after: Object, before: Object, errors: Errors) -> None:
-    pairs = {kind: list(zip(after.get(kind) or (), before.get(kind) or (), strict=True)) for kind in KINDS}
-    for kind in KINDS:
-        for i, (one, was) in enumerate(pairs[kind]):
-            _check_kept(one, was, f"spec.{kind}[{i}].resources", errors)
-    rest = dict(after)
-    for one, was in pairs["containers"]:
-        if _as_before(one, was) != was:
-            errors.append(field_forbidden("spec", "only cpu and memory resources are mutable"))
-    for i, (one, was) in enumerate(pairs["initContainers"]):
-        _check_init(one, was, f"spec.initContainers[{i}]", errors)
-    for kind in KINDS:
-        if kind in rest:
-            rest[kind] = before.get(kind)
-    if not errors and rest != before:
-        errors.append(field_forbidden("spec", "only cpu and memory resources are mutable"))
+def _validate_containers(spec: Field, old_spec: Field) -> None:
+    pairs = {kind: list(zip(spec[kind], old_spec[kind], strict=True)) for kind in KINDS}
+    for container, old in pairs["initContainers"] + pairs["containers"]:
+        _validate_kept(container["resources"], old["resources"])
+    for container, old in pairs["containers"]:
+        if _unresized(container, old) != old.value:
+            spec.forbidden(NOT_MUTABLE)
+    for container, old in pairs["initContainers"]:
+        _validate_init_container(container, old)
+    rest = {**spec.value, **{kind: old_spec[kind].value for kind in KINDS if kind in spec.value}}
+    if not spec.errors and rest != old_spec.value:
+        spec.forbidden(NOT_MUTABLE)
 
 
-def _check_kept(one: Object, was: Object, path: str, errors: Errors) -> None:
-    for field in ("requests", "limits"):
-        new = (one.get("resources") or {}).get(field) or {}
-        old = (was.get("resources") or {}).get(field) or {}
-        if not old.keys() <= new.keys():
-            errors.append(field_forbidden(f"{path}.{field}", f"resource {field} cannot be removed"))
+def _validate_kept(resources: Field, old: Field) -> None:
+    for kind in QUANTITIES:
+        if not (old[kind].value or {}).keys() <= (resources[kind].value or {}).keys():
+            resources[kind].forbidden(f"resource {kind} cannot be removed")
 
 
-def _check_init(one: Object, was: Object, path: str, errors: Errors) -> None:
-    if _as_before(one, was) != was:
-        why = "only cpu and memory resources for init or sidecar containers are mutable"
-        errors.append(field_forbidden(path, why))
-    if one != was and one.get("restartPolicy") != "Always":
-        why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-        errors += [
-            field_forbidden(path, why)
-            for policy in one.get("resizePolicy") or ()
-            if policy.get("restartPolicy") == "RestartContainer"
-        ]
+def _validate_init_container(container: Field, old: Field) -> None:
+    if _unresized(container, old) != old.value:
+        container.forbidden("only cpu and memory resources for init or sidecar containers are mutable")
+    if container.value != old.value and container["restartPolicy"].value != "Always":
+        for policy in container["resizePolicy"]:
+            if policy["restartPolicy"].value == "RestartContainer":
+                why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+                container.forbidden(why)
 
 
-def _as_before(one: Object, was: Object) -> Object:
-    """The container with the cpu and memory that it had."""
-    resources, kept = dict(one.get("resources") or {}), was.get("resources") or {}
-    for field in ("requests", "limits"):
-        old = kept.get(field) or {}
-        made = {name: value for name, value in (resources.get(field) or {}).items() if name not in RESIZABLE}
-        made |= {name: old[name] for name in RESIZABLE if name in old}
-        if made:
-            resources[field] = made
-        else:
-            resources.pop(field, None)
-    return {**one, "resources": resources}
+def _unresized(container: Field, old: Field) -> Object:
+    """The container with its old cpu and memory."""
+    resources = dict(container["resources"].value or {})
+    for kind in QUANTITIES:
+        before = old["resources"][kind].value or {}
+        kept = {name: value for name, value in (resources.get(kind) or {}).items() if name not in RESIZABLE}
+        resources[kind] = kept | {name: before[name] for name in RESIZABLE if name in before}
+        if not resources[kind]:
+            del resources[kind]
+    return {**container.value, "resources": resources}

@@ -1,38 +1,29 @@
-"""A pod's spec, of a pod or in a template (`ValidatePodSpec`, `ValidatePodTemplateSpec`)."""
+"""Validates a pod's spec, of a pod or in a template (`ValidatePodSpec`, `ValidatePodTemplateSpec`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
-from fakekube.apiserver.registry.core.pod.validation import (
-    affinity,
-    containers,
-    environment,
-    resources,
-    securitycontext,
-)
+from fakekube.apiserver.registry.core.pod.validation import affinity, containers, environment, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     DELETION_COST,
     TEMPLATE,
+    Pod,
     PodOptions,
     is_deletion_cost,
 )
-from fakekube.apiserver.registry.core.pod.validation.volumes import check_volumes
-from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, check_container_resource, number_of
-from fakekube.apiserver.registry.generic.validation import content, labelselectors
-from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
-from fakekube.apiserver.registry.generic.validation.gostructs import invalid_struct
-from fakekube.apiserver.wire.status import (
-    field_duplicate,
-    field_forbidden,
-    field_invalid,
-    field_required,
-    field_too_long,
+from fakekube.apiserver.registry.core.pod.validation.resources import (
+    validate_pod_resource_name,
+    validate_requirements,
 )
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_volumes
+from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
+from fakekube.apiserver.registry.generic.validation import content
+from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
+from fakekube.apiserver.registry.generic.validation.labelselectors import validate_annotations, validate_labels
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -43,249 +34,225 @@ MIRROR = "kubernetes.io/config.mirror"
 NAMESERVERS, SEARCHES, SEARCH_CHARACTERS = 3, 32, 2048
 
 
-def check_template(template: Object, path: str, errors: Errors, options: PodOptions = TEMPLATE) -> None:
-    meta: Object = template.get("metadata") or {}
-    spec: Object = template.get("spec") or {}
-    annotations = meta.get("annotations") or {}
-    labelselectors.check_labels(meta.get("labels"), f"{path}.labels", errors)
-    labelselectors.check_annotations(annotations, f"{path}.annotations", errors)
-    check_annotations(annotations, spec, f"{path}.annotations", errors, options)
-    check_spec(spec, f"{path}.spec", errors, options)
-    securitycontext.check_profiles_agree(annotations, spec, f"{path}.spec", errors)
-    if spec.get("ephemeralContainers"):
-        why = "ephemeral containers not allowed in pod template"
-        errors.append(field_forbidden(f"{path}.spec.ephemeralContainers", why))
+def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
+    """The errors of labels and annotations have paths without `metadata`."""
+    meta, spec = template["metadata"].value or {}, template["spec"]
+    spec = spec if spec.value else spec.with_value({})
+    annotations = template.at("annotations", meta.get("annotations"))
+    validate_labels(template.at("labels", meta.get("labels")))
+    validate_annotations(annotations)
+    validate_pod_annotations(annotations, spec, options)
+    validate_spec(spec, options)
+    securitycontext.validate_profiles_agree(annotations.value, spec)
+    if spec.value.get("ephemeralContainers"):
+        spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
 
 
-def check_annotations(annotations: Object, spec: Object, path: str, errors: Errors, options: PodOptions) -> None:
-    """Annotations that mean something to the server (`ValidatePodSpecificAnnotations`)."""
-    if not annotations:
+def validate_pod_annotations(annotations: Field, spec: Field, options: PodOptions) -> None:
+    """Annotations that the server interprets (`ValidatePodSpecificAnnotations`)."""
+    if not annotations.value:
         return
-    if MIRROR in annotations and not spec.get("nodeName"):
-        why = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(field_invalid(f"{path}[{MIRROR}]", annotations[MIRROR], why))
-    cost = annotations.get(DELETION_COST)
-    if cost is not None and not options.any_deletion_cost and not is_deletion_cost(cost):
-        errors.append(field_invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
-    securitycontext.check_profile_annotations(annotations, spec, path, errors)
+    mirror, cost = annotations.entry(MIRROR), annotations.entry(DELETION_COST)
+    if mirror.value is not None and not spec["nodeName"]:
+        mirror.invalid("must set spec.nodeName if mirror pod annotation is set")
+    if cost.value is not None and not options.any_deletion_cost and not is_deletion_cost(cost.value):
+        cost.invalid("must be a 32bit integer")
+    securitycontext.validate_profile_annotations(annotations, spec)
 
 
-def check_spec(spec: Object, path: str, errors: Errors, options: PodOptions, pod: Object | None = None) -> None:
-    """`pod`: the metadata of the pod that it is the spec of."""
-    grace = spec.get("terminationGracePeriodSeconds")
-    if grace is None:
-        errors.append(field_required(f"{path}.terminationGracePeriodSeconds"))
-    _check_parts(spec, path, errors, options, pod, grace)
-    check_policies(spec, path, errors)
-    if spec.get("nodeSelector"):
-        labelselectors.check_labels(spec["nodeSelector"], f"{path}.nodeSelector", errors)
-    securitycontext.check_pod_context(spec, f"{path}.securityContext", errors, options)
-    if spec.get("affinity"):
-        affinity.check_affinity(spec["affinity"], f"{path}.affinity", errors, options)
-    _check_dns(spec, f"{path}.dnsConfig", errors)
-    _check_gates(spec, path, errors)
-    if spec.get("topologySpreadConstraints"):
-        here = f"{path}.topologySpreadConstraints"
-        affinity.check_spreading(spec["topologySpreadConstraints"], here, errors, options)
-    securitycontext.check_host_process(spec, path, errors)
-    securitycontext.check_host_users(spec, path, errors, options)
-    if spec.get("hostnameOverride") is not None:
-        _check_hostname_override(spec, f"{path}.hostnameOverride", errors)
-    _check_names(spec, path, errors)
-    securitycontext.check_operating_system(spec, path, errors)
-    environment.check_files(spec, path, errors)
+def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) -> None:
+    """`meta` is the metadata of the pod; a template has none."""
+    if spec.value.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"].missing()
+    _validate_parts(spec, options, meta or {})
+    validate_policies(spec)
+    spec.apply(_NODE_SELECTOR, options)
+    securitycontext.validate_pod_security_context(spec, options)
+    spec.apply(_SCHEDULING, options)
+    if securitycontext.has_host_process(spec.value):
+        securitycontext.validate_host_process(spec)
+    if spec.value.get("hostUsers") is False:
+        securitycontext.validate_host_users(spec, options)
+    for member in spec.members(_NAMES):
+        _NAMES[member.key](member)
+    if spec.value.get("os") is not None:
+        securitycontext.validate_operating_system(spec)
+    environment.validate_file_volumes(spec)
 
 
-def _check_parts(
-    spec: Object, path: str, errors: Errors, options: PodOptions, meta: Object | None, grace: int | None
-) -> None:
-    """Volumes, claims, containers, and what the pod as a whole may use."""
-    volumes: Sequence[Object] = spec.get("volumes") or ()
-    name = (meta or {}).get("name") or ""
-    known = check_volumes(volumes, f"{path}.volumes", errors, name, options) if volumes else ()
-    of_resources: Sequence[Object] = spec.get("resourceClaims") or ()
-    if of_resources:
-        _check_resource_claims(of_resources, f"{path}.resourceClaims", errors, meta)
-    rules = containers.container_rules(tuple(one["name"] for one in of_resources if one.get("name")), options)
-    pod = containers.Pod(
-        volumes=frozenset(known),
-        claims=frozenset(v.get("name") or "" for v in volumes if "persistentVolumeClaim" in v or "ephemeral" in v),
-        rules=rules,
-        grace=grace,
-        restart_policy=spec.get("restartPolicy") or "",
-        host_users=spec.get("hostUsers") is not False,
-        options=options,
-    )
-    regular: Sequence[Object] = spec.get("containers") or ()
-    containers.check_containers(regular, f"{path}.containers", errors, pod)
-    if spec.get("initContainers"):
-        containers.check_init_containers(spec["initContainers"], regular, f"{path}.initContainers", errors, pod)
-    if spec.get("ephemeralContainers"):
-        containers.check_ephemeral_containers(spec, f"{path}.ephemeralContainers", errors, pod)
-    if spec.get("resources") is not None:
-        _check_pod_resources(spec, f"{path}.resources", errors, rules)
-    if spec.get("hostNetwork"):
-        _check_host_ports(regular, f"{path}.containers", errors, options)
+def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:
+    """Volumes, claims, containers, and the resources and ports of the pod as a whole."""
+    get = spec.value.get
+    pod = Pod(spec, meta.get("name") or "", options)
+    if get("volumes"):
+        pod.volumes = validate_volumes(spec["volumes"], pod)
+    if get("resourceClaims"):
+        _validate_resource_claims(spec["resourceClaims"], mirror=MIRROR in (meta.get("annotations") or {}))
+    regular = spec["containers"]
+    containers.validate_containers(regular, pod)
+    if get("initContainers"):
+        containers.validate_init_containers(spec["initContainers"], regular, pod)
+    if get("ephemeralContainers"):
+        containers.validate_ephemeral_containers(spec, pod)
+    if get("resources") is not None:
+        _validate_pod_resources(pod)
+    if get("hostNetwork"):
+        _validate_host_network_ports(regular, options)
 
 
-def check_policies(spec: Object, path: str, errors: Errors) -> None:
-    content.check_choice(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", errors)
-    content.check_choice(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", errors)
+def validate_policies(spec: Field) -> None:
+    spec.require_choice("restartPolicy", RESTART_POLICIES)
+    spec.require_choice("dnsPolicy", DNS_POLICIES)
 
 
-def _check_resource_claims(claims: Sequence[Object], path: str, errors: Errors, meta: Object | None) -> None:
+def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
     names: set[str] = set()
-    for i, claim in enumerate(claims):
-        if MIRROR in ((meta or {}).get("annotations") or {}):
-            errors.append(field_forbidden("", "static pods do not support resource claims"))
+    kinds = ("resourceClaimName", "resourceClaimTemplateName")
+    for claim in claims:
+        if mirror:
+            Field(None, "", claims.errors).forbidden("static pods do not support resource claims")
             continue
-        here, name = f"{path}[{i}]", claim.get("name") or ""
-        if not name:
-            errors.append(field_required(f"{here}.name"))
-        elif name in names:
-            errors.append(field_duplicate(f"{here}.name", name))
-        else:
-            content.check_dns_label(name, f"{here}.name", errors)
-            names.add(name)
-        found = [key for key in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(key) is not None]
+        name = claim["name"].required()
+        if name.value not in names:
+            name.dns_label()
+        name.unique(names)
+        found = claim.members(kinds)
         if len(found) == 2:
-            why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            errors.append(invalid_struct(here, "PodResourceClaim", claim, why))
+            why = f"at most one of `{kinds[0]}` or `{kinds[1]}` may be specified"
+            claim.invalid_struct("PodResourceClaim", why)
         if not found:
-            why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid_struct(here, "PodResourceClaim", claim, why))
-        for key in found:
-            content.check_dns_subdomain(claim[key], f"{here}.{key}", errors)
+            claim.invalid_struct("PodResourceClaim", f"must specify one of: `{kinds[0]}`, `{kinds[1]}`")
+        for reference in found:
+            reference.dns_subdomain()
 
 
-def _check_pod_resources(spec: Object, path: str, errors: Errors, rules: resources.Rules) -> None:
-    """What the pod as a whole asks for must do for its containers (`validatePodResources`)."""
-    if (spec.get("os") or {}).get("name") == "windows":
-        errors.append(field_forbidden(path, "may not be set for a windows pod"))
+def _validate_pod_resources(pod: Pod) -> None:
+    """The resources of the pod as a whole suffice for its containers (`validatePodResources`)."""
+    spec = pod.spec
+    whole = spec["resources"]
+    if spec.find("os.name").value == "windows":
+        whole.forbidden("may not be set for a windows pod")
         return
-    asked: Object = spec["resources"]
-    if asked.get("claims"):
-        errors.append(field_forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    rules = resources.Rules(resources.check_pod_resource, rules.claims, rules.whole_pages)
-    resources.check_requirements(asked, path, errors, rules)
-    requests, limits = asked.get("requests") or {}, asked.get("limits") or {}
-    for name, needed in total(spec, "requests").items():
-        if name in requests and needed > number_of(requests[name]):
-            shown = spelled(needed, requests[name])
-            why = f"must be greater than or equal to aggregate container requests of {shown}"
-            errors.append(field_invalid(f"{path}.requests[{name}]", requests[name], why))
-    for name, needed in total(spec, "limits").items():
-        huge = name.startswith(HUGE_PAGES) and name in limits
-        if huge and needed > number_of(limits[name]):
-            shown = spelled(needed, limits[name])
-            why = f"must be greater than or equal to aggregate container limits of {shown}"
-            errors.append(field_invalid(f"{path}.limits[{name}]", limits[name], why))
-    for i, container in enumerate(spec.get("containers") or ()):
-        for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
-            if name in limits and number_of(limit) > number_of(limits[name]):
-                why = f"must be less than or equal to pod limits of {limits[name]}"
-                errors.append(field_invalid(f"{path}.containers[{i}][{name}].limits", limit, why))
+    if whole["claims"]:
+        whole["claims"].forbidden("claims may not be set for Resources at pod-level")
+    whole_pages = not pod.options.partial_pages
+    validate_requirements(whole, pod.claims, whole_pages=whole_pages, validate_name=validate_pod_resource_name)
+    limits = whole["limits"].value or {}
+    for kind in ("requests", "limits"):
+        quantities = whole[kind].value or {}
+        for name, needed in total(spec.value, kind).items():
+            counts = name in quantities and (kind == "requests" or name.startswith(HUGE_PAGES))
+            if counts and needed > number_of(quantities[name]):
+                why = f"must be greater than or equal to aggregate container {kind} of"
+                whole[kind].entry(name).invalid(f"{why} {spelled(needed, quantities[name])}")
+    for container in spec["containers"]:
+        for limit in container["resources"]["limits"].entries():
+            if limit.key in limits and number_of(limit.value) > number_of(limits[limit.key]):
+                shown = whole["containers"].at(container.index, None).entry(limit.key).at("limits", limit.value)
+                shown.invalid(f"must be less than or equal to pod limits of {limits[limit.key]}")
 
 
-def _check_host_ports(regular: Sequence[Object], path: str, errors: Errors, options: PodOptions) -> None:
-    """On the host's network, a container's port is the host's."""
-    for i, container in enumerate(regular):
-        for n, port in enumerate(container.get("ports") or ()):
-            host = port.get("hostPort") or 0
-            if (options.is_pod or host) and host != (port.get("containerPort") or 0):
-                why = "must match `containerPort` when `hostNetwork` is true"
-                errors.append(field_invalid(f"{path}[{i}].ports[{n}].hostPort", host, why))
+def _validate_host_network_ports(regular: Field, options: PodOptions) -> None:
+    """On the host's network, the port of a container is a port of the host."""
+    for container in regular:
+        for port in container["ports"]:
+            host = port["hostPort"]
+            if (options.is_pod or host) and host.number != port["containerPort"].number:
+                host.invalid("must match `containerPort` when `hostNetwork` is true", host.number)
 
 
-def _check_dns(spec: Object, path: str, errors: Errors) -> None:
-    config: Object | None = spec.get("dnsConfig")
-    if spec.get("dnsPolicy") == "None":
-        if config is None:
-            errors.append(field_required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
-            return
-        if not config.get("nameservers"):
-            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            errors.append(field_required(f"{path}.nameservers", why))
-            return
-    if not config:
+def _validate_dns(policy: Field, options: PodOptions) -> None:
+    if policy.value != "None" and not policy.parent.value.get("dnsConfig"):
         return
-    servers = config.get("nameservers") or []
+    config = policy.parent["dnsConfig"]
+    if policy.value == "None":
+        needed = config.specified("must provide `dnsConfig` when `dnsPolicy` is None")
+        if not needed["nameservers"].required("must provide at least one DNS nameserver when `dnsPolicy` is None"):
+            return
+    if not config.value:
+        return
+    servers = config["nameservers"]
     if len(servers) > NAMESERVERS:
-        why = f"must not have more than {NAMESERVERS} nameservers"
-        errors.append(field_invalid(f"{path}.nameservers", servers, why))
-    for i, server in enumerate(servers):
-        content.check_ip(server, f"{path}.nameservers[{i}]", errors)
-    _check_searches(config.get("searches") or [], f"{path}.searches", errors)
-    for i, option in enumerate(config.get("options") or ()):
-        if not option.get("name"):
-            errors.append(field_required(f"{path}.options[{i}]", "must not be empty"))
+        servers.invalid(f"must not have more than {NAMESERVERS} nameservers")
+    for server in servers:
+        server.ip()
+    _validate_searches(config["searches"])
+    for option in config["options"]:
+        if not option["name"]:
+            option.missing("must not be empty")
 
 
-def _check_searches(searches: list[str], path: str, errors: Errors) -> None:
+def _validate_searches(searches: Field) -> None:
     if len(searches) > SEARCHES:
-        errors.append(field_invalid(path, searches, f"must not have more than {SEARCHES} search paths"))
-    if len(" ".join(searches).encode()) > SEARCH_CHARACTERS:
-        why = f"must not have more than {SEARCH_CHARACTERS} characters (including spaces) in the search list"
-        errors.append(field_invalid(path, searches, why))
-    for i, search in enumerate(searches):
-        if search != ".":
-            name = search.removesuffix(".")
-            content.add(errors, f"{path}[{i}]", name, content.subdomain_with_underscore_problems(name))
-
-
-def _check_gates(spec: Object, path: str, errors: Errors) -> None:
-    for i, gate in enumerate(spec.get("readinessGates") or ()):
-        content.check_qualified_name(
-            gate.get("conditionType") or "", f"{path}.readinessGates[{i}].conditionType", errors
+        searches.invalid(f"must not have more than {SEARCHES} search paths")
+    if len(" ".join(searches.value or ()).encode()) > SEARCH_CHARACTERS:
+        searches.invalid(
+            f"must not have more than {SEARCH_CHARACTERS} characters (including spaces) in the search list"
         )
+    for search in searches:
+        if search.value != ".":
+            name = search.with_value(search.value.removesuffix("."))
+            name.check(content.subdomain_with_underscore_problems)
+
+
+def _validate_readiness_gates(gates: Field, options: PodOptions) -> None:
+    for gate in gates:
+        gate["conditionType"].qualified_name()
+
+
+def _validate_scheduling_gates(gates: Field, options: PodOptions) -> None:
     seen: set[str] = set()
-    for i, gate in enumerate(spec.get("schedulingGates") or ()):
-        name, here = gate.get("name") or "", f"{path}.schedulingGates[{i}]"
-        content.check_qualified_name(name, here, errors)
-        if name in seen:
-            errors.append(field_duplicate(here, name))
-        seen.add(name)
+    for gate in gates:
+        gate.with_value(gate["name"].text).qualified_name().unique(seen)
 
 
-def _check_hostname_override(spec: Object, path: str, errors: Errors) -> None:
-    name: str = spec["hostnameOverride"]
-    for field in ("setHostnameAsFQDN", "hostNetwork"):
-        if spec.get(field):
-            errors.append(field_forbidden(path, f"may not be specified when {field} is true"))
-    if len(name.encode()) > 64:
-        errors.append(field_too_long(path, 64))
-    content.check_dns_subdomain(name, path, errors)
+def _validate_hostname_override(name: Field) -> None:
+    for other in ("setHostnameAsFQDN", "hostNetwork"):
+        if name.parent[other]:
+            name.forbidden(f"may not be specified when {other} is true")
+    name.max_bytes(64).dns_subdomain()
 
 
-def _check_names(spec: Object, path: str, errors: Errors) -> None:
-    """What a spec refers to by name, and what it is called itself."""
-    get = spec.get
-    for field in ("serviceAccountName", "nodeName"):
-        if get(field):
-            content.check_dns_subdomain(spec[field], f"{path}.{field}", errors)
-    deadline = get("activeDeadlineSeconds")
-    if deadline is not None:
-        content.check_range(deadline, 1, MAX_INT32, f"{path}.activeDeadlineSeconds", errors)
-    for field in ("hostname", "subdomain"):
-        if get(field):
-            content.check_dns_label(spec[field], f"{path}.{field}", errors)
-    if get("tolerations"):
-        affinity.check_tolerations(spec["tolerations"], f"{path}.tolerations", errors)
-    if get("hostAliases"):
-        _check_aliases(spec["hostAliases"], f"{path}.hostAliases", errors)
-    if get("priorityClassName"):
-        content.check_dns_subdomain(spec["priorityClassName"], f"{path}.priorityClassName", errors)
-    if get("runtimeClassName") is not None:
-        content.check_dns_subdomain(spec["runtimeClassName"], f"{path}.runtimeClassName", errors)
-    if get("preemptionPolicy") is not None:
-        content.check_choice(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy", errors)
-    if get("overhead"):
-        rules = resources.Rules(check_container_resource)
-        resources.check_requirements({"limits": spec["overhead"]}, f"{path}.overhead", errors, rules)
+def _validate_aliases(aliases: Field) -> None:
+    for alias in aliases:
+        alias["ip"].ip()
+        for name in alias["hostnames"]:
+            name.dns_subdomain()
 
 
-def _check_aliases(aliases: Sequence[Object], path: str, errors: Errors) -> None:
-    for i, alias in enumerate(aliases):
-        content.check_ip(alias.get("ip") or "", f"{path}[{i}].ip", errors)
-        for n, name in enumerate(alias.get("hostnames") or ()):
-            content.check_dns_subdomain(name, f"{path}[{i}].hostnames[{n}]", errors)
+_NODE_SELECTOR: dict[str, Callable[[Field, PodOptions], object]] = {
+    "nodeSelector": lambda selector, options: validate_labels(selector),
+}
+_SCHEDULING: dict[str, Callable[[Field, PodOptions], object]] = {
+    "affinity": affinity.validate_affinity,
+    "dnsPolicy": _validate_dns,
+    "readinessGates": _validate_readiness_gates,
+    "schedulingGates": _validate_scheduling_gates,
+    "topologySpreadConstraints": affinity.validate_topology_spread_constraints,
+}
+
+#: Names and the like, with their rules.
+_NAMES: dict[str, Callable[[Field], object]] = {
+    "hostnameOverride": _validate_hostname_override,
+    "serviceAccountName": lambda name: name.optional().dns_subdomain(),
+    "nodeName": lambda name: name.optional().dns_subdomain(),
+    "activeDeadlineSeconds": lambda seconds: seconds.between(1, MAX_INT32),
+    "hostname": lambda name: name.optional().dns_label(),
+    "subdomain": lambda name: name.optional().dns_label(),
+    "tolerations": affinity.validate_tolerations,
+    "hostAliases": _validate_aliases,
+    "priorityClassName": lambda name: name.optional().dns_subdomain(),
+    "runtimeClassName": Field.dns_subdomain,
+    "preemptionPolicy": lambda policy: policy.required().one_of(PREEMPTION_POLICIES),
+    "overhead": lambda overhead: validate_requirements(overhead.with_value({"limits": overhead.value})),
+}
+
+# --- until every caller is converted to Field ---
+
+
+def check_template(template: Object, path: str, errors: list[Any], options: PodOptions = TEMPLATE) -> None:
+    validate_template(Field(template, path, errors), options)
+
+
+def check_policies(spec: Object, path: str, errors: list[Any]) -> None:
+    validate_policies(Field(spec, path, errors))

@@ -2,121 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from fakekube.apiserver.registry.core.resourcenames import (
     COMPUTE,
     HUGE_PAGES,
-    Quantities,
     allows_overcommit,
-    check_quantity,
     is_divisible,
     is_supported_of_pods,
     name_problems,
     number_of,
+    validate_container_resource_name,
+    validate_quantity,
 )
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_dns_label
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 from fakekube.apiserver.wire.goprint import quoted
-from fakekube.apiserver.wire.status import (
-    FieldError,
-    field_duplicate,
-    field_forbidden,
-    field_invalid,
-    field_not_supported,
-    field_required,
-)
-
-Object = dict[str, Any]
+from fakekube.apiserver.wire.status import FieldError
 
 
-def check_pod_resource(name: str, path: str, errors: Errors) -> None:
-    problems = name_problems(name)
-    for problem in problems:
-        errors.append(field_invalid(path, name, problem))
-    if not problems and not is_supported_of_pods(name):
-        errors.append(field_not_supported(path, name, ("cpu", HUGE_PAGES, "memory")))
+def validate_pod_resource_name(quantity: Field) -> None:
+    """The key of the entry is a resource that a pod as a whole can have."""
+    name = quantity.with_value(quantity.key)
+    if name_problems(quantity.key):
+        name.check(name_problems)
+    elif not is_supported_of_pods(quantity.key):
+        name.not_supported(("cpu", HUGE_PAGES, "memory"))
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What requirements are checked by: how a resource's name is, the claims that the pod has, and whether huge
-    pages must come in whole pages."""
+def validate_requirements(
+    requirements: Field,
+    claims: Sequence[str] = (),
+    *,
+    whole_pages: bool = True,
+    validate_name: Callable[[Field], None] = validate_container_resource_name,
+) -> None:
+    """`claims` are the names of the pod's claims; `whole_pages` requires that huge pages are a multiple of the page
+    size; `validate_name` checks the resource of a quantity."""
+    validate_quantities(requirements, validate_name, whole_pages)
+    if requirements.value.get("claims"):
+        _validate_claim_names(requirements["claims"], claims)
 
-    check_name: Callable[[str, str, Errors], None]
-    claims: tuple[str, ...] = ()
-    whole_pages: bool = True
 
-
-def check_requirements(requirements: Object, path: str, errors: Errors, rules: Rules) -> None:
-    """`validateResourceRequirements`."""
-    limits: Quantities = requirements.get("limits") or {}
-    requests: Quantities = requirements.get("requests") or {}
-    for name, value in limits.items():
-        here = f"{path}.limits[{name}]"
-        rules.check_name(name, here, errors)
-        check_quantity(name, value, here, errors)
-        _check_pages(name, value, here, errors, rules)
-    for name, value in requests.items():
-        here = f"{path}.requests[{name}]"
-        rules.check_name(name, here, errors)
-        check_quantity(name, value, here, errors)
-        _check_against_limit(name, value, limits.get(name), path, errors)
-        _check_pages(name, value, here, errors, rules)
-    names = (*limits, *requests)
+@memoized(maps=("limits", "requests"))
+def validate_quantities(requirements: Field, validate_name: Callable[[Field], None], whole_pages: bool) -> None:
+    limits, requests = requirements["limits"], requirements["requests"]
+    for quantity in (*limits.entries(), *requests.entries()):
+        validate_name(quantity)
+        validate_quantity(quantity, quantity.key)
+        if quantity.parent is requests:
+            _validate_against_limit(quantity, limits)
+        if whole_pages and quantity.key.startswith(HUGE_PAGES) and not is_divisible(quantity.key, quantity.value):
+            quantity.invalid(f"{quantity.value} is not positive integer multiple of {quantity.key}")
+    names = (*(limits.value or ()), *(requests.value or ()))
     if any(name.startswith(HUGE_PAGES) for name in names) and not any(name in COMPUTE for name in names):
-        errors.append(field_forbidden(path, "HugePages require cpu or memory"))
-    if requirements.get("claims"):
-        check_claim_names(requirements["claims"], rules.claims, f"{path}.claims", errors)
+        requirements.forbidden("HugePages require cpu or memory")
 
 
-def _check_pages(name: str, value: str, path: str, errors: Errors, rules: Rules) -> None:
-    if rules.whole_pages and name.startswith(HUGE_PAGES) and not is_divisible(name, value):
-        errors.append(field_invalid(path, value, f"{value} is not positive integer multiple of {name}"))
-
-
-def _check_against_limit(name: str, value: str, limit: str | None, path: str, errors: Errors) -> None:
+def _validate_against_limit(request: Field, limits: Field) -> None:
+    """The errors have the path of all requests, or of all limits."""
+    name, value = request.key, request.value
+    limit = limits.value.get(name) if limits.value else None
     if limit is None:
         if not allows_overcommit(name):
-            errors.append(field_required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        return
-    if value == limit:
-        return
-    asked, most = number_of(value), number_of(limit)
-    if asked != most and not allows_overcommit(name):
-        errors.append(field_invalid(f"{path}.requests", value, f"must be equal to {name} limit of {limit}"))
-    elif asked > most:
-        why = f"must be less than or equal to {name} limit of {limit}"
-        errors.append(field_invalid(f"{path}.requests", value, why))
+            limits.missing("Limit must be set for non overcommitable resources")
+    elif value != limit:
+        asked, most = number_of(value), number_of(limit)
+        if asked != most and not allows_overcommit(name):
+            request.parent.invalid(f"must be equal to {name} limit of {limit}", value)
+        elif asked > most:
+            request.parent.invalid(f"must be less than or equal to {name} limit of {limit}", value)
 
 
-def check_claim_names(claims: Iterable[Object], known: tuple[str, ...], path: str, errors: Errors) -> None:
-    """`validateResourceClaimNames`: each is one of the pod's, and named once."""
+def _validate_claim_names(claims: Field, known: Sequence[str]) -> None:
+    """Each is a claim of the pod, and occurs once (`validateResourceClaimNames`)."""
     seen: set[str] = set()
-    for i, claim in enumerate(claims):
-        name, request = claim.get("name") or "", claim.get("request") or ""
-        here = f"{path}[{i}]"
+    for claim in claims:
+        name = claim["name"].text
         if not name:
-            errors.append(field_required(here))
+            claim.missing()
             continue
         if name in seen:
-            errors.append(field_duplicate(here, name))
+            claim.duplicate(name)
         else:
-            _check_new_claim(name, request, seen, here, errors)
+            _validate_request(claim, name, seen)
         if name not in known:
             why = "must be one of the names in pod.spec.resourceClaims"
             why += ": " + ", ".join(sorted(known)) if known else " which is empty"
-            errors.append(FieldError(here, "FieldValueNotFound", f"Not found: {quoted(name)}: {why}"))
+            claim.errors.append(FieldError(claim.path, "FieldValueNotFound", f"Not found: {quoted(name)}: {why}"))
 
 
-def _check_new_claim(name: str, request: str, seen: set[str], path: str, errors: Errors) -> None:
-    key = name
-    if request:
-        check_dns_label(request, f"{path}.request", errors)
-        key = f"{name}/{request}"
-    if key in seen:
-        errors.append(field_duplicate(path, key))
-    elif not request:
-        errors += [field_duplicate(path, name) for one in seen if one.startswith(f"{name}/")]
-    seen.add(key)
+def _validate_request(claim: Field, name: str, seen: set[str]) -> None:
+    """A whole claim excludes single requests of it."""
+    request = claim["request"].optional().dns_label().text
+    if not request:
+        for other in seen:
+            if other.startswith(f"{name}/"):
+                claim.duplicate(name)
+    claim.unique(seen, f"{name}/{request}" if request else name)

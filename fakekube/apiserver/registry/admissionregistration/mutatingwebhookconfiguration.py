@@ -1,0 +1,37 @@
+"""MutatingWebhookConfiguration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.admissionregistration.webhooks import (
+    PRINTER,
+    default_webhooks,
+    validate_webhooks,
+    validate_webhooks_update,
+)
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+
+Object = dict[str, Any]
+
+
+def default_mutating_webhooks(obj: Object) -> None:
+    default_webhooks(obj)
+    for webhook in obj.get("webhooks") or ():
+        webhook.setdefault("reinvocationPolicy", "Never")
+
+
+KIND = Kind(
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    Strategy(
+        unconditional_update=False,
+        repeats_metadata=False,
+        generation=("webhooks",),
+        default=default_mutating_webhooks,
+        validate=validator(validate_webhooks),
+        validate_update=update_validator(validate_webhooks_update),
+    ),
+    printer=PRINTER,
+)

@@ -1,0 +1,108 @@
+"""APIService: the server of a group and version (kube-aggregator `ValidateAPIService`)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from fakekube.apiserver import names
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
+from fakekube.apiserver.registry.generic.validation.content import range_problem
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.wire.goprint import go_quote
+
+Object = dict[str, Any]
+
+
+def default_api_service(obj: Object) -> None:
+    service = (obj.get("spec") or {}).get("service")
+    if service is not None:
+        service.setdefault("port", 443)
+
+
+def prepare_api_service(obj: Object) -> Object:
+    """What this server serves itself is there at once."""
+    if (obj.get("spec") or {}).get("service") is not None:
+        return {**obj, "status": {}}
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": obj["metadata"]["creationTimestamp"],
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {**obj, "status": {"conditions": [available]}}
+
+
+MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
+
+STATUSES = ("True", "False", "Unknown")
+
+
+def validate(service: Field) -> None:
+    spec, name = service["spec"], service["metadata"]["name"].optional()
+    group, version = spec["group"], spec["version"]
+    wanted = f"{version.text}.{group.text}"
+    if name.text != wanted and not names.path_segment_problems(name.text):
+        name.invalid(f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
+    if version.value != "v1":
+        group.required("only v1 may have an empty group and it better be legacy kube")
+    group.optional().dns_subdomain()
+    version.check(names.dns1035_label_problems)
+    for field, most in (("groupPriorityMinimum", MOST_GROUP_PRIORITY), ("versionPriority", MOST_VERSION_PRIORITY)):
+        if not 0 < spec[field].number <= most:
+            spec[field].invalid(f"must be positive and less than {most}", spec[field].number)
+    if spec["service"].value is None:
+        _validate_local(spec)
+    else:
+        _validate_remote(spec)
+
+
+def _validate_local(spec: Field) -> None:
+    bundle = len(base64.b64decode(spec["caBundle"].text))
+    if bundle:
+        spec["caBundle"].invalid("local APIServices may not have a caBundle", f"{bundle} bytes")
+    if spec["insecureSkipTLSVerify"]:
+        spec["insecureSkipTLSVerify"].invalid("local APIServices may not have insecureSkipTLSVerify")
+
+
+def _validate_remote(spec: Field) -> None:
+    service = spec["service"]
+    service.require("namespace", "name")
+    if not 1 <= service["port"].number <= 65535:
+        service["port"].invalid(f"port is not valid: {range_problem(1, 65535)}", service["port"].number)
+    if spec["insecureSkipTLSVerify"] and spec["caBundle"]:
+        spec["insecureSkipTLSVerify"].invalid("may not be true if caBundle is present")
+
+
+def validate_status_update(new: Field, old: Field) -> None:
+    for condition in new["status"]["conditions"]:
+        condition["status"].one_of(STATUSES)
+
+
+def _api_service(obj: Object, ages: Ages) -> list[Any]:
+    service = get(obj, "spec.service")
+    where = f"{service.get('namespace') or ''}/{service.get('name') or ''}" if service else "Local"
+    available: Object = next((one for one in get(obj, "status.conditions", ()) if one.get("type") == "Available"), {})
+    state = available.get("status") or "Unknown"
+    if available and state != "True":
+        state = f"{state} ({available.get('reason') or ''})"
+    return [name_of(obj), where, state, age_of(obj, ages)]
+
+
+KIND = Kind(
+    "apiservices.apiregistration.k8s.io",
+    Strategy(
+        name_check=names.path_segment_problems,
+        unconditional_update=False,
+        default=default_api_service,
+        prepare_create=prepare_api_service,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_status_update=update_validator(validate_status_update),
+    ),
+    printer=Printer(columns(NAME, "Service", "Available", AGE), _api_service),
+)

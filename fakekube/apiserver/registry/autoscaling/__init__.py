@@ -1,0 +1,1 @@
+"""autoscaling: HorizontalPodAutoscalers and Scale."""

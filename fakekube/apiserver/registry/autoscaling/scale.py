@@ -1,0 +1,18 @@
+"""The table of Scale, which several kinds have as a subresource."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.core.podtemplate.table import count_at
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, Printer, age_of, columns, integer, name_of
+
+Object = dict[str, Any]
+
+
+def _scale(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), count_at(obj, "spec.replicas"), count_at(obj, "status.replicas"), age_of(obj, ages)]
+
+
+PRINTER = Printer(columns("Name", integer("Desired"), integer("Available"), AGE), _scale)

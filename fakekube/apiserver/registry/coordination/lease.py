@@ -1,0 +1,66 @@
+"""Lease: a lock that expires (`ValidateLease`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+
+Object = dict[str, Any]
+
+
+def prepare_lease(obj: Object) -> Object:
+    """Coordinated leader election is switched off: what belongs to it is not taken."""
+    spec = obj.get("spec") or {}
+    if not spec.keys() & {"strategy", "preferredHolder"}:
+        return obj
+    return {**obj, "spec": {key: value for key, value in spec.items() if key not in ("strategy", "preferredHolder")}}
+
+
+def prepare_lease_update(new: Object, old: Object) -> Object:
+    return prepare_lease(new)
+
+
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
+
+
+def validate(lease: Field) -> None:
+    spec = lease["spec"]
+    duration = spec["leaseDurationSeconds"]
+    if duration.value is not None and duration.value <= 0:
+        duration.invalid("must be greater than 0")
+    spec["leaseTransitions"].non_negative()
+    validate_strategy(spec.get("strategy"))
+    if spec["preferredHolder"] and not spec["strategy"]:
+        spec["preferredHolder"].forbidden("may only be specified if `strategy` is defined")
+
+
+def validate_strategy(strategy: Field) -> None:
+    """One of Kubernetes' own, or one with a domain."""
+    name = strategy.at("strategy", strategy.value)
+    if "/" in name.text:
+        name.qualified_name()
+    else:
+        name.one_of((OLDEST_EMULATION_VERSION,))
+
+
+def _lease(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), get(obj, "spec.holderIdentity", ""), age_of(obj, ages)]
+
+
+KIND = Kind(
+    "leases.coordination.k8s.io",
+    Strategy(
+        create_on_update=True,
+        unconditional_update=False,
+        prepare_create=prepare_lease,
+        prepare_update=prepare_lease_update,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: validate(new)),
+    ),
+    printer=Printer(columns(NAME, "Holder", AGE), _lease),
+)

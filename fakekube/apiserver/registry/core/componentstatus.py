@@ -1,0 +1,23 @@
+"""ComponentStatus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import NAME, Printer, columns, name_of
+
+Object = dict[str, Any]
+
+
+def _component_status(obj: Object, ages: Ages) -> list[Any]:
+    healthy: Object = next((one for one in obj.get("conditions") or () if one.get("type") == "Healthy"), {})
+    state = "Unknown" if not healthy else "Healthy" if healthy.get("status") == "True" else "Unhealthy"
+    return [name_of(obj), state, healthy.get("message") or "", healthy.get("error") or ""]
+
+
+KIND = Kind(
+    "componentstatuses",
+    printer=Printer(columns(NAME, "Status", "Message", "Error"), _component_status),
+)

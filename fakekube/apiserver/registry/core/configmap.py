@@ -1,0 +1,78 @@
+"""ConfigMap (`ValidateConfigMap`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
+from fakekube.apiserver.registry.generic.validation.content import CONFIG_KEY, config_key_problems
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+
+Object = dict[str, Any]
+
+#: Bytes of all values together (`MaxSecretSize`).
+SIZE_LIMIT = 1024 * 1024
+
+FROZEN = "field is immutable when `immutable` is set"
+
+#: Keys that are valid for certain.
+PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
+
+
+def validate(config_map: Field) -> None:
+    data, binary = config_map["data"], config_map["binaryData"]
+    binary_values = binary.struct
+    size = 0
+    for key, value in data.struct.items():
+        if not PLAIN_KEY.fullmatch(key):
+            validate_key(data, key)
+        if key in binary_values:
+            data.entry(key).invalid("duplicate of key present in binaryData", key)
+        size += len(value) if value.isascii() else len(value.encode())
+    for key, value in binary_values.items():
+        validate_key(binary, key)
+        size += decoded_size(value)
+    if size > SIZE_LIMIT:
+        config_map["[]"].too_long(SIZE_LIMIT)
+
+
+def validate_update(new: Field, old: Field) -> None:
+    validate_frozen(new, old, "data", "binaryData")
+    validate_metadata(new)
+    validate(new)
+
+
+def validate_key(data: Field, key: str) -> None:
+    data.entry(key).with_value(key).check(config_key_problems)
+
+
+def decoded_size(text: str) -> int:
+    """Bytes that the base64 stands for."""
+    return len(text) // 4 * 3 - text[-2:].count("=")
+
+
+def validate_frozen(new: Field, old: Field, *fields: str) -> None:
+    """An object that is marked as immutable stays as it is."""
+    if not old["immutable"]:
+        return
+    if not new["immutable"]:
+        new["immutable"].forbidden(FROZEN)
+    for field in fields:
+        if new[field].struct != old[field].struct:
+            new[field].forbidden(FROZEN)
+
+
+def _config_map(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age_of(obj, ages)]
+
+
+KIND = Kind(
+    "configmaps",
+    Strategy(validate=validator(validate), validate_update=update_validator(validate_update)),
+    printer=Printer(columns(NAME, "Data", AGE), _config_map),
+)

@@ -1,0 +1,65 @@
+"""PersistentVolume: a piece of storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.core.persistentvolume import validation
+from fakekube.apiserver.registry.core.persistentvolume.table import PRINTER
+from fakekube.apiserver.registry.core.persistentvolume.warnings import volume_warnings
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+
+Object = dict[str, Any]
+
+#: Volume source -> what its fields are where nobody says (`pkg/apis/core/v1/defaults.go`).
+SOURCE_DEFAULTS: dict[str, Object] = {
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+
+
+def default_volume(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    for source, defaults in SOURCE_DEFAULTS.items():
+        if spec.get(source) is not None:
+            for field, value in defaults.items():
+                spec[source].setdefault(field, value)
+
+
+def date_volume_status(new: Object, old: Object, now: str) -> Object:
+    """When its phase changed, unless the client says so itself (`persistentvolumeStatusStrategy`)."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    at, stored = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase"):
+        at = at or stored
+    elif not at or at == stored:
+        at = now
+    return {**new, "status": {**status, "lastPhaseTransitionTime": at}} if at else new
+
+
+def prepare_volume(obj: Object) -> Object:
+    return {**obj, "status": {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}}
+
+
+KIND = Kind(
+    "persistentvolumes",
+    Strategy(
+        default=default_volume,
+        returns_deleted=True,
+        repeats_metadata=False,
+        default_status={"phase": "Pending"},
+        prepare_create=prepare_volume,
+        date_status=date_volume_status,
+        validate=validator(validation.validate),
+        validate_update=update_validator(validation.validate_update),
+        warnings=volume_warnings,
+    ),
+    printer=PRINTER,
+)

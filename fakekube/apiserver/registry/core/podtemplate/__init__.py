@@ -1,0 +1,1 @@
+"""PodTemplates, and what all kinds with a pod template share."""

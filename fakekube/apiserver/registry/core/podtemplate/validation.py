@@ -1,0 +1,108 @@
+"""Kinds with a pod template: their selectors and templates (kubernetes `pkg/apis/apps/validation`); and PodTemplate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
+from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.labelselectors import (
+    is_empty,
+    is_usable,
+    matches,
+    validate_label_selector,
+)
+from fakekube.apiserver.wire.status import FieldError
+
+Object = dict[str, Any]
+
+SpecRule = Callable[[Field, PodOptions], object]
+"""Validates the spec of a kind with a pod template."""
+
+LABELS_MISMATCH = "`selector` does not match template `labels`"
+
+
+def options_of(spec: Mapping[str, Any]) -> PodOptions:
+    """The options that accept what the stored template has."""
+    template = spec.get("template") or {}
+    return options_after(template.get("spec") or {}, template.get("metadata") or {}, is_pod=False)
+
+
+def ratcheted(new: Field, strict: Callable[[Field], object], lenient: Callable[[Field], object]) -> bool:
+    """Applies the strict rules, and if they find errors the lenient ones instead; returns whether there are errors."""
+    for rules in (strict, lenient):
+        alone = Field(new.value)
+        rules(alone)
+        if not alone.errors:
+            return False
+    new.errors.extend(alone.errors)
+    return True
+
+
+def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
+    return validator(lambda obj: rules(obj["spec"], TEMPLATE))
+
+
+def spec_update_validator(
+    rules: SpecRule, *, fixed_selector: bool = True
+) -> Callable[[Object, Object], list[FieldError]]:
+    def validate_update(new: Field, old: Field) -> None:
+        before, selector = old["spec"], new["spec"]["selector"]
+        ratcheted(
+            new,
+            lambda obj: rules(obj["spec"], TEMPLATE),
+            lambda obj: rules(obj["spec"], options_of(before.struct)),
+        )
+        if fixed_selector and selector.value != before["selector"].value:
+            selector.invalid_struct("LabelSelector", IMMUTABLE)
+
+    return update_validator(validate_update)
+
+
+def validate_template_selector(selector: Field, kind: str) -> None:
+    """It is set, valid, and does not select everything."""
+    validate_label_selector(selector.specified())
+    if is_empty(selector.value):
+        selector.invalid_struct("LabelSelector", f"empty selector is invalid for {kind}")
+
+
+def validate_match(selector: Object | None, template: Field) -> None:
+    labels = template["metadata"]["labels"]
+    if not matches(selector, labels.value):
+        labels.invalid(LABELS_MISMATCH, labels.value or None)
+
+
+def validate_selected_template(spec: Field, options: PodOptions, kind: str) -> None:
+    """The selector selects the pods of the template."""
+    selector, template = spec["selector"], spec["template"]
+    if not is_usable(selector.value):
+        selector.invalid_struct("LabelSelector", "invalid label selector")
+        return
+    if not is_empty(selector.value):
+        validate_match(selector.value, template)
+    validate_template(template, options)
+    validate_lasting(template["spec"], kind)
+
+
+def validate_lasting(spec: Field, kind: str) -> None:
+    """Pods that are kept running always restart, and have no deadline."""
+    spec["restartPolicy"].one_of(("Always",))
+    spec.get("activeDeadlineSeconds").forbidden(f"activeDeadlineSeconds in {kind} is not Supported")
+
+
+def rolling_counts(rolling: Field) -> tuple[Field, Field]:
+    """maxUnavailable and maxSurge; 0 if they are not set."""
+    unavailable, surge = (rolling.at(name, rolling.struct.get(name, 0)) for name in ("maxUnavailable", "maxSurge"))
+    return unavailable, surge
+
+
+def validate_pod_template(obj: Field) -> None:
+    validate_template(obj["template"])
+
+
+def validate_pod_template_update(new: Field, old: Field) -> None:
+    ratcheted(new, validate_pod_template, lambda obj: validate_template(obj["template"], options_of(old.struct)))

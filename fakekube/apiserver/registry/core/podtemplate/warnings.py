@@ -1,0 +1,36 @@
+"""Warnings about kinds with a pod template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings, template_warnings
+
+Object = dict[str, Any]
+
+POD_NAMES = "Pod names and hostnames"
+
+
+def of_template(obj: Object) -> Warnings:
+    return template_warnings((obj.get("spec") or {}).get("template") or {}, "spec.template")
+
+
+def of_named(obj: Object) -> Warnings:
+    """Of kinds whose pods have names that begin with theirs."""
+    return host_name_warnings(obj, POD_NAMES) + of_template(obj)
+
+
+def of_pod_template(obj: Object) -> Warnings:
+    return template_warnings(obj.get("template") or {}, "template")
+
+
+def where_changed(warnings: Callable[[Object], Warnings]) -> Callable[[Object, Object], Warnings]:
+    """Warns of an update only if it changes the generation."""
+
+    def of_update(new: Object, old: Object) -> Warnings:
+        if new["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
+        return warnings(new)
+
+    return of_update

@@ -1,0 +1,140 @@
+"""Assigns families, addresses and ports to Services (`registry/core/service/storage/alloc.go`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.core.service.allocation import Allocator, Unavailable
+from fakekube.apiserver.registry.core.service.families import init_families, refused
+from fakekube.apiserver.registry.core.service.spec import (
+    allocates_node_ports,
+    is_headless,
+    needs_cluster_address,
+    needs_health_check,
+    needs_node_port,
+    node_ports,
+    spec_of,
+)
+from fakekube.apiserver.wire.status import field_invalid, internal_error
+
+Object = dict[str, Any]
+
+
+def allocate(allocator: Allocator, new: Object, old: Object | None) -> Object:
+    """The service with its families, addresses and ports. Raises 422 where it cannot have what it asks for, 500
+    where nothing is left."""
+    spec = dict(spec_of(new))
+    service = {**new, "spec": spec}
+    if spec.get("ports"):
+        spec["ports"] = [dict(port) for port in spec["ports"]]
+    if old is not None:
+        _keep_what_is_given(spec, service, old)
+    _one_address_or_many(spec, old)
+    init_families(spec, service, old)
+    key = f"services/{new['metadata'].get('namespace', '')}/{new['metadata'].get('name', '')}"
+    try:
+        _give_addresses(allocator, spec, service, old, key)
+        _give_ports(allocator, spec, service, old, key)
+    except Unavailable as problem:
+        raise internal_error(str(problem)) from None
+    return service
+
+
+def _keep_what_is_given(spec: Object, new: Object, old: Object) -> None:
+    """An update that does not name its address or its ports keeps them (`patchAllocatedValues`)."""
+    before = spec_of(old)
+    if needs_cluster_address(old) and needs_cluster_address(new):
+        if not spec.get("clusterIP") and before.get("clusterIP"):
+            spec["clusterIP"] = before["clusterIP"]
+        if not spec.get("clusterIPs") and before.get("clusterIPs"):
+            spec["clusterIPs"] = before["clusterIPs"]
+    if needs_node_port(old) and needs_node_port(new):
+        used = node_ports(old) & node_ports(new)
+        by_name = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
+        for port in spec.get("ports") or ():
+            number = by_name.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and number and number not in used:
+                port["nodePort"] = number
+    if needs_health_check(old) and needs_health_check(new) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before.get("healthCheckNodePort", 0)
+
+
+def _one_address_or_many(spec: Object, old: Object | None) -> None:
+    """clusterIP and clusterIPs say the same, whichever the client knows (`normalizeClusterIPs`)."""
+    if old is None:
+        if spec.get("clusterIP") and not spec.get("clusterIPs"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
+        return
+    before = spec_of(old)
+    one, same = spec.get("clusterIP") or "", spec.get("clusterIPs") == before.get("clusterIPs")
+    if before.get("clusterIPs") and not spec.get("clusterIPs") and before.get("clusterIP") == one:
+        spec["clusterIPs"] = before["clusterIPs"]
+    elif one != (before.get("clusterIP") or "") and same:
+        if one:
+            spec["clusterIPs"] = [one]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _give_addresses(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+    if spec.get("type") == "ExternalName" or is_headless(service):
+        return
+    if old is not None and spec_of(old).get("type") != "ExternalName":
+        return  # what it has it keeps, and a cluster of one family has no second one to give
+    asked = (spec.get("clusterIPs") or [""])[0]
+    try:
+        if asked:
+            allocator.take_address(asked)
+    except Unavailable as problem:
+        why = f"failed to allocate IP {asked}: {problem}"
+        raise refused(service, field_invalid("spec.clusterIPs", spec["clusterIPs"], why)) from None
+    try:
+        address = asked or allocator.next_address(key)
+    except Unavailable as problem:
+        raise Unavailable(f"failed to allocate a serviceIP: {problem}") from None
+    spec["clusterIP"], spec["clusterIPs"] = address, [address]
+
+
+def _give_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+    if needs_node_port(service):
+        own = node_ports(old) if old is not None else set()
+        for i, port in enumerate(spec.get("ports") or ()):
+            _give_port(allocator, spec["ports"], i, port, own, service, key)
+    _give_health_port(allocator, spec, service, old, key)
+
+
+def _give_port(
+    allocator: Allocator, ports: list[Object], i: int, port: Object, own: set[int], service: Object, key: str
+) -> None:
+    """The port that it asks for, or that the same port of another protocol has, or the next one."""
+    number = port.get("nodePort", 0)
+    if number in own or number in allocator.ports:
+        return
+    if number:
+        try:
+            allocator.take_port(number)
+        except Unavailable as problem:
+            raise refused(service, field_invalid(f"spec.ports[{i}].nodePort", number, str(problem))) from None
+    elif allocates_node_ports(service):
+        twins = (
+            one for one in ports if one.get("port") == port.get("port") and one.get("protocol") != port["protocol"]
+        )
+        shared = next((one["nodePort"] for one in twins if one.get("nodePort") and not own), 0)
+        try:
+            port["nodePort"] = shared or allocator.next_port(f"{key}/{i}")
+        except Unavailable as problem:
+            raise Unavailable(f"failed to allocate a nodePort: {problem}") from None
+
+
+def _give_health_port(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+    if not needs_health_check(service) or (old is not None and needs_health_check(old)):
+        return
+    asked = spec.get("healthCheckNodePort", 0)
+    try:
+        if asked:
+            allocator.take_port(asked)
+        else:
+            spec["healthCheckNodePort"] = allocator.next_port(f"{key}/health")
+    except Unavailable as problem:
+        what = f"requested HealthCheck NodePort {asked}" if asked else f"a HealthCheck NodePort {asked}"
+        raise Unavailable(f"failed to allocate {what}: {problem}") from None

@@ -1,0 +1,118 @@
+"""The IP families of Services (`initIPFamilyFields`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
+from fakekube.apiserver.registry.core.service.validation import validate_cluster_addresses
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.ip import family
+from fakekube.apiserver.wire.status import FieldError, StatusError, field_invalid, invalid
+
+Object = dict[str, Any]
+
+#: The families that the cluster has addresses of, its own first (`--service-cluster-ip-range`).
+CLUSTER_FAMILIES = ("IPv4",)
+
+OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
+
+
+def refused(service: Object, *errors: FieldError) -> StatusError:
+    return invalid("", "Service", service["metadata"].get("name") or "", errors)
+
+
+def init_families(spec: Object, service: Object, old: Object | None) -> None:
+    """`initIPFamilyFields`."""
+    if spec.get("type") == "ExternalName" or (old is not None and _keeps_preference(spec, spec_of(old))):
+        return
+    headless_alone = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
+    if spec.get("ipFamilyPolicy") is None:
+        inherited = spec_of(old).get("ipFamilyPolicy") if old is not None else None
+        spec["ipFamilyPolicy"] = inherited or ("RequireDualStack" if headless_alone else "SingleStack")
+    root = Field(service)
+    validate_cluster_addresses(root["spec"])
+    errors: list[FieldError] = root.errors
+    if errors:
+        raise refused(service, *errors)
+    if old is not None:
+        errors += _second_released(spec, spec_of(old))
+    errors += _single_has_one(spec)
+    errors += _families_of_addresses(spec)
+    if errors:
+        raise refused(service, *errors)
+    if headless_alone:
+        families = spec.get("ipFamilies") or [CLUSTER_FAMILIES[0]]
+        if len(families) < 2 and spec["ipFamilyPolicy"] != "SingleStack":
+            families = [*families, OTHER_FAMILY[families[0]]]
+        spec["ipFamilies"] = families
+        return
+    errors += _not_configured(spec)
+    if errors:
+        raise refused(service, *errors)
+    spec["ipFamilies"] = spec.get("ipFamilies") or [CLUSTER_FAMILIES[0]]
+
+
+def _keeps_preference(spec: Object, before: Object) -> bool:
+    """A service that prefers two stacks stays as it is while nothing of its addresses changes
+    (`isMatchingPreferDualStackClusterIPFields`)."""
+    if before.get("type") == "ExternalName":
+        return False
+    same = all((spec.get(key) or None) == (before.get(key) or None) for key in ("clusterIPs", "ipFamilies"))
+    return same and spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == "PreferDualStack"
+
+
+def _second_released(spec: Object, before: Object) -> list[FieldError]:
+    policy, errors = spec["ipFamilyPolicy"], []
+    for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        now, then = spec.get(field) or [], before.get(field) or []
+        if policy == "SingleStack":
+            if now == then and len(now) > 1:
+                spec[field] = now[:1]
+        elif now and len(now) == 1 and len(then) == 2:
+            why = f"must be 'SingleStack' to release the secondary {what}"
+            errors.append(field_invalid("spec.ipFamilyPolicy", policy, why))
+    return errors
+
+
+def _single_has_one(spec: Object) -> list[FieldError]:
+    policy = spec["ipFamilyPolicy"]
+    if policy != "SingleStack":
+        return []
+    why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+    fields = (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
+    return [
+        field_invalid("spec.ipFamilyPolicy", policy, why.format(what))
+        for field, what in fields
+        if len(spec.get(field) or ()) == 2
+    ]
+
+
+def _families_of_addresses(spec: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    families = list(spec.get("ipFamilies") or ())
+    addresses = spec.get("clusterIPs") or ()
+    for i, address in enumerate(addresses):
+        if address == HEADLESS:
+            break
+        if i >= len(families):
+            found = family(address)
+            if found in CLUSTER_FAMILIES:
+                families.append(found)
+            else:
+                why = f"{found} is not configured on this cluster"
+                errors.append(field_invalid(f"spec.clusterIPs[{i}]", list(addresses), why))
+    if families:
+        spec["ipFamilies"] = families
+    return errors
+
+
+def _not_configured(spec: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if spec["ipFamilyPolicy"] == "RequireDualStack" and len(CLUSTER_FAMILIES) < 2:
+        why = "this cluster is not configured for dual-stack services"
+        errors.append(field_invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], why))
+    for i, one in enumerate(spec.get("ipFamilies") or ()):
+        if one not in CLUSTER_FAMILIES:
+            errors.append(field_invalid(f"spec.ipFamilies[{i}]", one, "not configured on this cluster"))
+    return errors

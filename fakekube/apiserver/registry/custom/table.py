@@ -1,0 +1,120 @@
+"""Tables of custom resources: the definition's printer columns (apiextensions-apiserver `tableconvertor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.registry.generic.table.ages import UNKNOWN, Ages
+from fakekube.apiserver.registry.generic.table.columns import NAME, Column, Printer, name_of
+from fakekube.apiserver.registry.generic.table.jsonpath import InvalidPath, NoValue, Path
+from fakekube.apiserver.schema.times import InvalidTime, time_text
+
+Object = dict[str, Any]
+
+#: What a definition without printer columns has.
+DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+
+#: What `/scale` of any custom kind shows (`getScaleColumnsForVersion`).
+SCALE_COLUMNS: Sequence[Object] = (
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Replicas that are wanted."},
+    {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": "Replicas that there are."},
+    *DEFAULT_COLUMNS,
+)
+
+Value = Callable[[Any, Ages], Any]
+
+
+def printer(declared: Sequence[Object]) -> Printer:
+    """The printer of one version's `additionalPrinterColumns`. Columns from the first bad path on are left out."""
+    headers: list[Column] = [NAME]
+    readers: list[Callable[[Object, Ages], Any]] = []
+    for column in declared:
+        path = column.get("jsonPath") or ""
+        try:
+            reader = _reader(Path(path), column.get("type") or "")
+        except InvalidPath:
+            break
+        description = column.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+        headers.append(
+            Column(
+                column.get("name") or "",
+                column.get("type") or "",
+                column.get("format") or "",
+                column.get("priority") or 0,
+                description,
+            )
+        )
+        readers.append(reader)
+    return Printer(tuple(headers), lambda obj, ages: [name_of(obj), *(read(obj, ages) for read in readers)])
+
+
+def _reader(path: Path, type: str) -> Callable[[Object, Ages], Any]:
+    shown = VALUES.get(type)
+
+    def read(obj: Object, ages: Ages) -> Any:
+        try:
+            found = path.find(obj)
+        except NoValue:
+            return None
+        return shown(found[0], ages) if found and shown else None
+
+    return read
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _integer(value: Any, ages: Ages) -> int | None:
+    return int(value) if _is_number(value) else None
+
+
+def _number(value: Any, ages: Ages) -> float | None:
+    return value if _is_number(value) else None
+
+
+def _boolean(value: Any, ages: Ages) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, ages: Ages) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if value in ("", "null"):
+        return UNKNOWN
+    try:
+        return ages(time_text(value))
+    except InvalidTime:
+        return "<invalid>"
+
+
+def _string(value: Any, ages: Ages) -> str:
+    """Any value, as Go prints it."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    if isinstance(value, float):
+        return _float(value)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _float(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e21:
+        return repr(value)
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+#: A column's type -> how a value is shown in it; of another type it is null.
+VALUES: dict[str, Value] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}

@@ -1,0 +1,1 @@
+"""Tables: columns, cells and the conversion of objects."""

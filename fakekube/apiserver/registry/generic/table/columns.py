@@ -1,0 +1,128 @@
+"""Columns of a table, and what fills a row of them: one Printer for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.registry.generic.table.ages import Ages
+
+Object = dict[str, Any]
+
+Cells = Callable[[Object, Ages], list[Any]]
+"""The cells of an object's row, as many as there are columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type` and `format` are OpenAPI's; columns of a `priority` above 0 are for wide tables only."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+
+    def to_object(self) -> Object:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+def integer(name: str) -> Column:
+    return Column(name, "integer")
+
+
+def boolean(name: str) -> Column:
+    return Column(name, "boolean")
+
+
+def wide(name: str) -> Column:
+    """A column that only a wide table shows."""
+    return Column(name, priority=1)
+
+
+NAME = Column("Name", format="name", description="What the object is called; unique within its namespace.")
+AGE = Column("Age", description="How long ago the object was created.")
+
+
+def columns(*given: str | Column) -> tuple[Column, ...]:
+    """Columns in order; a text is a string column of that name."""
+    return tuple(Column(one) if isinstance(one, str) else one for one in given)
+
+
+def no_conditions(obj: Object) -> list[Object]:
+    return []
+
+
+def as_listed(objects: Sequence[Object]) -> Sequence[Object]:
+    return objects
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """How a kind is printed.
+
+    `conditions` marks rows that a client may leave out; `order` is that of a list's rows; `null_rows`: those of an
+    empty list are null.
+    """
+
+    columns: tuple[Column, ...]
+    cells: Cells
+    conditions: Callable[[Object], list[Object]] = no_conditions
+    order: Callable[[Sequence[Object]], Sequence[Object]] = as_listed
+    null_rows: bool = False
+
+
+def get(obj: Any, path: str, default: Any = None) -> Any:
+    """The value at a dotted path, or `default` where there is none."""
+    for key in path.split("."):
+        obj = obj.get(key) if isinstance(obj, dict) else None
+    return default if obj is None else obj
+
+
+def name_of(obj: Object) -> str:
+    return get(obj, "metadata.name", "")  # type: ignore[no-any-return]
+
+
+def age_of(obj: Object, ages: Ages) -> str:
+    return ages(get(obj, "metadata.creationTimestamp"))
+
+
+def going(obj: Object) -> bool:
+    """The object is being deleted."""
+    return bool(get(obj, "metadata.deletionTimestamp"))
+
+
+def joined(values: Sequence[str], more_than: int = 0) -> str:
+    """With commas between them; of a long list the first `more_than` and how many more there are."""
+    if more_than and len(values) > more_than:
+        return f"{','.join(values[:more_than])} + {len(values) - more_than} more..."
+    return ",".join(values)
+
+
+def printed(value: bool | None) -> str:
+    """A boolean that may be missing."""
+    return "<unset>" if value is None else "True" if value else "False"
+
+
+def _name_and_age(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), age_of(obj, ages)]
+
+
+NAME_AND_AGE = Printer(columns(NAME, AGE), _name_and_age)
+
+
+def _created_at(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), get(obj, "metadata.creationTimestamp", "0001-01-01T00:00:00Z")]
+
+
+#: Of kinds without a printer of their own (apiserver `registry/rest.NewDefaultTableConvertor`).
+DEFAULT = Printer(
+    columns(NAME, Column("Created At", "date", description="When the object was created.")), _created_at, null_rows=True
+)

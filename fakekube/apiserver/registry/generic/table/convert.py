@@ -1,0 +1,92 @@
+"""Objects and lists as `meta.k8s.io` Tables, with of each object what the client wants of it (`asTable`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.status import StatusError, bad_request
+
+Object = dict[str, Any]
+
+INCLUDES = ("Metadata", "Object", "None", "")
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def check_include(asked: str) -> StatusError | None:
+    """What is wrong with an `includeObject` parameter."""
+    if asked in INCLUDES:
+        return None
+    return bad_request(
+        f"Unable to convert to Table as requested: includeObject: Invalid value: {go_quote(asked)}: "
+        "must be 'Metadata', 'Object', 'None', or empty"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TableMaker:
+    """Makes the tables of one request.
+
+    `version` is the Table's own (`v1`, `v1beta1`); `include` what rows carry of their objects; `whole` shows an object
+    in full, in the version of the request. `in_version`: that is also what is printed, not what is stored.
+    """
+
+    printer: Printer
+    version: str
+    include: str
+    now: Callable[[], str]
+    whole: Callable[[Object], Object]
+    in_version: bool = False
+
+    def of_object(self, obj: Object) -> Object:
+        """A table of one row."""
+        return {**self.row_of(obj), "columnDefinitions": self._headers()}
+
+    def row_of(self, obj: Object) -> Object:
+        """The same without column definitions, which a watch gives just once."""
+        return {"metadata": _revision(obj), "columnDefinitions": None, "rows": [self._row(obj, Ages(self.now()))]}
+
+    def of_list(self, metadata: Object, objects: Sequence[Object]) -> Object:
+        """A row for each object."""
+        ages = Ages(self.now())
+        rows = [self._row(obj, ages) for obj in self.printer.order(objects)]
+        return {
+            "kind": "Table",
+            "apiVersion": f"meta.k8s.io/{self.version}",
+            "metadata": {key: value for key, value in metadata.items() if value != ""},
+            "columnDefinitions": self._headers(),
+            "rows": None if self.printer.null_rows and not rows else rows,
+        }
+
+    def _headers(self) -> list[Object]:
+        return [column.to_object() for column in self.printer.columns]
+
+    def _row(self, obj: Object, ages: Ages) -> Object:
+        printed = self.whole(obj) if self.in_version else obj
+        row: Object = {"cells": self.printer.cells(printed, ages)}
+        conditions = self.printer.conditions(obj)
+        if conditions:
+            row["conditions"] = conditions
+        return row | {"object": self._included(obj)}
+
+    def _included(self, obj: Object) -> Object | None:
+        if self.include == "Object":
+            return self.whole(obj)
+        annotations = obj["metadata"].get("annotations") or {}
+        if self.include == "None" and annotations.get(INITIAL_EVENTS_END) != "true":
+            return None
+        return {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": f"meta.k8s.io/{self.version}",
+            "metadata": obj["metadata"],
+        }
+
+
+def _revision(obj: Object) -> Object:
+    revision = obj["metadata"].get("resourceVersion")
+    return {"resourceVersion": revision} if revision else {}

@@ -1,0 +1,63 @@
+"""RuntimeClass: how a node runs the containers of a pod (`ValidateRuntimeClass`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.core.pod.defaults import round_up
+from fakekube.apiserver.registry.core.pod.validation import resources
+from fakekube.apiserver.registry.core.pod.validation.affinity import validate_tolerations
+from fakekube.apiserver.registry.core.pod.warnings import DEPRECATED_LABELS
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+
+Object = dict[str, Any]
+
+
+def default_runtime_class(obj: Object) -> None:
+    round_up((obj.get("overhead") or {}).get("podFixed") or {})
+
+
+def selector_warnings(obj: Object) -> list[str]:
+    selector = (obj.get("scheduling") or {}).get("nodeSelector") or {}
+    return [
+        f"scheduling.nodeSelector: {DEPRECATED_LABELS[key]}" for key in sorted(selector) if key in DEPRECATED_LABELS
+    ]
+
+
+def validate(runtime_class: Field) -> None:
+    runtime_class["handler"].dns_label()
+    overhead = runtime_class["overhead"]
+    if overhead.value is not None:
+        resources.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))
+    scheduling = runtime_class["scheduling"]
+    validate_labels(scheduling["nodeSelector"])
+    validate_tolerations(scheduling["tolerations"])
+
+
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
+    new["handler"].immutable(old["handler"])
+
+
+def _runtime_class(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), obj.get("handler") or "", age_of(obj, ages)]
+
+
+KIND = Kind(
+    "runtimeclasses.node.k8s.io",
+    Strategy(
+        default=default_runtime_class,
+        unconditional_update=False,
+        validate=validator(validate),
+        warnings=selector_warnings,
+        validate_update=update_validator(validate_update),
+    ),
+    printer=Printer(columns(NAME, "Handler", AGE), _runtime_class),
+)

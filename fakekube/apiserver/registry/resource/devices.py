@@ -1,0 +1,202 @@
+"""The devices that claims ask for (`resource/validation`). Expressions that select devices are not compiled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.validation.field import Field
+
+MOST_REQUESTS, MOST_CONSTRAINTS, MOST_CONFIGS = 32, 32, 32
+
+MOST_SELECTORS, MOST_ALTERNATIVES = 32, 8
+
+LONGEST_PARAMETERS = LONGEST_EXPRESSION = 10 * 1024
+
+LONGEST_NAME, LONGEST_POOL = 32, 253
+
+MODES = ("All", "ExactCount")
+
+EFFECTS = ("NoExecute", "NoSchedule")
+
+OPERATORS = ("Equal", "Exists")
+
+_identifier = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+IDENTIFIER = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+    "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+    "'[A-Za-z_][A-Za-z0-9_]*')"
+)
+
+
+Rule = Callable[[Field], object]
+
+WHICH_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
+REQUEST_REFERENCE = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+
+def each(items: Field, most: int, rule: Rule) -> None:
+    """Applies the rule to all items, unless there are too many."""
+    if len(items) > most:
+        items.too_many(most)
+        return
+    for item in items:
+        rule(item)
+
+
+def each_once(items: Field, most: int, rule: Rule, key: Callable[[Field], Any]) -> None:
+    """The same of items with distinct keys."""
+    each(items, most, rule)
+    seen: set[Any] = set()
+    for item in items if len(items) <= most else ():
+        item.unique(seen, key(item))
+
+
+def named(item: Field) -> str:
+    return item["name"].text
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+def request_names(devices: Field) -> dict[str, set[str]]:
+    """The names of the requests, each with those of its alternatives."""
+    return {named(one): {named(sub) for sub in one["firstAvailable"]} for one in devices["requests"]}
+
+
+def validate_devices(devices: Field) -> None:
+    """`validateDeviceClaim`."""
+    known = request_names(devices)
+    each_once(devices["requests"], MOST_REQUESTS, _validate_request, named)
+    each(devices["constraints"], MOST_CONSTRAINTS, partial(_validate_constraint, known=known))
+    each(devices["config"], MOST_CONFIGS, partial(validate_config, known=known))
+
+
+def _validate_request(request: Field) -> None:
+    request["name"].dns_label()
+    exactly, alternatives = request["exactly"], request["firstAvailable"]
+    if exactly.value is None and not alternatives:
+        request.missing(WHICH_REQUEST)
+    elif exactly.value is not None and alternatives:
+        request.invalid(f"{WHICH_REQUEST}, but multiple fields are set", None)
+    elif alternatives:
+        each_once(alternatives, MOST_ALTERNATIVES, _validate_alternative, named)
+    else:
+        _validate_exact(exactly)
+
+
+def _validate_alternative(request: Field) -> None:
+    request["name"].dns_label()
+    _validate_exact(request)
+
+
+def _validate_exact(request: Field) -> None:
+    request["deviceClassName"].required().dns_subdomain()
+    each(request["selectors"], MOST_SELECTORS, validate_selector)
+    mode, count = request["allocationMode"].one_of(MODES), request["count"]
+    if mode.value == "All" and count:
+        count.invalid("must not be specified when allocationMode is 'All'")
+    elif mode.value == "ExactCount":
+        count.positive()
+    for toleration in request["tolerations"]:
+        validate_toleration(toleration)
+
+
+def validate_selector(selector: Field) -> None:
+    selector["cel"].specified()["expression"].max_bytes(LONGEST_EXPRESSION)
+
+
+def validate_toleration(toleration: Field) -> None:
+    toleration["key"].optional().qualified_name()
+    operator, value = toleration["operator"], toleration["value"]
+    if operator.value == "Exists" and value:
+        value.invalid("must be empty for operator `Exists`")
+    elif operator.value == "Equal":
+        value.label_value()
+    else:
+        operator.required().one_of(OPERATORS)
+    toleration["effect"].optional().one_of(EFFECTS)
+
+
+def _validate_constraint(constraint: Field, known: Mapping[str, set[str]]) -> None:
+    _validate_references(constraint["requests"], known)
+    attributes = constraint.members(("matchAttribute", "distinctAttribute"))
+    if attributes:
+        _validate_full_name(attributes[0])
+    else:
+        why = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        constraint.missing(why)
+
+
+def _validate_references(references: Field, known: Mapping[str, set[str]]) -> None:
+    rule = partial(validate_reference, known=known)
+    each_once(references, MOST_REQUESTS, rule, lambda reference: reference.value)
+
+
+def validate_reference(reference: Field, known: Mapping[str, set[str]]) -> None:
+    """To a request, or to an alternative of one."""
+    parts = reference.text.split("/")
+    if len(parts) <= 2:
+        for part in parts:
+            reference.with_value(part).dns_label()
+    if len(parts) > 2 or parts[0] not in known or (len(parts) == 2 and parts[1] not in known[parts[0]]):
+        reference.invalid(REQUEST_REFERENCE)
+
+
+def validate_config(config: Field, known: Mapping[str, set[str]] | None = None) -> None:
+    if known is not None:
+        _validate_references(config["requests"], known)
+    opaque = config["opaque"].specified()
+    validate_csi_driver_name(opaque["driver"])
+    _validate_parameters(opaque["parameters"].specified())
+
+
+def _validate_parameters(parameters: Field) -> None:
+    text = json.dumps(parameters.value, separators=(",", ":"), ensure_ascii=False)
+    if len(text.encode()) > LONGEST_PARAMETERS:
+        parameters.too_long(LONGEST_PARAMETERS)
+    elif not isinstance(parameters.value, dict):
+        parameters.invalid("must be a valid JSON object", "<value omitted>")
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def validate_pool_name(name: Field) -> None:
+    pool = name.required()
+    if len(pool.text) > LONGEST_POOL:
+        pool.too_long(LONGEST_POOL)
+    for part in pool.text.split("/"):
+        pool.with_value(part).dns_subdomain()
+
+
+def validate_name(name: Field) -> None:
+    """An identifier, maybe with the domain of its driver before it."""
+    domain, slash, identifier = name.text.rpartition("/")
+    if "/" in domain:
+        return
+    if domain:
+        validate_csi_driver_name(name.with_value(domain))
+    elif slash:
+        name.invalid("the domain must not be empty", "")
+    if slash and not identifier:
+        name.invalid("the name must not be empty", "")
+        return
+    if len(identifier) > LONGEST_NAME:
+        name.too_long(LONGEST_NAME)
+    if not _identifier.fullmatch(identifier):
+        name.invalid(IDENTIFIER, identifier)
+
+
+def _validate_full_name(name: Field) -> None:
+    validate_name(name)
+    if "/" not in name.text:
+        name.invalid("a fully qualified name must be a domain and a name separated by a slash")

@@ -1,0 +1,146 @@
+"""ResourceClaim: devices for the pods that name the claim (`ValidateResourceClaim`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import (
+    AGE,
+    NAME,
+    Printer,
+    age_of,
+    columns,
+    get,
+    going,
+    joined,
+    name_of,
+)
+from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.resource.devices import (
+    MOST_CONFIGS,
+    each,
+    each_once,
+    request_names,
+    validate_config,
+    validate_devices,
+    validate_pool_name,
+    validate_reference,
+    validate_toleration,
+)
+
+Object = dict[str, Any]
+
+
+def _requests(claim: Object) -> Iterator[Object]:
+    for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
+        if request.get("exactly") is not None:
+            yield request["exactly"]
+        yield from request.get("firstAvailable") or ()
+
+
+def default_claim(obj: Object) -> None:
+    """One device for each request; tolerations compare (`pkg/apis/resource/v1/defaults.go`)."""
+    for request in _requests(obj):
+        mode = request.get("allocationMode") or "ExactCount"
+        request["allocationMode"] = mode
+        if mode == "ExactCount" and not request.get("count"):
+            request["count"] = 1
+        for toleration in request.get("tolerations") or ():
+            if not toleration.get("operator"):
+                toleration["operator"] = "Equal"
+
+
+MOST_RESULTS, MOST_CONSUMERS = 32, 256
+
+SOURCES = ("FromClaim", "FromClass")
+
+
+def validate(claim: Field) -> None:
+    validate_devices(claim["spec"]["devices"])
+
+
+def validate_status_update(new: Field, old: Field) -> None:
+    status, before = new["status"], old["status"]
+    consumers, allocation, stored = status["reservedFor"], status["allocation"], before["allocation"]
+    each_once(
+        consumers,
+        MOST_CONSUMERS,
+        lambda consumer: consumer.require("resource", "name", "uid"),
+        lambda consumer: consumer["uid"].value,
+    )
+    _validate_device_states(status["devices"], allocation)
+    if consumers and allocation.value is None:
+        consumers.forbidden("may not be specified when `allocated` is not set")
+    elif new["metadata"]["deletionTimestamp"] and any(one.value not in before["reservedFor"] for one in consumers):
+        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        consumers.forbidden(why)
+    if allocation.value is not None and stored.value is not None:
+        allocation.immutable(stored)
+    elif allocation.value is not None:
+        _validate_allocation(allocation, request_names(new["spec"]["devices"]))
+
+
+def _device_id(device: Field) -> tuple[str, ...]:
+    return tuple(device[field].text for field in ("driver", "pool", "device", "shareID"))
+
+
+def _validate_device(device: Field) -> None:
+    validate_csi_driver_name(device["driver"])
+    validate_pool_name(device["pool"])
+    device["device"].dns_label()
+
+
+def _validate_device_states(devices: Field, allocation: Field) -> None:
+    allocated = {_device_id(one) for one in allocation["devices"]["results"]}
+    for device in devices:
+        _validate_device(device)
+        if _device_id(device) not in allocated:
+            shown = "/".join(part for part in _device_id(device) if part)
+            device.invalid("must be an allocated device in the claim", shown)
+        validate_conditions(device["conditions"])
+
+
+def _validate_allocation(allocation: Field, known: Mapping[str, set[str]]) -> None:
+    def validate_result(result: Field) -> None:
+        validate_reference(result["request"], known)
+        _validate_device(result)
+        for toleration in result["tolerations"]:
+            validate_toleration(toleration)
+
+    def validate_allocated_config(config: Field) -> None:
+        config["source"].required().one_of(SOURCES)
+        validate_config(config, known)
+
+    each(allocation["devices"]["results"], MOST_RESULTS, validate_result)
+    each(allocation["devices"]["config"], 2 * MOST_CONFIGS, validate_allocated_config)
+    if allocation["nodeSelector"].value is not None:
+        validate_node_selector(allocation["nodeSelector"], any_values=False)
+
+
+def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
+    states = ["deleted"] if going(obj) else []
+    if get(obj, "status.allocation") is not None:
+        states += ["allocated", *(["reserved"] if get(obj, "status.reservedFor") else [])]
+    elif not states:
+        states = ["pending"]
+    return [name_of(obj), joined(states), age_of(obj, ages)]
+
+
+KIND = Kind(
+    "resourceclaims.resource.k8s.io",
+    Strategy(
+        returns_deleted=True,
+        default=default_claim,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
+        validate_status_update=update_validator(validate_status_update),
+    ),
+    printer=Printer(columns(NAME, "State", AGE), _resource_claim),
+)

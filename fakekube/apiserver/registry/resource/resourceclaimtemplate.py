@@ -1,0 +1,34 @@
+"""ResourceClaimTemplate (`ValidateResourceClaimTemplate`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
+from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.resource.devices import validate_devices
+from fakekube.apiserver.registry.resource.resourceclaim import default_claim
+
+Object = dict[str, Any]
+
+
+def default_template(obj: Object) -> None:
+    default_claim(obj.get("spec") or {})
+
+
+def validate(template: Field) -> None:
+    validate_devices(template["spec"]["spec"]["devices"])
+
+
+KIND = Kind(
+    "resourceclaimtemplates.resource.k8s.io",
+    Strategy(
+        returns_deleted=True,
+        default=default_template,
+        validate=validator(validate),
+        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
+    ),
+    printer=NAME_AND_AGE,
+)

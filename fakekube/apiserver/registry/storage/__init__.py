@@ -1,0 +1,1 @@
+"""storage.k8s.io: StorageClasses and CSI drivers."""
