@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, environment, securitycontext
@@ -246,13 +245,3 @@ _NAMES: dict[str, Callable[[Field], object]] = {
     "preemptionPolicy": lambda policy: policy.required().one_of(PREEMPTION_POLICIES),
     "overhead": lambda overhead: validate_requirements(overhead.with_value({"limits": overhead.value})),
 }
-
-# --- until every caller is converted to Field ---
-
-
-def check_template(template: Object, path: str, errors: list[Any], options: PodOptions = TEMPLATE) -> None:
-    validate_template(Field(template, path, errors), options)
-
-
-def check_policies(spec: Object, path: str, errors: list[Any]) -> None:
-    validate_policies(Field(spec, path, errors))
