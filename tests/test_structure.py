@@ -117,6 +117,9 @@ def deep_imports() -> Iterator[str]:
 
 WORDS = re.compile(r"\b(told|tells|somebody|nobody|minds)\b", re.I)
 
+#: What an f-string fills in is code.
+FILLED_IN = re.compile(r"\{[^{}]*\}")
+
 #: Lines with texts of Kubernetes, which stay as they are.
 WIRE_MESSAGES: set[str] = set()
 
@@ -126,9 +129,9 @@ def phrases(source: str) -> Iterator[str]:
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in kinds and WORDS.search(token.string):
-            first, last = token.start[0], token.end[0]
-            yield from (line.strip() for line in lines[first - 1 : last] if WORDS.search(line))
+        if token.type in kinds and WORDS.search(FILLED_IN.sub("", token.string)):
+            spanned = lines[token.start[0] - 1 : token.end[0]]
+            yield from (line.strip() for line in spanned if WORDS.search(FILLED_IN.sub("", line)))
 
 
 def language() -> Iterator[str]:
