@@ -11,7 +11,7 @@ from mypy import api
 
 import controllerlib
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 USER = Path(__file__).with_name("typed_user.py")
 ROOT = Path(controllerlib.__file__).parents[1]

@@ -52,6 +52,7 @@ def first_difference(one, other):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", scenario.KINDS)
 def test_five_runs_have_one_log(kind, tmp_path):
     found = {}

@@ -12,7 +12,7 @@ from tests.apiserver.crd.strategies import VALUES, schemas
 from tests.apiserver.crd.test_cel_rules import SCHEMA, SELF, TRUE, problems, refusal
 from tests.apiserver.crd.test_custom import WIDGETS, version, widget, widgets
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Object = dict[str, Any]
 

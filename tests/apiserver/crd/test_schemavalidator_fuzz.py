@@ -11,7 +11,7 @@ from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Object = dict[str, Any]
 
