@@ -183,6 +183,31 @@ REFUSED: list[Any] = [
 ]  # fmt: skip
 
 
+#: Defaults that are wrong: a schema of the field `spec`, and what is said of its default.
+DEFAULTS: list[Any] = [
+    pytest.param(
+        {"type": "object", "x-kubernetes-embedded-resource": True, **OPEN, "default": {"apiVersion": "v1", "kind": 1}},
+        [(f"{PART}.default.kind", "Invalid value: 1: must be a string")],
+        id="an-embedded-kind-of-another-type",
+    ),
+    pytest.param(
+        {"type": "object", "x-kubernetes-embedded-resource": True, **OPEN, "default": {"apiVersion": "v1"}},
+        [(f"{PART}.default.kind", "Required value")],
+        id="an-embedded-resource-without-a-kind",
+    ),
+    pytest.param(
+        {"type": "object", "properties": {"a": TEXT}, "default": {"a": "x"}, "x-kubernetes-validations": [{"rule": "self.a != 'x'", "message": "not x"}]},
+        [(f"{PART}.default", "Invalid value: not x")],
+        id="a-rule",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "causes"), DEFAULTS)
+def test_a_default_is_refused(api: Api, schema: Object, causes: list[tuple[str, str]]) -> None:
+    test_a_schema_is_refused(api, spec(schema), causes)
+
+
 @pytest.mark.parametrize(("schema", "causes"), REFUSED)
 def test_a_schema_is_refused(api: Api, schema: Object, causes: list[tuple[str, str]]) -> None:
     code, status = api.call("POST", CRDS, with_schema(schema))
