@@ -120,7 +120,7 @@ ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType"
         ({"apiVersion": ""}, "apiVersion must not be empty"),
         ({"fieldsType": None}, "missing fieldsType in managed fields entry 0"),
         ({"fieldsType": "FieldsV2"}, 'invalid fieldsType "FieldsV2" in managed fields entry 0'),
-        ({"fieldsV1": {"f:a": 1}}, "error decoding set: no object"),
+        ({"fieldsV1": {"f:a": 1}}, "error decoding set: expected an object"),
         ({"fieldsV1": {"x": {}}}, "error decoding set: unknown path element type: x"),
         ({"fieldsV1": {"f:a": {"v:x": {}}}}, "error decoding set: Expecting value: line 1 column 1 (char 0)"),
     ],

@@ -7,8 +7,10 @@ import pytest
 
 from fakekube import data
 from fakekube.apiserver.crd import embedded
-from fakekube.apiserver.crd.correlation import Correlation, same
-from fakekube.apiserver.crd.structural import Structural, default, prune, prune_nulls, prune_value
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, same
+from fakekube.apiserver.crd.defaulting import default, prune_nulls
+from fakekube.apiserver.crd.pruning import prune, prune_value
+from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 
 TEXT = {"type": "string"}
@@ -161,7 +163,7 @@ def test_metadata_of_embedded_resources_is_that_of_all_objects() -> None:
     ],
 )  # fmt: skip
 def test_an_embedded_resource_that_cannot_be_read(resource: Any, why: str) -> None:
-    with pytest.raises(embedded.Malformed) as caught:
+    with pytest.raises(embedded.MalformedEmbeddedResource) as caught:
         embedded.coerce({"e": resource}, Structural(of(e=RESOURCE)), META, [])
     assert str(caught.value).startswith(why)
 
@@ -196,18 +198,18 @@ UNCHANGED = [
 
 @pytest.mark.parametrize(("schema", "old", "new", "unchanged"), UNCHANGED)
 def test_what_is_unchanged(schema: Any, old: Any, new: Any, unchanged: bool) -> None:
-    assert Correlation(new, old, Structural(schema)).unchanged() == unchanged
+    assert CorrelatedObject(new, old, Structural(schema)).unchanged() == unchanged
 
 
 def test_items_have_a_correlation_in_lists_of_type_map_only() -> None:
     new, old = [{"k": 1, "v": 2}, {"k": 9}], [{"k": 2}, {"k": 1, "v": 1}]
-    found = Correlation(new, old, Structural(PAIRS)).index(0)
+    found = CorrelatedObject(new, old, Structural(PAIRS)).index(0)
     assert found is not None
     assert found.old == {"k": 1, "v": 1}
-    assert Correlation(new, old, Structural(PAIRS)).index(1) is None
-    assert Correlation(new, old, Structural(PAIRS)).index(2) is None
-    assert Correlation(new, "x", Structural(PAIRS)).index(0) is None
-    assert Correlation(new, old, Structural(items(OPEN))).index(0) is None
+    assert CorrelatedObject(new, old, Structural(PAIRS)).index(1) is None
+    assert CorrelatedObject(new, old, Structural(PAIRS)).index(2) is None
+    assert CorrelatedObject(new, "x", Structural(PAIRS)).index(0) is None
+    assert CorrelatedObject(new, old, Structural(items(OPEN))).index(0) is None
 
 
 @pytest.mark.parametrize(

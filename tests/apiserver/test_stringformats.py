@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.crd import gourl
-from fakekube.apiserver.crd.formats import FORMATS, go_duration, loose_duration
+from fakekube.apiserver.schema.stringformats import FORMATS, go_duration, loose_duration
+from fakekube.apiserver.wire import gourl
 
 SECOND = 10**9
 
