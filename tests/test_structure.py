@@ -30,7 +30,7 @@ def test_imports_keep_to_the_contracts(capsys):
 
 # --- sizes of packages -----------------------------------------------------------------------------------------------
 
-#: Modules and packages at the top level of a package.
+#: Modules at the top level of a package.
 MOST = 25
 
 #: Packages of the registry that are not API groups.
@@ -44,8 +44,7 @@ def in_group(path: Path) -> bool:
 
 def sizes() -> Iterator[str]:
     for folder in sorted({path.parent for path in SOURCES}):
-        members = [path for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-        count = len([path for path in members if path.name != "__init__.py"])
+        count = len([path for path in folder.glob("*.py") if path.name != "__init__.py"])
         if count > MOST and folder != REGISTRY and not (in_group(folder) and folder.parent == REGISTRY):
             yield str(folder.relative_to(ROOT))
 
