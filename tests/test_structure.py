@@ -52,12 +52,13 @@ def sizes() -> Iterator[str]:
 # --- names of modules ------------------------------------------------------------------------------------------------
 
 #: Modules that every kind of the registry may have.
-OF_A_KIND = {"defaults", "strategy", "table", "validation"}
+OF_A_KIND = {"conversion", "defaults", "status", "strategy", "subresources", "table", "validation", "warnings"}
 
 #: One name for two things, and why it is the right one for both.
 SHARED_NAMES = {
     "apply": "server-side apply itself, and the verb",
     "patch": "the patch formats, and the verb",
+    "registration": "one interface, for built-in and for custom resources",
     "watch": "a cursor on the store, and the verb",
 }
 
