@@ -10,6 +10,8 @@ import pytest
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.test_custom import WIDGETS, version, widget, widgets
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 
 TEXT = {"type": "string"}
