@@ -195,12 +195,12 @@ class RealFIFO:
             last[self._key(delta.object)] = delta
         for key, delta in last.items():
             if key not in listed and delta.type != "Deleted":
-                self._bury(key, delta.object)
+                self._append_deletion(key, delta.object)
         for key in self._known.list_keys():
             if key not in listed and key not in last:
-                self._bury(key, self._known.get_by_key(key))
+                self._append_deletion(key, self._known.get_by_key(key))
         for obj in objs:
             self._items.append(Delta("Replaced", self._transform(obj) if self._transform else obj))
 
-    def _bury(self, key: str, obj: Any) -> None:
+    def _append_deletion(self, key: str, obj: Any) -> None:
         self._items.append(Delta("Deleted", DeletedFinalStateUnknown(key, obj)))

@@ -74,7 +74,7 @@ def test_plain_and_delaying_queue(steps: Sequence[Any]) -> None:
         else:
             naive.tick() if verb == "tick" else (naive.shut_down(), queue.shut_down())
         now = float(naive.now)
-        queue.ripen(now)
+        queue.add_due(now)
         assert queue.length(now) == len(naive.line)
         assert queue.is_ready() is bool(naive.line)
         assert list(queue.processing()) == naive.processing

@@ -61,7 +61,7 @@ async def test_km_01_until_created_and_until_deleted(fakekube: FakeKube, asking:
     with pytest.raises(
         AssertionError, match=r"the condition was no longer true after 2s: things\.example\.com \"b\" not found"
     ) as caught:
-        await consistently(asking.get(named("b")), lasting=5)
+        await consistently(asking.get(named("b")), duration=5)
     assert caught.value.__cause__ is not None
     assert is_not_found(caught.value.__cause__)
 
@@ -160,10 +160,10 @@ async def test_consistently_lasts() -> None:
         return True
 
     checks: list[Callable[[], Awaitable[bool]]] = [true]
-    await consistently(checks[0], lasting=2.5, every=1)
+    await consistently(checks[0], duration=2.5, every=1)
     assert clock.monotonic() == 2.5
     with pytest.raises(AssertionError, match="the condition was no longer true after 1s: False"):
-        await consistently(counting(True, False), lasting=10, every=1)
+        await consistently(counting(True, False), duration=10, every=1)
 
 
 # --- comparing
