@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-from controllerlib import namedtuples
+from controllerlib.namedtuples import new_tuple
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
@@ -111,7 +111,7 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return namedtuples.new(WorkItem, (key, entry.priority, causes, entry.since))
+            return new_tuple(WorkItem, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:

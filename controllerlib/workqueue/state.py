@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from controllerlib import namedtuples
+from controllerlib.namedtuples import new_tuple
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
@@ -138,7 +138,7 @@ class WorkQueueState(Generic[T]):
         since, causes = self._dirty.pop(item)
         if self._metrics is not None:
             self._metrics.got(item, 0, since, now)
-        return namedtuples.new(WorkItem, (item, 0, causes, since))
+        return new_tuple(WorkItem, (item, 0, causes, since))
 
     def done(self, item: T, now: float) -> None:
         """End the processing of `item`; if it was added meanwhile it is appended, also during shutdown."""
@@ -225,7 +225,7 @@ class WorkQueueState(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.added(item, 0, now)
-        self._dirty[item] = namedtuples.new(_Mark, (now, causes))
+        self._dirty[item] = new_tuple(_Mark, (now, causes))
         if item not in self._processing:
             self._storage.push(item)
 
