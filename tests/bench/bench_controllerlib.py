@@ -271,9 +271,8 @@ def test_informer(benchmark: Any, fifo: str, indexed: bool) -> None:
 
     async def work() -> None:
         stream = Stream(objects, events)
-        informer = SharedIndexInformer(
-            stream, options=InformerOptions(fifo=fifo), indexers=INDEXERS if indexed else None
-        )  # type: ignore[arg-type]
+        indexers = INDEXERS if indexed else None
+        informer = SharedIndexInformer(stream, options=InformerOptions(fifo=fifo), indexers=indexers)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         finished = [loop.create_future(), loop.create_future()]
         for future in finished:
