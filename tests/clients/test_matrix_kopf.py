@@ -134,7 +134,7 @@ def test_an_operator(standalone, namespaced, gadgets, elsewhere):
         assert gadgets.names() == ["before"]
         elsewhere.create(namespaced, size=1)
         standalone.expire()
-        output.until("Restarting the watch-stream for gadgets")  # it has been told 410
+        output.until("Restarting the watch-stream for gadgets")  # after a 410
         gadgets.patch("before", size=5)
         gadgets.until(lambda _, marks: marks.get("updated") == "1->5")
         gadgets.delete("before")
