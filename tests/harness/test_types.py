@@ -14,6 +14,7 @@ import fakekube
 from controllerlib import Manager
 from fakekube import FaultRule, RequestRecord
 from fakekube.harness import options
+from tests.completeness import completeness, report
 
 USER = Path(__file__).with_name("typed_user.py")
 
@@ -45,6 +46,10 @@ def test_pyright_rejects_a_misspelt_argument(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     found = json.loads(run.stdout)["generalDiagnostics"]
     assert [(one["range"]["start"]["line"] + 1, one["message"]) for one in found] == []
+
+
+def test_the_public_types_are_complete():
+    assert completeness("fakekube") >= 0.98, "\n".join(report("fakekube").incomplete)
 
 
 @pytest.mark.parametrize(
