@@ -60,7 +60,7 @@ class Started:
         """Send a signal; returns the exit status and the output after it."""
         self.process.send_signal(number)
         status = self.process.wait(FUSE)
-        self._reader.join()
+        self._reader.join(FUSE)
         return status, list(iter(self._lines.get, None))
 
 
@@ -83,8 +83,8 @@ def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
-            process.wait()
-            command._reader.join()
+            process.wait(FUSE)
+            command._reader.join(FUSE)
 
 
 READY = "  press Ctrl-C to stop"
