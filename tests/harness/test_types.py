@@ -22,6 +22,8 @@ USER = Path(__file__).with_name("typed_user.py")
 SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "chance", "random"}
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_mypy_rejects_a_misspelt_argument(tmp_path):
     """`type: ignore` marks what must be rejected; an unused one is an error, too (warn_unused_ignores)."""
     config = tmp_path / "mypy.ini"
@@ -31,6 +33,8 @@ def test_mypy_rejects_a_misspelt_argument(tmp_path):
     assert [said.splitlines(), problems, status] == [["Success: no issues found in 1 source file"], "", 0]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_pyright_rejects_a_misspelt_argument(tmp_path):
     """`pyright: ignore` marks what must be rejected; an unused one is an error, too."""
     settings = {
@@ -48,6 +52,8 @@ def test_pyright_rejects_a_misspelt_argument(tmp_path):
     assert [(one["range"]["start"]["line"] + 1, one["message"]) for one in found] == []
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_the_public_types_are_complete():
     assert completeness("fakekube") >= 0.98, "\n".join(report("fakekube").incomplete)
 
