@@ -46,12 +46,12 @@ class CustomRegistration:
         self.version: CustomVersion | None = version
         self._version = version
         self._definition, self._meta = definition, meta
-        self.strategy = strategy_of(definition, resource, version)
+        self.strategy: Strategy = strategy_of(definition, resource, version)
         self.read: Convert | None = None if version.reads_as_stored else version.read
         self.write: Convert | None = None if version.is_stored else version.write
-        self.view = View(resource.api_version, resource.kind, self.read)
+        self.view: View = View(resource.api_version, resource.kind, self.read)
         self.empty: Object = {}
-        self.storage_prefix = f"{resource.group}/{resource.plural}"
+        self.storage_prefix: str = f"{resource.group}/{resource.plural}"
 
     @cached_property
     def apply_schema(self) -> Schema:

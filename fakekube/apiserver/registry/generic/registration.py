@@ -96,6 +96,11 @@ SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 class BuiltinRegistration:
     """A built-in resource, or the kind of a body that is never stored, such as an Eviction."""
 
+    strategy: Strategy
+    resource: Resource
+    read: Callable[[Object], Object] | None
+    write: Callable[[Object], Object] | None
+
     version: CustomVersion | None = None
     unstructured = False
     published_schema: Object | None = None
@@ -105,12 +110,12 @@ class BuiltinRegistration:
     ) -> None:
         self.resource, self.strategy = resource, strategy
         self._schemas, self._serves_group = schemas, serves_group
-        self.schema = schemas.of_kind(resource.group, resource.version, resource.kind)
+        self.schema: Schema | None = schemas.of_kind(resource.group, resource.version, resource.kind)
         self.read, self.write = strategy.read, strategy.write
-        self.view = View(resource.api_version, resource.kind, strategy.read)
+        self.view: View = View(resource.api_version, resource.kind, strategy.read)
         zeros = zero(self.schema) if self.schema is not None else {}
         self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
-        self.storage_prefix = storage_prefix(resource)
+        self.storage_prefix: str = storage_prefix(resource)
 
     @property
     def apply_schema(self) -> Schema:
