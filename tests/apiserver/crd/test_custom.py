@@ -136,8 +136,8 @@ def test_unknown_fields_cause_warnings(served: Api) -> None:
 
 def test_unknown_fields_are_rejected_by_strict_validation(served: Api) -> None:
     body = widget(spec=UNKNOWN, foo=1, metadata={"foo": 1})
-    told = ", ".join(f'unknown field "{path}"' for path in PATHS)
-    message = f'Widget in version "v1" cannot be handled as a Widget: strict decoding error: {told}'
+    unknown = ", ".join(f'unknown field "{path}"' for path in PATHS)
+    message = f'Widget in version "v1" cannot be handled as a Widget: strict decoding error: {unknown}'
     assert served.refused("POST", f"{WIDGETS}?fieldValidation=Strict", body) == (400, "BadRequest", message)
 
 
@@ -157,8 +157,8 @@ def test_unknown_fields_are_rejected_by_strict_validation(served: Api) -> None:
     ],
 )
 def test_malformed_metadata(served: Api, metadata: Object, why: str) -> None:
-    told = f'Widget in version "v1" cannot be handled as a Widget: {why}'
-    assert served.refused("POST", WIDGETS, widget(metadata=metadata)) == (400, "BadRequest", told)
+    expected = f'Widget in version "v1" cannot be handled as a Widget: {why}'
+    assert served.refused("POST", WIDGETS, widget(metadata=metadata)) == (400, "BadRequest", expected)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_an_invalid_status_is_rejected(served: Api) -> None:
     served.ok("POST", WIDGETS, widget())
     merge = {"content_type": "application/merge-patch+json"}
     code, _, message = served.refused("PATCH", f"{WIDGETS}/w/status", {"status": {"replicas": "x"}}, **merge)
-    told = [
+    expected = [
         'status.replicas: Invalid value: "string": replicas in body must be of type integer: "string"',
         ".status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected int64",
     ]
-    assert (code, message) == (422, f'Widget.example.com "w" is invalid: [{", ".join(told)}]')
+    assert (code, message) == (422, f'Widget.example.com "w" is invalid: [{", ".join(expected)}]')
 
 
 def test_scale_uses_the_paths_of_the_definition(served: Api) -> None:
