@@ -34,7 +34,7 @@ from fakekube.apiserver.registry.generic.registration import BuiltinRegistration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response, Text
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
