@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fakekube.apiserver.crd.custom import compile_versions
 from tests.apiserver.api import CRDS, Api
 
 Object = dict[str, Any]
@@ -232,6 +233,21 @@ def test_errors_of_unchanged_values_are_tolerated(served: Api) -> None:
     assert served.ok("PATCH", f"{WIDGETS}/w", {"spec": {"d": "y"}}, **merge)["spec"]["a"] == "long"
     code, _, message = served.refused("PATCH", f"{WIDGETS}/w", {"spec": {"a": "other"}}, **merge)
     assert (code, message) == (422, 'Widget.example.com "w" is invalid: spec.a: Too long: may not be more than 2 bytes')
+
+
+def test_warnings_of_tolerated_rules_belong_to_their_own_update(api: Api) -> None:
+    rule = {"rule": "self.startsWith('a')"}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {**TEXT}, "b": TEXT}}}}
+    schema["properties"]["spec"]["properties"]["a"]["x-kubernetes-validations"] = [rule]
+    definition = widgets(version(schema=schema))
+    compiled = compile_versions(definition, api.core.schemas.type("meta.v1.ObjectMeta"))["v1"]
+    meta = {"name": "w"}
+    old, new = ({"metadata": meta, "spec": {"a": "x", "b": b}} for b in ("1", "2"))
+    valid = {"metadata": meta, "spec": {"a": "ab"}}
+    assert compiled.validate_update(new, old) == []
+    assert compiled.validate_update(valid, valid) == []
+    assert compiled.update_warnings(valid, valid) == []
+    assert compiled.update_warnings(new, old) == ["spec.a: Invalid value: \"x\": failed rule: self.startsWith('a')"]
 
 
 def test_versions_differ_only_in_their_api_version(api: Api) -> None:
