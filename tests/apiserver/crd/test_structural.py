@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import pytest
+from fakekube.apiserver.schema.builtin import BuiltinSchemas
 
 from fakekube import data
 from fakekube.apiserver.crd import embedded
@@ -11,7 +12,6 @@ from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, same
 from fakekube.apiserver.crd.defaulting import default, prune_nulls
 from fakekube.apiserver.crd.pruning import prune, prune_value
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
 
 TEXT = {"type": "string"}
 INT = {"type": "integer"}
