@@ -19,7 +19,7 @@ from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
-from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
+from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
 from fakekube.apiserver.endpoints.representation import SHAPES
 from fakekube.apiserver.endpoints.rest import endpoint

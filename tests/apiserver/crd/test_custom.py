@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.crd.custom import compile_versions
+from fakekube.apiserver.crd.customversion import compile_versions
 from tests.apiserver.api import CRDS, Api
 
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
-from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
