@@ -1,4 +1,4 @@
-"""What a structural schema does to a value: unknown fields, nulls, defaults, embedded resources, what is unchanged."""
+"""Structural schemas: pruning, nulls, defaults, embedded resources and correlation with old values."""
 
 import copy
 from typing import Any
@@ -12,7 +12,7 @@ from fakekube.apiserver.crd.defaulting import default, prune_nulls
 from fakekube.apiserver.crd.listtypes import list_errors
 from fakekube.apiserver.crd.pruning import prune, prune_value
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 
 TEXT = {"type": "string"}
 INT = {"type": "integer"}
@@ -28,7 +28,7 @@ def items(schema: Any) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
-#: A schema, a value, what is kept of it, and the paths of what is not.
+#: A schema, a value, the pruned value, and the paths of the pruned fields.
 PRUNED = [
     pytest.param(of(a=TEXT), {"a": "x"}, {"a": "x"}, [], id="known"),
     pytest.param(of(a=TEXT), {"a": "x", "b": 1}, {"a": "x"}, ["b"], id="unknown"),
@@ -115,7 +115,7 @@ def test_defaults_are_filled_in(schema: Any, value: Any, made: Any) -> None:
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True, **OPEN}
 RIGHT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 
-#: An embedded resource, and what is wrong with it.
+#: An embedded resource, and its errors.
 EMBEDDED = [
     pytest.param(RIGHT, [], id="right"),
     pytest.param({"metadata": {}}, ["e.apiVersion: Required value", "e.kind: Required value"], id="missing"),
@@ -177,7 +177,7 @@ PAIRS = {
     "x-kubernetes-list-map-keys": ["k"],
 }
 
-#: A schema, a value before and now, and whether nothing has changed.
+#: A schema, an old value, a new value, and whether it is unchanged.
 UNCHANGED = [
     pytest.param(of(a=INT), {"a": 1}, {"a": 1}, True, id="equal"),
     pytest.param(of(a=INT), {"a": 1}, {"a": 2}, False, id="other"),

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver import crd
-from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.crd.definition import deprecation, version_of
 from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.apiserver.registry.custom.table import printer as table_printer

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
-from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import strings_without_null
