@@ -32,8 +32,8 @@ class DirectTransport:
     `user` is who the requests are from. Fits `controllerlib.client.transport.Transport`.
     """
 
-    def __init__(self, plane: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
-        self._plane: ServerRunner | _Ended = plane
+    def __init__(self, runner: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
+        self._runner: ServerRunner | _Ended = runner
         self._user = user
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -47,7 +47,7 @@ class DirectTransport:
         body: Any = None,
     ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
-        response = await self._plane.answer(self._request(method, path, query, headers, body))
+        response = await self._runner.answer(self._request(method, path, query, headers, body))
         return _delivered(response)
 
     def begin(
@@ -60,7 +60,7 @@ class DirectTransport:
         body: Any = None,
     ) -> Answer | Suspended:
         """The same up to the point where the request would wait; `complete` resumes it."""
-        found = self._plane.begin(self._request(method, path, query, headers, body))
+        found = self._runner.begin(self._request(method, path, query, headers, body))
         return found if isinstance(found, Suspended) else _delivered(found)
 
     def request_now(
@@ -81,25 +81,25 @@ class DirectTransport:
 
     async def complete(self, suspended: Suspended) -> Answer:
         """The answer to a request that was suspended."""
-        return _delivered(await self._plane.complete(suspended))
+        return _delivered(await self._runner.complete(suspended))
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
     ) -> Answer:
         """Open a watch: on 200 the third value is a `DirectStream`, else the Status."""
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
-        plane = self._plane
-        response = await plane.answer(self._request("GET", path, pairs, headers, None))
-        if response.watch is None or response.reset or isinstance(plane, _Ended):
+        runner = self._runner
+        response = await runner.answer(self._request("GET", path, pairs, headers, None))
+        if response.watch is None or response.reset or isinstance(runner, _Ended):
             return _delivered(response)
-        return 200, dict(response.headers), DirectStream(plane, response)
+        return 200, dict(response.headers), DirectStream(runner, response)
 
     async def aclose(self) -> None:
         """Nothing to give up."""
 
     def retire(self) -> None:
         """Let go of the server, which has ended. Requests from now on raise RuntimeError."""
-        self._plane = _Ended()
+        self._runner = _Ended()
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -149,9 +149,9 @@ class _Ended:
 class DirectStream:
     """The events of one watch, as dicts. A write is decoded once, however many streams deliver it."""
 
-    def __init__(self, plane: ServerRunner, response: Response) -> None:
+    def __init__(self, runner: ServerRunner, response: Response) -> None:
         assert response.watch is not None
-        self._batches = plane.stream(response.watch)
+        self._batches = runner.stream(response.watch)
         self._pending: list[Any] = []
         self._closed = False
 
