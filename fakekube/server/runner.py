@@ -1,4 +1,4 @@
-"""One running API server: the core with a clock, chance and a log, and the waiting that its requests and watches do."""
+"""One running API server: the core with a clock, random and a log, and the waiting that its requests and watches do."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ TRACE_HEADER = "x-fakekube-trace"
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """The time and the chance of one request (`core.call.RequestContext`)."""
+    """The time and the random of one request (`core.call.RequestContext`)."""
 
     clock: Clock
-    chance: Random
+    random: Random
 
     @property
     def now(self) -> str:
@@ -58,13 +58,13 @@ class ServerContext:
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def uid(self, key: str) -> str:
-        return self.chance.uid(key)
+        return self.random.uid(key)
 
     def suffix(self, key: str) -> str:
-        return self.chance.suffix(key)
+        return self.random.suffix(key)
 
     def fraction(self, purpose: str, key: str) -> float:
-        return self.chance.fraction(purpose, key)
+        return self.random.fraction(purpose, key)
 
 
 class Rounds(Protocol):
@@ -102,30 +102,30 @@ class ServerRunner:
 
     def __init__(
         self,
-        core: ApiServer,
+        apiserver: ApiServer,
         clock: Clock,
-        chance: Random,
+        random: Random,
         *,
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
         rounds: Rounds | None = None,
     ) -> None:
         """`rounds`: while one lasts, watches tell nothing."""
-        self.core, self.clock, self._rounds = core, clock, rounds
+        self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
         self.log = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
-        core.tokens = {} if tokens is None else tokens
+        apiserver.tokens = {} if tokens is None else tokens
         self.webhooks = WebhookClient()
-        self._context = ServerContext(clock, chance)
+        self._context = ServerContext(clock, random)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
         self._generation = 0
-        core.on_commit = self._committed
+        apiserver.on_commit = self._committed
 
     def __repr__(self) -> str:
-        store = self.core.store
+        store = self.apiserver.store
         return f"<ServerRunner rev={store.revision} objects={store.size()} watches={len(self.watches)}>"
 
     # --- requests --------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ServerRunner:
         """The user of a client's certificate, or else of an Authorization header. Raises 401."""
         if certified is not None:
             return certified
-        return self.core.user_of(authorization, self._context.now) if authorization else ANONYMOUS
+        return self.apiserver.user_of(authorization, self._context.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:
         """Answer a request; waits only for what the request itself needs (webhooks, injected latency)."""
@@ -146,7 +146,7 @@ class ServerRunner:
         info = parse(request)
         try:
             request = self._acting(request, info)
-            step = self.core.answer(request, info, request.user, self._context)
+            step = self.apiserver.answer(request, info, request.user, self._context)
             return Suspended(request, info, step, next(step))
         except StopIteration as end:
             return self._logged(request, info, end.value)
@@ -184,7 +184,7 @@ class ServerRunner:
         """The request, as of the user as whom it acts. Raises 400, 403."""
         for name in request.headers:
             if name.startswith("impersonate-"):
-                return request._replace(user=self.core.impersonation.effective(request, info))
+                return request._replace(user=self.apiserver.impersonation.effective(request, info))
         return request
 
     def refuse(self, request: Request, error: StatusError) -> Response:
@@ -201,7 +201,7 @@ class ServerRunner:
             request.user_agent,
             response.status if not response.reset else 0,
             reason,
-            self.core.store.revision,
+            self.apiserver.store.revision,
             request.headers.get(TRACE_HEADER, ""),
         )
         self.log.append(record)
@@ -218,7 +218,7 @@ class ServerRunner:
         """Tell nobody any more, and let go of what knows this: a server that is given up is gone at once."""
         self._listeners.clear()
         self._request_listeners.clear()
-        self.core.retire()
+        self.apiserver.retire()
 
     # --- writes are heard of ---------------------------------------------------------------------------------------
 

@@ -34,8 +34,8 @@ class Server:
 
     def __init__(self, bubble: Bubble) -> None:
         chance = SeededRandom(bubble.seed)
-        core = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
-        self.runner = ServerRunner(core, bubble.clock, chance, log=RequestLog(limit=1_000))
+        apiserver = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
+        self.runner = ServerRunner(apiserver, bubble.clock, chance, log=RequestLog(limit=1_000))
         self.transport = DirectTransport(self.runner)
         self.history: list[tuple[int, str, bool]] = []
         self.runner.on_write(self._written)
@@ -69,7 +69,7 @@ class Server:
         self.runner.end_watches()
         for _ in range(5):
             self.write()
-        self.runner.core.store.compact()
+        self.runner.apiserver.store.compact()
 
     def _send(self, method: str, path: str, body: Any = None) -> None:
         headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}

@@ -128,7 +128,9 @@ def test_what_a_cluster_has_recorded_goes_with_it(transport, caplog):
             kube.delete("v1", "ConfigMap", "a")
         assert len(kube.ledger) > 3
         assert kube.requests(code=500)
-        return [weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._runner, kube._runner.core.store)]
+        return [
+            weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._runner, kube._runner.apiserver.store)
+        ]
 
     use()  # imports what is imported lazily
     gc.collect()

@@ -18,7 +18,7 @@ from fakekube.harness import options
 USER = Path(__file__).with_name("typed_user.py")
 
 #: The arguments of Manager that the cluster sets.
-SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "chance", "random"}
+SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "random"}
 
 
 def test_mypy_rejects_a_misspelt_argument(tmp_path):

@@ -291,7 +291,7 @@ def test_workloads_are_warned_of(api):
 
 def test_a_standard_of_the_future_is_the_newest(api):
     class Call:
-        server = api.core
+        server = api.apiserver
 
     old = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]})["spec"]
     assert len(Standard("baseline", "v1.99").violations(Call, {}, old)) == 1

@@ -196,7 +196,7 @@ class Recorder:
 
     def record(self, resource: Resource) -> None:
         """Record the stages of a resource's writes from now on."""
-        registration = self.api.core.registration(resource)
+        registration = self.api.apiserver.registration(resource)
         registration.strategy = self._recording(registration.strategy)
         for plural, obj in POLICIES.items():
             self.api.ok("POST", f"/apis/{EXEMPT}/v1/{plural}", obj)
@@ -230,7 +230,7 @@ class Recorder:
         self.stages.clear()
         self.reviews.clear()
         revision = self.api.revision
-        step = self.api.core.answer(request, parse(request), ADMIN, self.api.context)
+        step = self.api.apiserver.answer(request, parse(request), ADMIN, self.api.context)
         changes = len(self.api.changes)
         try:
             need = next(step)
@@ -300,7 +300,7 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """Every write and every connection that discovery lists."""
-    for resource in Recorder().api.core.catalog.resources():
+    for resource in Recorder().api.apiserver.catalog.resources():
         for verb in WRITES:
             if verb in resource.verbs:
                 yield Row(resource, "", verb)
@@ -476,11 +476,11 @@ def once(action: Callable[[], None]) -> Callable[[], None]:
 
 def relabel(recorder: Recorder, resource: Resource, value: str = "1") -> None:
     """Another client changes the label of every object of the test."""
-    store = recorder.api.core.store
+    store = recorder.api.apiserver.store
     for path, entry in list(store.collection(resource.collection).scan("", "", None)):
         labels = {**(entry.object["metadata"].get("labels") or {}), "concurrent": value}
         obj = {**entry.object, "metadata": {**entry.object["metadata"], "labels": labels}}
-        recorder.api.core.on_commit(store.update(resource.collection, path, entry, obj))
+        recorder.api.apiserver.on_commit(store.update(resource.collection, path, entry, obj))
 
 
 @pytest.mark.parametrize("row", of_verb("delete", "deletecollection", sub=is_object))
@@ -525,7 +525,7 @@ def test_virtual_resources(row: Row) -> None:
     """Reviews, and bindings by name: created, never stored."""
     recorder = Recorder()
     if row.resource.plural == "bindings":
-        pods = next(one for one in recorder.api.core.catalog.resources() if one.collection == "pods")
+        pods = next(one for one in recorder.api.apiserver.catalog.resources() if one.collection == "pods")
         recorder.api.ok("POST", collection_of(pods), {**body_of(pods), **meta("p")})
     recorder.record(row.resource)
     code, answer = recorder.send("POST", collection_of(row.resource), body_of(row.resource))

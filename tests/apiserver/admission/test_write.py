@@ -29,7 +29,7 @@ def deployment(replicas: int = 1) -> Object:
 
 
 def resource(recorder: Recorder, collection: str) -> Resource:
-    return next(one for one in recorder.api.core.catalog.resources() if one.collection == collection)
+    return next(one for one in recorder.api.apiserver.catalog.resources() if one.collection == collection)
 
 
 def test_b1_a_webhook_that_changes_the_spec_moves_the_generation() -> None:
