@@ -1,4 +1,4 @@
-"""Questions that a client may ask and nobody stores: access reviews, and who it is itself."""
+"""Reviews, which are created but not stored: access reviews, rules reviews, TokenReview and SelfSubjectReview."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
     return Response(201, Document({**shown, "status": status}))
 
 
-def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
-    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice, or says what
-    it must not (`authorization/validation`)."""
+def described_request(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
+    """The request that an access review describes. Raises 422 if the review is invalid (`authorization/validation`)."""
     spec, meta = review.get("spec") or {}, review.get("metadata") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: list[FieldError] = []
@@ -64,14 +63,14 @@ def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
 
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
-    """A review is no object: it has no metadata, but for a local one's namespace."""
-    said = {key: value for key, value in meta.items() if value and key != "managedFields"}
+    """Check that the metadata is empty except for the namespace of a LocalSubjectAccessReview."""
+    given = {key: value for key, value in meta.items() if value and key != "managedFields"}
     if call.namespace:
-        said.setdefault("namespace", call.namespace)
-    if not said.keys() - ({"namespace"} if call.namespace else set()):
+        given.setdefault("namespace", call.namespace)
+    if not given.keys() - ({"namespace"} if call.namespace else set()):
         return []
     return [
-        field_invalid("metadata", said, "must be empty except for namespace" if call.namespace else "must be empty")
+        field_invalid("metadata", given, "must be empty except for namespace" if call.namespace else "must be empty")
     ]
 
 
@@ -94,26 +93,26 @@ def _decided(call: Call, user: User, info: RequestInfo) -> Object:
 
 
 def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    return _answer(call, review, _decided(call, call.user, asked(call, review)))
+    return _answer(call, review, _decided(call, call.user, described_request(call, review)))
 
 
 def _check_own(call: Call, review: Object) -> None:
-    asked(call, review)
+    described_request(call, review)
 
 
 def subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
     spec = review.get("spec") or {}
-    info = asked(call, review, of_user=True)
+    info = described_request(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
     return _answer(call, review, _decided(call, user, info))
 
 
 def _check_of_user(call: Call, review: Object) -> None:
-    asked(call, review, of_user=True)
+    described_request(call, review, of_user=True)
 
 
 def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """The rules that hold for the user in a namespace (`RulesFor`)."""
+    """The rules that apply to the user in a namespace (`RulesFor`)."""
     namespace = (review.get("spec") or {}).get("namespace") or ""
     rules, problem = call.server.rules_for(call.user, namespace)
     status: Object = {
@@ -133,7 +132,7 @@ def _picked(rule: Object, *fields: str) -> Object:
 
 
 def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """The user of a token."""
+    """Authenticate a token."""
     spec = review.get("spec") or {}
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
     try:
@@ -171,7 +170,7 @@ def _check_token(call: Call, review: Object) -> None:
 
 
 def _check_nothing(call: Call, review: Object) -> None:
-    """A review of oneself asks for nothing that could be wrong."""
+    """Accept every SelfSubjectReview: its spec is empty."""
 
 
 _Check = Callable[[Call, Object], None]
@@ -186,5 +185,5 @@ _REVIEWS: Mapping[str, tuple[_Check, _Act]] = {
     "tokenreviews.authentication.k8s.io": (_check_token, token_review),
 }
 
-#: Qualified resource -> the review that it serves.
+#: Qualified resource -> the action of its POST.
 REVIEWS = {name: Action(check, act, read=_read) for name, (check, act) in _REVIEWS.items()}

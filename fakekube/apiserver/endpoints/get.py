@@ -11,7 +11,7 @@ from fakekube.apiserver.wire.status import StatusError, not_found, too_large_res
 
 
 def get(call: Call) -> Step:
-    """The object as it is now; a resourceVersion asks for nothing older, one from the future is refused."""
+    """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
     asked = call.request.option("resourceVersion") or ""
     try:
         revision = parse_resource_version(asked)

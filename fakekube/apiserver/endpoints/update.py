@@ -1,4 +1,4 @@
-"""PUT of an object, or of a part of one (`endpoints/handlers/update.go`)."""
+"""PUT of an object or of a part of it (`endpoints/handlers/update.go`)."""
 
 from __future__ import annotations
 
