@@ -28,7 +28,7 @@ from fakekube.apiserver.admission import (
     tolerations,
     webhooks,
 )
-from fakekube.apiserver.admission.matching import CREATE, Attributes
+from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Waiting
@@ -174,18 +174,3 @@ def connect(attributes: Attributes) -> Waiting:
     if webhooks.has_any(attributes.call, webhooks.MUTATING):
         yield from webhooks.mutate(attributes, Calls())
     yield from _validate_by_hooks(attributes)
-
-
-__all__ = [
-    "CREATE",
-    "connect",
-    "delete_in_process",
-    "has_hooks",
-    "has_mutating_hooks",
-    "has_validating_hooks",
-    "mutate",
-    "mutate_in_process",
-    "validate",
-    "validate_deletion",
-    "validate_in_process",
-]

@@ -28,6 +28,7 @@ PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"
 
 
 def delete(call: Call) -> Step:
+    """Delete the object of the path, or mark it as terminating."""
     options = delete_options(_options_body(call), call.request)
     existing = yield from write.delete(call, call.path, options, partial(check_preconditions, call, options))
     if existing is None:

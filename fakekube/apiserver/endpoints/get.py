@@ -12,9 +12,9 @@ from fakekube.apiserver.wire.status import StatusError, not_found, too_large_res
 
 def get(call: Call) -> Step:
     """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
-    asked = call.request.option("resourceVersion") or ""
+    requested = call.request.option("resourceVersion") or ""
     try:
-        revision = parse_resource_version(asked)
+        revision = parse_resource_version(requested)
     except ValueError as error:
         raise StatusError(500, "", str(error)) from None
     if revision > call.server.store.revision:

@@ -33,6 +33,7 @@ LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
 def list(call: Call) -> Step:
+    """List the selected objects, or one page of them."""
     options = parse_list_options(call.request, watch=False)
     page = read_page(call, options, selection_of(call, options))
     if call.converted is not None:

@@ -29,6 +29,7 @@ Object = dict[str, Any]
 
 
 def patch(call: Call, part: Part = WHOLE) -> Step:
+    """Patch the object, or the part of it that the path writes."""
     kind = patch_type(call)
     options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:

@@ -17,7 +17,7 @@ from fakekube.apiserver.endpoints.create import create
 from fakekube.apiserver.endpoints.delete import delete, delete_collection
 from fakekube.apiserver.endpoints.get import get
 from fakekube.apiserver.endpoints.list import list
-from fakekube.apiserver.endpoints.part import PARTS, STATUS, WHOLE, Part
+from fakekube.apiserver.endpoints.part import PARTS, STATUS, Part
 from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.subresources import customscale, proxy, scale, streams
 from fakekube.apiserver.endpoints.subresources.binding import BINDING, BINDING_BY_NAME
@@ -114,6 +114,3 @@ def _of_subresource(call: Call) -> Mapping[str, Endpoint]:
     if call.info.subresource == "scale" and call.registration.version is not None:
         return _CUSTOM_SCALE
     return {}
-
-
-__all__ = ["WHOLE", "endpoint"]

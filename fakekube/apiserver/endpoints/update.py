@@ -16,6 +16,7 @@ Object = dict[str, Any]
 
 
 def update(call: Call, part: Part = WHOLE) -> Step:
+    """Replace the object, or the part of it that the path writes; create it if its kind allows that."""
     options = parse_write_options(call.request, "UpdateOptions")
     body = part.body(call)
     obj = check_place(body, decode_object(body, field_validation=options.field_validation), naming=True)

@@ -21,6 +21,7 @@ MIN_REQUEST_TIMEOUT = 1800
 
 
 def watch(call: Call) -> Step:
+    """Watch the selected objects."""
     options = parse_list_options(call.request, watch=True, as_list=call.info.watch_path)
     selection = selection_of(call, options)
     if call.info.watch_path and _path_name(call):

@@ -1,4 +1,4 @@
-"""What the one way of a write guarantees: admission before preparation, a fresh look after every wait."""
+"""Guarantees of the write pipeline: admission precedes preparation, and objects are read again after every wait."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_b2_a_webhook_cannot_write_the_status_through_the_object() -> None:
     assert "replicas" not in answer["status"]
 
 
-def test_b3_webhooks_see_what_the_plugins_before_them_set() -> None:
+def test_b3_webhooks_receive_the_fields_that_plugins_set() -> None:
     recorder = Recorder()
     recorder.record(resource(recorder, "pods"))
     recorder.send("POST", PODS, pod())
