@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
 from tests.apiserver.test_store import check_shape
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 #: Codes above 499 that the real server returns as well, with their messages.
 REAL = {

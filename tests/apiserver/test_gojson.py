@@ -70,6 +70,7 @@ def refuse(constant):
     raise ValueError(constant)
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), st.text(alphabet='{}[]":,0123456789.eE+-truefalsn\\ \n')))
 @example("-")
 @example("1.")

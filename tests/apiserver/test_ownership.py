@@ -136,6 +136,7 @@ class Managed:
         return set(fieldset.paths(fieldset.difference(typed.field_set(value, self.schema), STRIPPED)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
@@ -169,6 +170,7 @@ def test_ownership_is_neither_lost_nor_invented(kind, data):
                 assert managed.fields(manager, "Apply") == owned.get(manager, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -19,6 +19,8 @@ from fakekube.apiserver.apiserver import AUTHORIZERS
 from fakekube.cli import AUTHORIZATION_MODES
 from tests.cli.commands import FUSE, READY, fakekube, started, url_of
 
+pytestmark = pytest.mark.slow
+
 TOKENS = 'alice-token,alice,1,dev\nadmin-token,admin,2,"system:masters,ops"\n'
 
 MANIFEST = """

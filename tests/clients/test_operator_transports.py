@@ -10,6 +10,8 @@ from controllerlib.controller import generation_changed
 from fakekube import FakeKube
 from tests.clients.servers import GADGETS
 
+pytestmark = pytest.mark.slow
+
 API, KIND = "example.com/v1", "Gadget"
 
 TRANSPORTS = ["direct", "memory", "tcp"]

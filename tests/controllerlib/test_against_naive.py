@@ -26,6 +26,8 @@ from tests.controllerlib.naive import (
 )
 from tests.controllerlib.objects import pod
 
+pytestmark = pytest.mark.slow
+
 LONG = settings(max_examples=250, deadline=None)
 
 Keys = st.sampled_from(["a", "b", "c", "d"])

@@ -428,6 +428,7 @@ async def test_cr_36_objects_instead_of_requests() -> None:
     assert seen == ["there"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("priority_queue", "last", "hundredth"),
     [pytest.param(False, 5.0, 0.005, id="CR-37-plain"), pytest.param(True, 0.005, 0.005, id="CR-37-priority")],

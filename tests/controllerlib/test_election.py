@@ -464,6 +464,7 @@ some_delays = st.lists(st.floats(0, 0.7), min_size=1, max_size=7)
 some_cuts = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 40)).map(lambda cut: (cut[0], sum(cut))), max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some_delays, some_delays, some_cuts, some_cuts, st.booleans(), st.floats(0, 0.999))
 def test_le_18_never_two_at_a_time(

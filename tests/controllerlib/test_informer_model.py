@@ -18,6 +18,8 @@ from controllerlib.random import FixedRandom, SeededRandom
 from fakekube import FakeKube
 from tests.controllerlib.minding import config_map, lasting
 
+pytestmark = pytest.mark.slow
+
 MAPS = "configmaps"
 Names = st.sampled_from(["a", "b", "c", "d"])
 Kept = st.sampled_from(["yes", "no"])

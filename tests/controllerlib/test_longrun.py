@@ -5,6 +5,8 @@ import gc
 import random
 from typing import Any
 
+import pytest
+
 from controllerlib import Client
 from controllerlib.cache import ClientListWatch
 from controllerlib.cache.informercontroller import InformerOptions
@@ -21,6 +23,8 @@ from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from tests.controllerlib.minding import config_map, lasting
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 OBJECTS = 10_000
 HOURS = 6

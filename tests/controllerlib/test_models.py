@@ -103,6 +103,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values))
 def test_json_stays_as_it_is_and_is_a_copy(obj: dict[str, Any]) -> None:
     found = as_object(obj)

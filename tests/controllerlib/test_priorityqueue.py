@@ -224,6 +224,7 @@ class Model:
         return max(ready, default=None)
 
 
+@pytest.mark.slow
 @given(Steps)
 @settings(max_examples=300, deadline=None)
 def test_pq_31_never_twice_without_done_and_always_the_highest(steps: list[tuple[str, int, float, int]]) -> None:

@@ -332,6 +332,7 @@ async def test_si_26_started_and_stopped() -> None:
     assert states == [(False, False), (True, False), (True, True)]
 
 
+@pytest.mark.slow
 async def test_si_27_handlers_come_and_go_in_a_storm() -> None:
     draws, events = random.Random(27), list[Any]()
     for number in range(10_000):

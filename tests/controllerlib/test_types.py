@@ -11,6 +11,8 @@ from mypy import api
 
 import controllerlib
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
 USER = Path(__file__).with_name("typed_user.py")
 ROOT = Path(controllerlib.__file__).parents[1]
 PYRIGHT = Path(sys.executable).with_name("pyright")

@@ -265,7 +265,7 @@ def test_why(fakekube):
         ("transport", "pigeon", "transport='pigeon'"),
         ("history_window", 0, "history_window=0"),
         ("patience", 0, "patience=0"),
-        ("version", "1.2", "version '1.2' is not known"),
+        ("version", "1.2", "version '1.2' is not supported"),
         ("controllers", ["everything"], "controllers="),
     ],
 )

@@ -21,6 +21,7 @@ USER = Path(__file__).with_name("typed_user.py")
 SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "random"}
 
 
+@pytest.mark.slow
 def test_mypy_rejects_a_misspelt_argument(tmp_path):
     """`type: ignore` marks what must be rejected; an unused one is an error, too (warn_unused_ignores)."""
     config = tmp_path / "mypy.ini"
@@ -30,6 +31,7 @@ def test_mypy_rejects_a_misspelt_argument(tmp_path):
     assert [said.splitlines(), problems, status] == [["Success: no issues found in 1 source file"], "", 0]
 
 
+@pytest.mark.slow
 def test_pyright_rejects_a_misspelt_argument(tmp_path):
     """`pyright: ignore` marks what must be rejected; an unused one is an error, too."""
     settings = {

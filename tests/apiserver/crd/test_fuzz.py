@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.strategies import VALUES, schemas
 from tests.apiserver.crd.test_cel_rules import SCHEMA, SELF, TRUE, problems, refusal
 from tests.apiserver.crd.test_custom import WIDGETS, version, widget, widgets
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Object = dict[str, Any]
 

@@ -3,12 +3,15 @@
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given, settings
 
 from fakekube.apiserver.crd import defaulting, pruning
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Object = dict[str, Any]
 
