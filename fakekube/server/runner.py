@@ -148,7 +148,7 @@ class ServerRunner:
         """Run a request until it is answered or has to wait."""
         info = parse(request)
         try:
-            request = self._acting(request, info)
+            request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
             return Suspended(request, info, step, next(step))
         except StopIteration as end:
@@ -161,13 +161,13 @@ class ServerRunner:
         request, info, step, need = suspended
         try:
             while True:
-                need = step.send(await self._met(need))
+                need = step.send(await self._fulfilled(need))
         except StopIteration as end:
             return self._logged(request, info, end.value)
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
 
-    async def _met(self, need: Need) -> Sequence[Reply]:
+    async def _fulfilled(self, need: Need) -> Sequence[Reply]:
         """Fulfil a need. Returns the replies of webhooks; a delay has none."""
         if isinstance(need, Delay):
             await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
@@ -179,11 +179,11 @@ class ServerRunner:
         try:
             need = next(step)
             while True:
-                need = step.send(await self._met(need))
+                need = step.send(await self._fulfilled(need))
         except StopIteration:
             return
 
-    def _acting(self, request: Request, info: RequestInfo) -> Request:
+    def _impersonated(self, request: Request, info: RequestInfo) -> Request:
         """The request with its effective user, who may be impersonated. Raises 400, 403."""
         for name in request.headers:
             if name.startswith("impersonate-"):
@@ -253,13 +253,13 @@ class ServerRunner:
         try:
             if watch.refused is not None:
                 raise watch.refused
-            await self._rest(loop)
+            await self._round_end(loop)
             if watch.initial:
                 initial, watch.initial = watch.initial, []
                 yield initial
                 del initial  # free the list: the generator lives as long as the watch
             while generation == self._generation:
-                await self._rest(loop)
+                await self._round_end(loop)
                 events = watch.read()
                 if events:
                     if watch.convert is not None:
@@ -283,7 +283,7 @@ class ServerRunner:
             self._idle.pop(waiter, None)
             self.watches.pop(watch, None)
 
-    async def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _round_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for the end of the current round, if any."""
         rounds = self._rounds
         while rounds is not None and rounds.in_round:

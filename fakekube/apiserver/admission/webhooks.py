@@ -90,7 +90,7 @@ def validate(attributes: Attributes) -> Waiting:
         except CallFailed as failed:
             _failed(hook, failed)
             continue
-        _take(hook, attributes.call, response)
+        _check_allowed(hook, attributes.call, response)
 
 
 def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
@@ -138,7 +138,7 @@ def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Obje
     (reply,) = yield Posts((_post(hook, uid),))
     try:
         response = _response(hook, reply, uid, mutating=True)
-        _take(hook, attributes.call, response)
+        _check_allowed(hook, attributes.call, response)
         return (yield from _patched(hook, response))
     except CallFailed as failed:
         _failed(hook, failed)
@@ -206,7 +206,7 @@ def _problem(document: Object, response: Object, uid: str, *, mutating: bool) ->
     return ""
 
 
-def _take(hook: Hook, call: Call, response: Object) -> None:
+def _check_allowed(hook: Hook, call: Call, response: Object) -> None:
     """Add the warnings of a response. Raises its Status if the webhook rejects the request."""
     call.warnings += [str(one) for one in response.get("warnings") or ()]
     if not response.get("allowed"):

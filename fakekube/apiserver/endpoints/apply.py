@@ -50,7 +50,7 @@ def _produced(
         obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
     if options.field_validation == "Warn":
         call.warnings += [warning for warning in repeated if warning not in call.warnings]
-    return ownership.owners_once(call, obj)
+    return ownership.without_duplicate_owners(call, obj)
 
 
 def configuration(call: Call) -> tuple[Object, list[str]]:

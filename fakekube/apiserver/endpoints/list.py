@@ -94,12 +94,12 @@ def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
                 break
             remaining = None
             if not selection.labels and not selection.terms:
-                remaining = 1 + sum(1 for _ in scan) if exact else _left(collection, selection.prefix, last)
+                remaining = 1 + sum(1 for _ in scan) if exact else _remaining(collection, selection.prefix, last)
             return Page(tuple(found), shown, continue_token(last, shown), remaining)
     return Page(tuple(found), shown, "", None)
 
 
-def _left(collection: Any, prefix: str, last: str) -> int:
+def _remaining(collection: Any, prefix: str, last: str) -> int:
     """The number of objects after the key `last`."""
     return sum(1 for _ in collection.scan(prefix, last, None))
 

@@ -19,13 +19,13 @@ Object = dict[str, Any]
 
 def created(call: Call, obj: Object, options: WriteOptions) -> Object:
     """A new object with its managedFields and without duplicate owner references."""
-    obj = owners_once(call, obj)
+    obj = without_duplicate_owners(call, obj)
     return managedfields.updated(empty(call), obj, updater(call), writer(call, options))
 
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
     """A changed object with its managedFields, in which the request's manager owns the changed fields."""
-    obj = owners_once(call, obj)
+    obj = without_duplicate_owners(call, obj)
     return managedfields.updated(old, obj, updater(call), writer(call, options))
 
 
@@ -39,7 +39,7 @@ def writer(call: Call, options: WriteOptions) -> Writer:
     return Writer(name, call.context.now, call.info.subresource)
 
 
-def owners_once(call: Call, obj: Object) -> Object:
+def without_duplicate_owners(call: Call, obj: Object) -> Object:
     """The object without duplicate owner references, for which the client receives a warning."""
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) < 2:

@@ -81,7 +81,7 @@ def write(call: Call, operation: Write) -> Step:
             sent = yield from admission.mutate(attributes)
         else:
             sent = admission.mutate_in_process(call, sent, current)
-        sent = ownership.owners_once(body, sent)
+        sent = ownership.without_duplicate_owners(body, sent)
         if existing is not None and current is not None:
             sent = managedfields.keep_times(sent, current)
             obj = part.merged(call, sent, existing)
