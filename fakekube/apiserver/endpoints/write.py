@@ -107,13 +107,16 @@ def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
     name = obj["metadata"].get("name") or call.info.name
-    operation = CREATE if old is None else UPDATE
-    return Attributes(call, body, operation, name, obj, old, _options_object(call, options), options.dry_run)
+    operation, kind = (CREATE, "CreateOptions") if old is None else (UPDATE, "UpdateOptions")
+    return Attributes(call, body, operation, name, obj, old, _options_object(kind, options), options.dry_run)
 
 
-def _options_object(call: Call, options: WriteOptions) -> Object:
-    """The options of the request as an object, as webhooks and expressions receive them."""
-    kind = {"create": "CreateOptions", "patch": "PatchOptions"}.get(call.info.verb, "UpdateOptions")
+def _options_object(kind: str, options: WriteOptions) -> Object:
+    """The options of the operation as an object, as webhooks and expressions receive them.
+
+    The kind is that of the operation, not of the request: PatchOptions become CreateOptions or UpdateOptions
+    (`handlers/patch.go`, `patchToUpdateOptions`; `handlers/update.go`, `updateToCreateOptions`).
+    """
     shown: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         shown["dryRun"] = ["All"]
