@@ -1,4 +1,4 @@
-"""Pod security: what each standard refuses in which version, what is told, and when namespaces and pods are looked at."""
+"""Pod security standards: their checks by version, their messages, and the updates that are checked."""
 
 import pytest
 
@@ -25,14 +25,14 @@ GOOD = context(
 )  # fmt: skip
 
 
-def told(level, minor, pod, annotations=None):
+def messages(level, minor, pod, annotations=None):
     return [str(one) for one in violations(level, minor, {"annotations": annotations or {}}, pod)]
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "expected"),
     [
-        pytest.param(spec(), [], id="nothing-asked"),
+        pytest.param(spec(), [], id="empty"),
         pytest.param(spec(hostPID=True, hostNetwork=True), ["host namespaces (hostNetwork=true, hostPID=true)"], id="host"),
         pytest.param(
             spec(volumes=[{"name": "v", "hostPath": {}}, {"name": "w", "hostPath": {}}]),
@@ -94,14 +94,14 @@ def told(level, minor, pod, annotations=None):
         pytest.param(spec(context(procMount="Unmasked"), hostUsers=False), [], id="proc-of-own-users"),
     ],
 )  # fmt: skip
-def test_what_baseline_refuses(pod, said):
-    assert told("baseline", LATEST, pod) == said
+def test_baseline(pod, expected):
+    assert messages("baseline", LATEST, pod) == expected
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "expected"),
     [
-        pytest.param(spec(GOOD), [], id="all-said"),
+        pytest.param(spec(GOOD), [], id="complete"),
         pytest.param(
             spec(),
             [
@@ -112,12 +112,12 @@ def test_what_baseline_refuses(pod, said):
                 'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to '
                 '"RuntimeDefault" or "Localhost")',
             ],
-            id="nothing-said",
+            id="no-security-context",
         ),
         pytest.param(
             spec(GOOD, volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {}}, {"name": "x", "secret": {}}]),
             ['restricted volume types (volumes "v", "w" use restricted volume types "hostPath", "nfs")'],
-            id="volumes-are-told-once",
+            id="each-volume-type-once",
         ),
         pytest.param(
             spec(GOOD, securityContext={"runAsNonRoot": False, "runAsUser": 0}),
@@ -140,8 +140,8 @@ def test_what_baseline_refuses(pod, said):
         ),
     ],
 )
-def test_what_restricted_refuses(pod, said):
-    assert told("restricted", LATEST, pod) == said
+def test_restricted(pod, expected):
+    assert messages("restricted", LATEST, pod) == expected
 
 
 @pytest.mark.parametrize(
@@ -162,24 +162,24 @@ def test_what_restricted_refuses(pod, said):
     ],
 )
 def test_standards_change_with_versions(level, minor, pod, count):
-    assert len(told(level, minor, pod)) == count
+    assert len(messages(level, minor, pod)) == count
 
 
-def test_annotations_of_old():
+def test_deprecated_annotations():
     key = "seccomp.security.alpha.kubernetes.io/pod"
-    assert told("baseline", 18, spec(), {key: "unconfined"}) == [
+    assert messages("baseline", 18, spec(), {key: "unconfined"}) == [
         f'seccompProfile (forbidden annotation {key}="unconfined")'
     ]
-    assert told("baseline", 19, spec(), {key: "unconfined"}) == []
+    assert messages("baseline", 19, spec(), {key: "unconfined"}) == []
 
 
-def test_rules_are_told_in_the_order_of_their_names():
+def test_violations_are_sorted_by_rule():
     for rules in (BASELINE, RESTRICTED):
         assert list(rules) == sorted(rules)
     assert len(checks("restricted", LATEST)) == len(BASELINE) + len(RESTRICTED) - 4
 
 
-# --- what a namespace asks for ---------------------------------------------------------------------------------------
+# --- labels of namespaces -------------------------------------------------------------------------------------------
 
 
 def labels(**values):
@@ -202,7 +202,7 @@ def labels(**values):
                      id="no-versions"),
     ],
 )  # fmt: skip
-def test_what_labels_ask_for(given, enforced, warned, wrong):
+def test_labels_select_standards(given, enforced, warned, wrong):
     policy = policy_of(labels(**given))
     assert (str(policy.enforce), str(policy.warn), len(policy.errors)) == (enforced, warned, wrong)
 
@@ -216,7 +216,7 @@ def labelled(api, **values):
                   content_type="application/merge-patch+json")  # fmt: skip
 
 
-def test_wrong_labels_are_refused_once(api):
+def test_invalid_labels_are_rejected_once(api):
     code, _, message = api.refused("POST", NAMESPACES, {"metadata": {"name": "n", "labels": labels(enforce="x")}})
     assert code == 422
     assert message == (
@@ -225,7 +225,7 @@ def test_wrong_labels_are_refused_once(api):
     )
 
 
-def test_pods_are_refused_and_warned_of(api):
+def test_violating_pods_are_rejected_or_warned_about(api):
     labelled(api, enforce="baseline", warn="restricted")
     _, _, message = api.refused("POST", PODS, pod(hostPID=True))
     assert message == 'pods "a" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
@@ -234,7 +234,7 @@ def test_pods_are_refused_and_warned_of(api):
     assert response.warnings[-1].startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation')
 
 
-def test_a_version_is_that_of_then(api):
+def test_a_pinned_version_keeps_its_rules(api):
     labelled(api, enforce="restricted", enforce_version="v1.0")
     _, _, message = api.refused("POST", PODS, pod())
     assert message.endswith(
@@ -243,7 +243,7 @@ def test_a_version_is_that_of_then(api):
     )
 
 
-def test_only_images_and_new_containers_are_looked_at_again(api):
+def test_only_updates_of_images_and_ephemeral_containers_are_checked(api):
     api.ok("POST", PODS, pod(hostPID=True))
     labelled(api, enforce="baseline")
     merge = {"content_type": "application/merge-patch+json"}
@@ -256,7 +256,7 @@ def test_only_images_and_new_containers_are_looked_at_again(api):
     assert (code, "violates PodSecurity" in message) == (403, True)
 
 
-def test_a_namespace_that_asks_for_more_is_told_of_its_pods(api):
+def test_a_stricter_namespace_warns_about_existing_pods(api):
     for name in ("a", "b", "c"):
         api.ok("POST", PODS, pod(name, hostPID=True))
     api.ok("POST", PODS, pod("z", hostNetwork=True, hostIPC=True))
@@ -275,7 +275,7 @@ def test_a_namespace_that_asks_for_more_is_told_of_its_pods(api):
     assert relaxed.warnings == []
 
 
-def test_workloads_are_warned_of(api):
+def test_violating_workloads_cause_warnings(api):
     labelled(api, enforce="baseline")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": spec(hostPID=True)}
     body = {
@@ -289,9 +289,9 @@ def test_workloads_are_warned_of(api):
     assert response.warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)']
 
 
-def test_a_standard_of_the_future_is_the_newest(api):
+def test_a_future_version_is_the_latest(api):
     class Call:
-        server = api.core
+        server = api.apiserver
 
     old = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]})["spec"]
     assert len(Standard("baseline", "v1.99").violations(Call, {}, old)) == 1
