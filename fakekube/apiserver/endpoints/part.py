@@ -85,7 +85,10 @@ def _with_generation(obj: Object, generation: int | None) -> Object:
 
 
 def _validate_whole(call: Call, obj: Object, old: Object) -> list[FieldError]:
-    return call.strategy.validate_update(obj, old)
+    strategy = call.strategy
+    if strategy.validate_update_with_warnings is not None:
+        return strategy.validate_update_with_warnings(obj, old, call.warnings)
+    return strategy.validate_update(obj, old)
 
 
 WHOLE = Part(_prepare_whole, _validate_whole, is_whole=True)

@@ -141,7 +141,7 @@ def strategy_of(definition: Object, resource: Resource, version: CustomVersion) 
         qualified_finalizers=False,
         counts_update=_counts_update(resource),
         validate=version.validate,
-        validate_update=version.validate_update,
+        validate_update_with_warnings=version.validate_update,
         validate_status_update=version.validate_status_update,
         warnings=version.warnings,
         update_warnings=version.update_warnings,

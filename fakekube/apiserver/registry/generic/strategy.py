@@ -111,6 +111,8 @@ class Strategy:
     """Sets timestamps in a changed status, given the new and the stored object and the time; None: there are none."""
     validate: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    validate_update_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
+    """In place of `validate_update`, for kinds whose validation of an update also warns."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     """Validates a write to /status."""
     repeats_metadata: bool = True
