@@ -62,10 +62,13 @@ TOO_MANY = refusal(429, "TooManyRequests")
 
 class Stream:
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = steps
+        self._steps = iter(steps)
         self.closed = False
 
-    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+    def __aiter__(self) -> "Stream":
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         for step in self._steps:
             if isinstance(step, Wait):
@@ -73,10 +76,11 @@ class Stream:
                 loop.call_later(step.seconds, done.set_result, None)
                 await done
             elif isinstance(step, str):
-                return
+                raise StopAsyncIteration
             else:
-                yield step
-        await loop.create_future()
+                return step
+        never: asyncio.Future[dict[str, Any]] = loop.create_future()
+        return await never
 
     async def aclose(self) -> None:
         self.closed = True

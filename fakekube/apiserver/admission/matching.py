@@ -154,7 +154,9 @@ def of_objects(selector: Mapping[str, Any] | None, attributes: Attributes) -> bo
     if not selector:
         return True
     objects = (attributes.obj, attributes.old)
-    return any(_selects(selector, obj["metadata"].get("labels") or {}) for obj in objects if obj is not None)
+    return any(
+        _selects(selector, (obj.get("metadata") or {}).get("labels") or {}) for obj in objects if obj is not None
+    )
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

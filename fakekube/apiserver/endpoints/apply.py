@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.apply import typed as values
-from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
@@ -18,7 +16,7 @@ from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions
-from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, forbidden, not_found
+from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
 
 Object = dict[str, Any]
 
@@ -46,7 +44,6 @@ def _produced(
     if current is None:
         if call.info.subresource:
             raise not_found(call.resource.qualified, call.info.name)
-        _check_may_create(call)
         obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
     if options.field_validation == "Warn":
         call.warnings += [warning for warning in repeated if warning not in call.warnings]
@@ -138,11 +135,3 @@ def _check_new(call: Call, obj: Object) -> None:
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise conflict(call.resource.qualified, call.info.name, why)
-
-
-def _check_may_create(call: Call) -> None:
-    """Check that the user may create the object. Raises 403."""
-    info = replace(call.info, verb="create")
-    decision = call.server.decide(call.user, info)
-    if not decision.allowed:
-        raise forbidden(info.qualified, info.name, rbac.denied_text(call.user, info, decision.reason))

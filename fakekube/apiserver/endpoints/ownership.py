@@ -39,17 +39,21 @@ def writer(call: Call, options: WriteOptions) -> Writer:
     return Writer(name, call.context.now, call.info.subresource)
 
 
-def without_duplicate_owners(call: Call, obj: Object) -> Object:
-    """The object without duplicate owner references, for which the client receives a warning."""
+def without_duplicate_owners(call: Call, obj: Object, *, after_admission: bool = False) -> Object:
+    """The object without duplicate owner references, for which the client receives a warning.
+
+    `after_admission`: the warning says that mutating admission has run.
+    """
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) < 2:
         return obj
     kept, repeated = objectmeta.distinct_owners(owners)
     if not repeated:
         return obj
+    when = " after mutating admission happens" if after_admission else ""
     call.warnings.append(
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-        f"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        f"may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
         f"{', '.join(repeated)}"
     )
     return {**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}}

@@ -21,6 +21,7 @@ from fakekube.apiserver.endpoints.part import PARTS, STATUS, Part
 from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.subresources import customscale, proxy, scale, streams
 from fakekube.apiserver.endpoints.subresources.binding import BINDING, BINDING_BY_NAME
+from fakekube.apiserver.endpoints.subresources.connectoptions import connect_options
 from fakekube.apiserver.endpoints.subresources.eviction import EVICTION
 from fakekube.apiserver.endpoints.subresources.token import TOKEN
 from fakekube.apiserver.endpoints.update import update
@@ -54,7 +55,7 @@ def _of_part(part: Part, getter: Endpoint = get) -> Mapping[str, Endpoint]:
 def _connection(kind: str, open: Callable[[Call], Response]) -> Endpoint:
     def connected(call: Call) -> Step:
         registration = call.server.body_registration(options_resource(kind))
-        options = {"metadata": {}, **{key: values[-1] for key, values in call.request.query.items()}}
+        options = connect_options(kind, call.request, "/".join(call.info.rest))
         return (yield from admitted(call, call.of_kind(registration), options, open))
 
     return connected

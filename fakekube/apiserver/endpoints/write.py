@@ -11,14 +11,14 @@ the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.admission import chain as admission
 from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.auth import escalation
+from fakekube.apiserver.auth import escalation, rbac
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
@@ -34,8 +34,10 @@ from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, parse_w
 from fakekube.apiserver.wire.status import (
     StatusError,
     already_exists,
+    bad_request,
     conflict,
     field_invalid,
+    forbidden,
     generate_name_conflict,
     invalid,
     not_found,
@@ -81,7 +83,7 @@ def write(call: Call, operation: Write) -> Step:
             sent = yield from admission.mutate(attributes)
         else:
             sent = admission.mutate_in_process(call, sent, current)
-        sent = ownership.without_duplicate_owners(body, sent)
+        sent = ownership.without_duplicate_owners(body, sent, after_admission=True)
         if existing is not None and current is not None:
             sent = managedfields.keep_times(sent, current)
             obj = part.merged(call, sent, existing)
@@ -106,12 +108,12 @@ def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
 
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
-    name = obj["metadata"].get("name") or call.info.name
+    name = call.info.name or obj["metadata"].get("name") or ""
     operation, kind = (CREATE, "CreateOptions") if old is None else (UPDATE, "UpdateOptions")
-    return Attributes(call, body, operation, name, obj, old, _options_object(kind, options), options.dry_run)
+    return Attributes(call, body, operation, name, obj, old, _options_object(call, kind, options), options.dry_run)
 
 
-def _options_object(kind: str, options: WriteOptions) -> Object:
+def _options_object(call: Call, kind: str, options: WriteOptions) -> Object:
     """The options of the operation as an object, as webhooks and expressions receive them.
 
     The kind is that of the operation, not of the request: PatchOptions become CreateOptions or UpdateOptions
@@ -122,7 +124,8 @@ def _options_object(kind: str, options: WriteOptions) -> Object:
         shown["dryRun"] = ["All"]
     if options.field_manager:
         shown["fieldManager"] = options.field_manager
-    shown["fieldValidation"] = options.field_validation
+    if call.request.option("fieldValidation"):
+        shown["fieldValidation"] = options.field_validation
     return shown
 
 
@@ -135,15 +138,7 @@ def _stored(
     attempts = 1 if name or existing is not None else NAME_ATTEMPTS
     while True:
         attempts -= 1
-        if old is None:
-            prepared = _completed(call, obj, name or generated_name(call, obj), dry_run=options.dry_run)
-            _check_new(call, prepared)
-            call.warnings += call.strategy.warnings(prepared)
-        else:
-            prepared = part.prepare(call, obj, old, options.dry_run)
-            _check_changed(call, part, prepared, old)
-            if part.is_whole:
-                call.warnings += warnings_of_update(call.strategy, prepared, old)
+        prepared = _prepared(call, operation, obj, old)
         shown, before = part.shown(call, prepared), part.shown(call, old) if old is not None else None
         if admission.has_validating_hooks(call):
             yield from admission.validate(_attributes(call, body, shown, before, options))
@@ -171,6 +166,23 @@ def _stored(
             raise _name_taken(
                 call, prepared["metadata"]["name"], found, generated=bool(obj["metadata"].get("generateName"))
             )
+
+
+def _prepared(call: Call, operation: Write, obj: Object, old: Object | None) -> Object:
+    """The object as its strategy completes it, validated. Raises 403 if it may not be created, 422 if it is invalid."""
+    part, dry_run = operation.part, operation.options.dry_run
+    if old is not None:
+        prepared = part.prepare(call, obj, old, dry_run)
+        _check_changed(call, part, prepared, old)
+        if part.is_whole:
+            call.warnings += warnings_of_update(call.strategy, prepared, old)
+        return prepared
+    prepared = _completed(call, obj, obj["metadata"].get("name") or generated_name(call, obj), dry_run=dry_run)
+    _check_new(call, prepared)
+    call.warnings += call.strategy.warnings(prepared)
+    if operation.named:
+        _check_may_create(call)
+    return prepared
 
 
 def _committed(
@@ -283,6 +295,14 @@ def _check_new(call: Call, obj: Object) -> None:
         raise call.invalid(meta.get("name") or "", errors)
 
 
+def _check_may_create(call: Call) -> None:
+    """A write that creates the object of its path also needs the permission to create. Raises 403."""
+    info = replace(call.info, verb="create")
+    decision = call.server.decide(call.user, info)
+    if not decision.allowed:
+        raise forbidden(info.qualified, info.name, rbac.denied_text(call.user, info, decision.reason))
+
+
 def _name_taken(call: Call, name: str, existing: Entry, *, generated: bool) -> StatusError:
     error = already_exists(call.resource.qualified, name)
     if generated:
@@ -315,12 +335,12 @@ def delete(
     call: Call, path: str, options: DeleteOptions, check: Callable[[Entry], None]
 ) -> Generator[Need, Any, Entry | None]:
     """Returns the object to delete after its preconditions (`check`) and admission; None if it does not exist."""
-    admission.delete_in_process(call)
     while True:
         existing = call.server.store.get(call.resource.collection, path)
         if existing is None:
             return None
         check(existing)
+        admission.delete_in_process(call)
         yield from conversion.read(call, [existing])
         if not admission.has_hooks(call):
             return existing
@@ -372,7 +392,12 @@ def act(call: Call, action: Action) -> Step:
 
 
 def connect(call: Call, body: Call, options: Object, open: Callable[[Call], Response]) -> Step:
-    """Run admission for a CONNECT, with its options as the object, and open the connection."""
+    """Run admission for a CONNECT, with its options as the object; then open the connection.
+
+    Raises 400 for a dry run.
+    """
+    if call.request.query.get("dryRun"):
+        raise bad_request("dryRun is not supported")
     if admission.has_hooks(call):
         attributes = Attributes(call, body, CONNECT, call.info.name, options, None, {}, dry_run=False)
         yield from admission.connect(attributes)

@@ -222,3 +222,15 @@ def strings_without_null(meta: Object) -> Object:
         if values and None in values.values():
             meta = {**meta, field: {key: "" if value is None else value for key, value in values.items()}}
     return meta
+
+
+#: The fields of metadata that only the server sets.
+SYSTEM_FIELDS = frozenset({"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
+
+
+def without_system_fields(obj: Object) -> Object:
+    """An object to be created without the metadata that only the server sets (`rest.WipeObjectMetaSystemFields`)."""
+    meta = obj["metadata"]
+    if SYSTEM_FIELDS.isdisjoint(meta):
+        return obj
+    return {**obj, "metadata": {key: value for key, value in meta.items() if key not in SYSTEM_FIELDS}}

@@ -113,7 +113,10 @@ def annotated(name: str) -> str:
     )
 
 
-HAS_HOOK = "object != null && has(object.metadata.annotations) && 'hook' in object.metadata.annotations"
+HAS_HOOK = (
+    "object != null && has(object.metadata) && has(object.metadata.annotations)"
+    " && 'hook' in object.metadata.annotations"
+)
 
 
 def hooks(kind: str) -> Object:
@@ -218,6 +221,11 @@ class Recorder:
             prepare_update=stage(PREPARE, strategy.prepare_update),
             validate=stage(VALIDATE, strategy.validate),
             validate_update=stage(VALIDATE, strategy.validate_update),
+            validate_update_with_warnings=(
+                stage(VALIDATE, strategy.validate_update_with_warnings)
+                if strategy.validate_update_with_warnings is not None
+                else None
+            ),
             validate_status_update=stage(VALIDATE, strategy.validate_status_update),
         )
 
