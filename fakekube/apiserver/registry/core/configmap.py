@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -25,17 +26,17 @@ PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
 
 
 def validate(config_map: Field) -> None:
-    data, binary = config_map["data"], config_map["binaryData"]
-    binary_values = binary.struct
+    data: Mapping[str, str] = config_map.value.get("data") or {}
+    binary: Mapping[str, str] = config_map.value.get("binaryData") or {}
     size = 0
-    for key, value in data.struct.items():
+    for key, value in data.items():
         if not PLAIN_KEY.fullmatch(key):
-            validate_key(data, key)
-        if key in binary_values:
-            data.entry(key).invalid("duplicate of key present in binaryData", key)
+            validate_key(config_map["data"], key)
+        if key in binary:
+            config_map["data"].entry(key).invalid("duplicate of key present in binaryData", key)
         size += len(value) if value.isascii() else len(value.encode())
-    for key, value in binary_values.items():
-        validate_key(binary, key)
+    for key, value in binary.items():
+        validate_key(config_map["binaryData"], key)
         size += decoded_size(value)
     if size > SIZE_LIMIT:
         config_map["[]"].too_long(SIZE_LIMIT)

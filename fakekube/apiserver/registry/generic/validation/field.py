@@ -16,7 +16,7 @@ zero values of Go's structs.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
 from fakekube.apiserver.wire.status import (
@@ -114,8 +114,9 @@ class Field:
 
     def __getitem__(self, name: str) -> Field:
         """The member of a struct."""
+        value = self.value
         field: Field = _new(Field)
-        field.value = (self.value or _NOTHING).get(name)
+        field.value = value.get(name) if value else None
         field._owner, field._key = self, name
         return field
 
@@ -424,8 +425,57 @@ class Field:
 
 
 _DROPPED: list[Any] = []
+
+
+class _Skipped:
+    """Stands for a field that is not checked: each check of `Field` returns at once."""
+
+    __slots__ = ()
+
+    value = None
+    text = path = key = ""
+    number = index = 0
+    struct = _NOTHING
+    errors = _DROPPED
+
+    def __repr__(self) -> str:
+        return "<Field skipped>"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __contains__(self, item: object) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(())
+
+    def members(self, names: Iterable[str]) -> list[Field]:
+        return []
+
+    entries = union = lambda self, *arguments, **options: iter(())
+
+    def __getitem__(self, name: str) -> _Skipped:
+        return self
+
+    @property
+    def parent(self) -> _Skipped:
+        return self
+
+
+def _skip(self: _Skipped, *arguments: Any, **options: Any) -> _Skipped:
+    return self
+
+
+for _name, _member in vars(Field).items():
+    if callable(_member) and _name not in dir(_Skipped):
+        setattr(_Skipped, _name, _skip)
+
 #: A field that is not checked: its errors, and those of its members, are dropped.
-SKIPPED = Field(None, "", _DROPPED)
+SKIPPED: Field = cast(Any, _Skipped())
 
 #: How many valid values each memoized rule remembers.
 MEMORY = 2048
