@@ -72,8 +72,7 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
         securitycontext.validate_host_process(spec)
     if spec.value.get("hostUsers") is False:
         securitycontext.validate_host_users(spec, options)
-    for member in spec.members(_NAMES):
-        _NAMES[member.key](member)
+    spec.check_members(_NAMES)
     if spec.value.get("os") is not None:
         securitycontext.validate_operating_system(spec)
     environment.validate_file_volumes(spec)
