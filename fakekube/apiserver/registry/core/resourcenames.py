@@ -97,15 +97,6 @@ def is_supported_of_pods(name: str) -> bool:
     return name in COMPUTE or name.startswith(HUGE_PAGES)
 
 
-def check_quantity(name: str, value: str, path: str, errors: Errors) -> None:
-    """`ValidateResourceQuantityValue`: not negative, and whole where the resource is counted."""
-    number = number_of(value)
-    if number < 0:
-        errors.append(field_invalid(path, value, NEGATIVE))
-    if number % 1 and (name in COUNTED or is_extended(name)):
-        errors.append(field_invalid(path, value, "must be an integer"))
-
-
 def is_divisible(name: str, value: str) -> bool:
     """Whether huge pages come in whole pages."""
     try:

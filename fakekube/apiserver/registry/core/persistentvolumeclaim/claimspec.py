@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekube.apiserver.registry.core.resourcenames import number_of, validate_quantity
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -92,18 +90,3 @@ def validate_claim_template(template: Field) -> None:
         if member:
             member.forbidden("cannot be set")
     validate_claim_spec(template["spec"])
-
-
-# --- until every caller is converted to Field ---
-
-
-def check_access_modes(modes: Any, path: str, errors: list[Any]) -> None:
-    validate_access_modes(Field(modes, path, errors))
-
-
-def check_claim_spec(
-    spec: Any, path: str, errors: list[Any], *, any_selector_values: bool = False, any_source_group: bool = False
-) -> None:
-    validate_claim_spec(
-        Field(spec, path, errors), any_selector_values=any_selector_values, any_source_group=any_source_group
-    )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from fakekube.apiserver import names
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported, field_required
+from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported
 
 Errors = list[FieldError]
 
@@ -47,37 +47,13 @@ def check_nonnegative(value: int | None, path: str, errors: Errors) -> None:
         errors.append(field_invalid(path, value, NEGATIVE))
 
 
-def check_immutable(new: object, old: object, path: str, errors: Errors) -> None:
-    if new != old:
-        errors.append(field_invalid(path, new, IMMUTABLE))
-
-
 def check_supported(value: str | None, supported: Sequence[str], path: str, errors: Errors) -> None:
     if value not in supported:
         errors.append(field_not_supported(path, value or "", supported))
 
 
-def check_choice(value: str | None, supported: Sequence[str], path: str, errors: Errors) -> None:
-    """A value that must be there, and be one of these."""
-    if not value:
-        errors.append(field_required(path))
-    elif value not in supported:
-        errors.append(field_not_supported(path, value, supported))
-
-
 def range_problem(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
-
-
-def check_range(value: int, low: int, high: int, path: str, errors: Errors) -> None:
-    if not low <= value <= high:
-        errors.append(field_invalid(path, value, range_problem(low, high)))
-
-
-def check_id(value: int | None, path: str, errors: Errors) -> None:
-    """Of a user or of a group."""
-    if value is not None:
-        check_range(value, 0, MAX_INT32, path, errors)
 
 
 # --- names ---------------------------------------------------------------------------------------------------------
@@ -105,14 +81,6 @@ def label_value_problems(value: str) -> tuple[str, ...]:
 
 def check_dns_label(value: str, path: str, errors: Errors) -> None:
     add(errors, path, value, dns_label_problems(value))
-
-
-def check_dns_subdomain(value: str, path: str, errors: Errors) -> None:
-    add(errors, path, value, dns_subdomain_problems(value))
-
-
-def check_qualified_name(value: str, path: str, errors: Errors) -> None:
-    add(errors, path, value, qualified_name_problems(value))
 
 
 def subdomain_with_underscore_problems(value: str) -> list[str]:
@@ -158,20 +126,6 @@ def http_path_problems(value: str) -> list[str]:
     return [] if _http_path.fullmatch(value) else [names.regex_message("Invalid path", HTTP_PATH)]
 
 
-def check_domain_prefixed_path(value: str, path: str, errors: Errors) -> None:
-    """`acme.io/foo` (`IsDomainPrefixedPath`)."""
-    if not value:
-        errors.append(field_required(path))
-        return
-    host, slash, rest = value.partition("/")
-    if not (host and slash and rest):
-        errors.append(field_invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")'))
-        return
-    check_dns_subdomain(host, path, errors)
-    if not _http_path.fullmatch(rest):
-        errors.append(field_invalid(path, rest, names.regex_message("Invalid path", HTTP_PATH)))
-
-
 # --- ports ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,18 +143,6 @@ def port_name_problems(value: str) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def check_port_number(value: int, path: str, errors: Errors) -> None:
-    check_range(value, 1, 65535, path, errors)
-
-
-def check_port(value: int | str, path: str, errors: Errors) -> None:
-    """A number, or the name of a container's port."""
-    if isinstance(value, str):
-        add(errors, path, value, port_name_problems(value))
-    else:
-        check_port_number(value, path, errors)
-
-
 # --- numbers in text -----------------------------------------------------------------------------------------------
 
 
@@ -209,20 +151,6 @@ def percent_problems(value: str) -> list[str]:
         return []
     message = "a valid percent string must be a numeric string followed by an ending '%'"
     return [names.regex_message(message, PERCENT, "1%", "93%")]
-
-
-def check_int_or_percent(value: int | str, path: str, errors: Errors) -> None:
-    """A share of something: a count, or a percentage (`ValidatePositiveIntOrPercent`)."""
-    if isinstance(value, str):
-        add(errors, path, value, percent_problems(value))
-    else:
-        check_nonnegative(value, path, errors)
-
-
-def check_at_most_all(value: int | str, path: str, errors: Errors) -> None:
-    """`IsNotMoreThan100Percent`."""
-    if isinstance(value, str) and _percent.fullmatch(value) and int(value[:-1]) > 100:
-        errors.append(field_invalid(path, value, "must not be greater than 100%"))
 
 
 def share(value: int | str) -> int:
@@ -265,12 +193,6 @@ def ip_problems(value: str) -> list[str]:
     return ["must not be an IPv4-mapped IPv6 address"] if address.ipv4_mapped else []
 
 
-def check_ip(value: str, path: str, errors: Errors, known: Sequence[str] = ()) -> None:
-    """`known` are what the stored object has: they stay, even where they would be refused now."""
-    if value not in known:
-        add(errors, path, value, ip_problems(value))
-
-
 # --- paths of files ------------------------------------------------------------------------------------------------
 
 
@@ -287,22 +209,3 @@ def unreserved_path_problems(value: str) -> list[str]:
     """Names that start with two dots are reserved for the kubelet (`ValidateLocalNonReservedPath`)."""
     reserved = value.startswith("..") and not value.startswith("../")
     return descending_path_problems(value) + (["must not start with '..'"] if reserved else [])
-
-
-def check_no_backsteps(value: str, path: str, errors: Errors) -> None:
-    if ".." in value and ".." in value.split("/"):
-        errors.append(field_invalid(path, value, "must not contain '..'"))
-
-
-def check_descending_path(value: str, path: str, errors: Errors) -> None:
-    """Relative, and never upwards (`validateLocalDescendingPath`)."""
-    if value.startswith("/"):
-        errors.append(field_invalid(path, value, "must be a relative path"))
-    check_no_backsteps(value, path, errors)
-
-
-def check_unreserved_path(value: str, path: str, errors: Errors) -> None:
-    """Names that begin with two dots are the kubelet's (`ValidateLocalNonReservedPath`)."""
-    check_descending_path(value, path, errors)
-    if value.startswith("..") and not value.startswith("../"):
-        errors.append(field_invalid(path, value, "must not start with '..'"))

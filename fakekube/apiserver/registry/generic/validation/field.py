@@ -184,6 +184,13 @@ class Field:
             if value.get(name):
                 rule(self[name], context)
 
+    def check_members(self, rules: Mapping[str, Callable[[Field], object]]) -> None:
+        """Calls the rules of those members that are set, in the order of the rules."""
+        value = self.value or _NOTHING
+        for name, rule in rules.items():
+            if value.get(name) is not None:
+                rule(self[name])
+
     # --- values ---
 
     @property

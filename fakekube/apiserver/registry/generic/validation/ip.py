@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container
 
-from fakekube.apiserver.registry.generic.validation.content import Address, Errors, add, ip_problems, parse_ip
+from fakekube.apiserver.registry.generic.validation.content import Address, ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.goprint import go_quote
 
@@ -84,25 +84,10 @@ def cidr_problems(value: str) -> list[str]:
     return []
 
 
-def check_cidr(value: str, path: str, errors: Errors, known: Sequence[str] = ()) -> None:
-    """`known` are what the stored object has: they stay, even where they would be refused now."""
-    if value not in known:
-        add(errors, path, value, cidr_problems(value))
-
-
 def validate_cidr(cidr: Field, known: Container[str] = ()) -> None:
     """`known` are the ranges of the stored object, which stay valid."""
     if cidr.text not in known:
         cidr.check(cidr_problems)
-
-
-def check_canonical_cidr(value: str, path: str, errors: Errors) -> None:
-    """A range in a newer field (`IsValidCIDR`)."""
-    problems = cidr_problems(value)
-    parsed = parse_cidr(value)
-    if not problems and parsed is not None and str(parsed[1]) != value:
-        problems = [f"must be in canonical form ({go_quote(str(parsed[1]))})"]
-    add(errors, path, value, problems)
 
 
 def canonical_cidr_problems(value: str) -> list[str]:

@@ -6,58 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import Errors, check_qualified_name, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.content import qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field
 from fakekube.apiserver.schema import objectmeta
-from fakekube.apiserver.wire.status import field_forbidden, field_invalid, field_required
 
 Object = dict[str, Any]
 
 LABELS_MISMATCH = "`selector` does not match template `labels`"
 
 value_problems = content.label_value_problems
-
-
-def check_label_name(name: str, path: str, errors: Errors) -> None:
-    check_qualified_name(name, path, errors)
-
-
-def check_labels(labels: Mapping[str, str] | None, path: str, errors: Errors) -> None:
-    for key, value in (labels or {}).items():
-        if qualified_name_problems(key) or value_problems(value):
-            check_qualified_name(key, path, errors)
-            errors += [field_invalid(path, value, problem) for problem in value_problems(value)]
-
-
-def check_annotations(annotations: Object | None, path: str, errors: Errors) -> None:
-    if annotations:
-        errors += objectmeta.annotation_errors(annotations, path)
-
-
-def check_label_selector(selector: Object | None, path: str, errors: Errors, *, any_values: bool = False) -> None:
-    """`any_values`: what is already stored may have values that no label has."""
-    if selector is None:
-        return
-    check_labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
-    for i, expression in enumerate(selector.get("matchExpressions") or ()):
-        _check_requirement(expression, f"{path}.matchExpressions[{i}]", errors, any_values)
-
-
-def _check_requirement(expression: Object, path: str, errors: Errors, any_values: bool) -> None:
-    operator, values = expression.get("operator") or "", expression.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(field_required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(field_forbidden(f"{path}.values", why))
-    else:
-        errors.append(field_invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    check_label_name(expression.get("key") or "", f"{path}.key", errors)
-    if not any_values:
-        for n, value in enumerate(values):
-            errors += [field_invalid(f"{path}.values[{n}]", value, problem) for problem in value_problems(value)]
 
 
 #: Labels that were valid.
@@ -117,15 +74,10 @@ def has_invalid_values(selector: Object | None) -> bool:
 
 
 def is_usable(selector: Object | None) -> bool:
-    """Whether the selector can be read at all (`LabelSelectorAsSelector`)."""
-    if selector is None:
-        return True
-    if not selector.get("matchExpressions"):
-        pairs = (selector.get("matchLabels") or {}).items()
-        return not any(qualified_name_problems(key) or value_problems(value) for key, value in pairs)
-    errors: Errors = []
-    check_label_selector(selector, "", errors)
-    return not errors
+    """Whether the selector is valid (`LabelSelectorAsSelector`)."""
+    field = Field(selector)
+    validate_label_selector(field)
+    return not field.errors
 
 
 def is_empty(selector: Object | None) -> bool:

@@ -1,24 +1,14 @@
-"""metadata, as a kind's own check of an update looks at it once more."""
+"""Validates metadata as part of a kind's own validation of an update."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.schema import objectmeta
 
-Object = dict[str, Any]
-
-
-def check_again(obj: Object, errors: Errors) -> None:
-    """What `ValidateObjectMeta` says of a stored object: many kinds check an update also as if it were new."""
-    meta = obj["metadata"]
-    errors += objectmeta.content_errors(meta)
-    if meta.get("finalizers"):
-        errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
-
 
 def validate_metadata(root: Field) -> None:
-    """Validates metadata as `ValidateObjectMeta` does: many kinds check an update also as if it were a new object."""
-    check_again(root.value, root.errors)
+    """Validates metadata as `ValidateObjectMeta` does: many kinds validate an update also as if it were new."""
+    meta = root.value["metadata"]
+    root.errors.extend(objectmeta.content_errors(meta))
+    if meta.get("finalizers"):
+        root.errors.extend(objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers"))

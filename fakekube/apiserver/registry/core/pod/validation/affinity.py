@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
@@ -195,18 +193,3 @@ def _validate_operator(operator: Field, value: str) -> None:
             operator.not_supported(("Equal", "Exists", "Lt", "Gt"))
         case _:
             operator.not_supported(("Equal", "Exists"))
-
-
-# --- until every caller is converted to Field ---
-
-
-def check_node_selector(selector: Any, path: str, errors: list[Any], *, any_values: bool) -> None:
-    validate_node_selector(Field(selector, path, errors), any_values=any_values)
-
-
-def check_node_term(term: Any, path: str, errors: list[Any], *, any_values: bool) -> None:
-    validate_node_selector_term(Field(term, path, errors), any_values=any_values)
-
-
-def check_tolerations(tolerations: Any, path: str, errors: list[Any]) -> None:
-    validate_tolerations(Field(tolerations, path, errors))

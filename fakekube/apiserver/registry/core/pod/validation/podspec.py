@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, environment, securitycontext
@@ -73,8 +72,7 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
         securitycontext.validate_host_process(spec)
     if spec.value.get("hostUsers") is False:
         securitycontext.validate_host_users(spec, options)
-    for member in spec.members(_NAMES):
-        _NAMES[member.key](member)
+    spec.check_members(_NAMES)
     if spec.value.get("os") is not None:
         securitycontext.validate_operating_system(spec)
     environment.validate_file_volumes(spec)
@@ -246,13 +244,3 @@ _NAMES: dict[str, Callable[[Field], object]] = {
     "preemptionPolicy": lambda policy: policy.required().one_of(PREEMPTION_POLICIES),
     "overhead": lambda overhead: validate_requirements(overhead.with_value({"limits": overhead.value})),
 }
-
-# --- until every caller is converted to Field ---
-
-
-def check_template(template: Object, path: str, errors: list[Any], options: PodOptions = TEMPLATE) -> None:
-    validate_template(Field(template, path, errors), options)
-
-
-def check_policies(spec: Object, path: str, errors: list[Any]) -> None:
-    validate_policies(Field(spec, path, errors))

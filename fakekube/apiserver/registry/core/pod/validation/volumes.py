@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_template
 from fakekube.apiserver.registry.core.pod.validation import environment
@@ -352,50 +351,3 @@ POD_SOURCES = {"projected": _validate_projected, "ephemeral": _validate_ephemera
 #: Names by which errors refer to a source, and to a second source.
 SHOWN = {"gcePersistentDisk": "persistentDisk"}
 SHOWN_AS_SECOND = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-
-
-# --- until every caller is converted to Field ---
-
-
-def check_required(source: Any, fields: Any, path: str, errors: list[Any]) -> None:
-    Field(source, path, errors).require(*fields)
-
-
-def check_mode(source: Any, field: str, path: str, errors: list[Any]) -> None:
-    _validate_mode(Field(source, path, errors)[field])
-
-
-def check_csi_driver(name: str, path: str, errors: list[Any]) -> None:
-    validate_csi_driver_name(Field(name, path, errors))
-
-
-def check_host_path(source: Any, path: str, errors: list[Any]) -> None:
-    validate_host_path(Field(source, path, errors))
-
-
-def check_flocker(source: Any, path: str, errors: list[Any]) -> None:
-    validate_flocker(Field(source, path, errors))
-
-
-def check_quobyte(source: Any, path: str, errors: list[Any]) -> None:
-    validate_quobyte(Field(source, path, errors))
-
-
-def check_iscsi(source: Any, path: str, errors: list[Any]) -> None:
-    validate_iscsi(Field(source, path, errors))
-
-
-def check_fc(source: Any, path: str, errors: list[Any]) -> None:
-    validate_fc(Field(source, path, errors))
-
-
-def check_flex(source: Any, path: str, errors: list[Any]) -> None:
-    validate_flex(Field(source, path, errors))
-
-
-def check_azure_disk(source: Any, path: str, errors: list[Any]) -> None:
-    validate_azure_disk(Field(source, path, errors))
-
-
-def check_storage_os_names(source: Any, path: str, errors: list[Any]) -> None:
-    validate_storage_os_names(Field(source, path, errors))
