@@ -16,7 +16,7 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-#: Bytes of all values together (`MaxSecretSize`).
+#: The most bytes of all values together (`MaxSecretSize`).
 SIZE_LIMIT = 1024 * 1024
 
 FROZEN = "field is immutable when `immutable` is set"
@@ -53,7 +53,7 @@ def validate_key(data: Field, key: str) -> None:
 
 
 def decoded_size(text: str) -> int:
-    """Bytes that the base64 stands for."""
+    """Returns the number of bytes that the base64 text decodes to."""
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 

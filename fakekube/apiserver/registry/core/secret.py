@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 
 def default_secret(obj: Object) -> None:
-    """stringData goes into data, encoded, and is not kept; the type is Opaque where none is given."""
+    """Encodes stringData into data and drops it; the type defaults to Opaque."""
     text = obj.pop("stringData", None)
     if text:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
@@ -37,7 +37,7 @@ def default_secret(obj: Object) -> None:
 
 SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
-#: Type -> the keys that it requires: each of them; a JSON object in the first.
+#: Type -> the keys that it requires; below, type -> the key whose value is a JSON object.
 REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
 
 

@@ -15,10 +15,10 @@ from fakekube.apiserver.schema.times import InvalidTime, time_text
 
 Object = dict[str, Any]
 
-#: What a definition without printer columns has.
+#: The columns of a definition without printer columns.
 DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
-#: What `/scale` of any custom kind shows (`getScaleColumnsForVersion`).
+#: The columns of `/scale` of custom resources (`getScaleColumnsForVersion`).
 SCALE_COLUMNS: Sequence[Object] = (
     {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Replicas that are wanted."},
     {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": "Replicas that there are."},
@@ -29,7 +29,8 @@ Value = Callable[[Any, Ages], Any]
 
 
 def printer(declared: Sequence[Object]) -> Printer:
-    """The printer of one version's `additionalPrinterColumns`. Columns from the first bad path on are left out."""
+    """Returns the printer of a version's `additionalPrinterColumns`. Columns from the first invalid path on are left
+    out."""
     headers: list[Column] = [NAME]
     readers: list[Callable[[Object, Ages], Any]] = []
     for column in declared:
@@ -93,7 +94,7 @@ def _date(value: Any, ages: Ages) -> str | None:
 
 
 def _string(value: Any, ages: Ages) -> str:
-    """Any value, as Go prints it."""
+    """Returns any value as Go prints it."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -110,7 +111,7 @@ def _float(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-#: A column's type -> how a value is shown in it; of another type it is null.
+#: Type of a column -> how it shows a value; for any other type the cell is null.
 VALUES: dict[str, Value] = {
     "string": _string,
     "integer": _integer,

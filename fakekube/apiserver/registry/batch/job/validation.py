@@ -52,7 +52,7 @@ COUNTS = (
 )
 
 
-#: What says where the pods of a Job go: it may change as long as none is there.
+#: Scheduling directives of the pods: they can change as long as the Job has no pods.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 
 RESTARTS = ("OnFailure", "Never")

@@ -95,7 +95,7 @@ def _validate_csi(source: Field) -> None:
         secret["namespace"].required().dns_label()
 
 
-#: Source -> its rule; in the order in which the server looks for them.
+#: Source -> its rule, in the order of validation.
 SOURCES: Mapping[str, Rule] = {
     "hostPath": volumes.validate_host_path,
     "gcePersistentDisk": _validate_disk("pdName"),
@@ -239,7 +239,7 @@ def _source(spec: Field, before: Field) -> Object:
     return source
 
 
-#: Old label of a node -> its new name: an affinity may change to these.
+#: Old label of a node -> its new name: an affinity can change to these.
 NEW_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",

@@ -14,7 +14,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     age_of,
     columns,
     get,
-    going,
+    is_terminating,
     name_of,
     wide,
 )
@@ -144,7 +144,7 @@ def _summary(pod: Object) -> _Summary:
         summary.restarts, summary.last_restart = sidecars.restarts, sidecars.last_restart
         _running(pod, summary)
     status = pod.get("status") or {}
-    if going(pod):
+    if is_terminating(pod):
         if status.get("reason") == NODE_LOST:
             summary.reason = "Unknown"
         elif status.get("phase") not in _ENDED:

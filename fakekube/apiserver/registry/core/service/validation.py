@@ -36,7 +36,7 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 IP_MODES = ("Proxy", "VIP")
 
-#: Seconds that a client may stick to its endpoint.
+#: The longest session affinity, in seconds.
 AFFINITY_LIMIT = 86_400
 
 TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
