@@ -15,9 +15,6 @@ NO_SELECTOR = "must not be specified when labelSelector is not set"
 IN_BOTH = "exists in both matchLabelKeys and labelSelector"
 
 
-# --- nodes ---------------------------------------------------------------------------------------------------------
-
-
 def validate_node_selector(selector: Field, *, any_values: bool) -> None:
     """`any_values` accepts values that no label can have (`ValidateNodeSelector`)."""
     for term in selector["nodeSelectorTerms"].required("must have at least one node selector term"):
@@ -42,9 +39,6 @@ def _validate_field_requirement(requirement: Field) -> None:
         return
     for value in values:
         value.dns_subdomain()
-
-
-# --- affinity ------------------------------------------------------------------------------------------------------
 
 
 def validate_affinity(affinity: Field, options: PodOptions) -> None:
@@ -107,9 +101,6 @@ def validate_label_keys(term: Field) -> None:
             key.invalid("exists in both matchLabelKeys and mismatchLabelKeys")
 
 
-# --- topology spread constraints -----------------------------------------------------------------------------------
-
-
 def validate_topology_spread_constraints(constraints: Field, options: PodOptions) -> None:
     for constraint in constraints:
         key, action = constraint["topologyKey"], constraint["whenUnsatisfiable"]
@@ -157,8 +148,6 @@ def _validate_unmerged_label_keys(constraint: Field) -> None:
         if key.value in selected:
             key.invalid(IN_BOTH)
 
-
-# --- tolerations ---------------------------------------------------------------------------------------------------
 
 _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 

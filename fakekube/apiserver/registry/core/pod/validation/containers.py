@@ -106,9 +106,6 @@ def _validate_common(container: Field, pod: Pod) -> None:
     container.apply(_SETTINGS, pod)
 
 
-# --- ports ---------------------------------------------------------------------------------------------------------
-
-
 def _validate_ports(ports: Field, pod: Pod) -> None:
     names: set[str] = set()
     for port in ports:
@@ -138,9 +135,6 @@ def _validate_host_ports(containers: Field) -> None:
             if port["hostPort"]:
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
                 port["hostPort"].unique(taken, address)
-
-
-# --- volumes -------------------------------------------------------------------------------------------------------
 
 
 def _names_and_paths(items: Field, path: str) -> dict[str, str]:
@@ -224,9 +218,6 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")
     if name:
         names.add(name.text)
-
-
-# --- restarting ----------------------------------------------------------------------------------------------------
 
 
 def _validate_resize_policies(policies: Field, pod: Pod) -> None:

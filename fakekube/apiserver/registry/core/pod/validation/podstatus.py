@@ -63,9 +63,6 @@ def _validate_nominated_node(node: Field, before: Field, spec: Field) -> None:
             node.forbidden("may not be set on pods that are already bound to a node")
 
 
-# --- terminated containers -----------------------------------------------------------------------------------------
-
-
 def _validate_transitions(status: Field, before: Field, spec: Field) -> None:
     """A terminated container restarts only if its policy allows it."""
     restart_all = _may_restart_all(spec)
@@ -109,9 +106,6 @@ def _restarts(container: Field, spec: Field, exit_code: int) -> bool:
 def _applies(codes: Field, exit_code: int) -> bool:
     listed = exit_code in codes["values"]
     return listed if codes["operator"].value == "In" else not listed and codes["operator"].value == "NotIn"
-
-
-# --- claims --------------------------------------------------------------------------------------------------------
 
 
 def _validate_claim_statuses(statuses: Field, spec: Field) -> None:
@@ -162,9 +156,6 @@ def _validate_node_claims(status: Field, spec: Field) -> None:
                 quantity.invalid("must be a node allocatable resource name", quantity.key)
             if number_of(quantity.value) < 0:
                 quantity.invalid("must be non-negative")
-
-
-# --- the rest ------------------------------------------------------------------------------------------------------
 
 
 def _validate_addresses(addresses: Field, before: Field) -> None:

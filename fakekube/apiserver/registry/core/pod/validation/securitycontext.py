@@ -15,9 +15,6 @@ PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"
 
 
-# --- pods ----------------------------------------------------------------------------------------------------------
-
-
 def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
     """`validatePodSpecSecurityContext`."""
     context = spec["securityContext"]
@@ -56,9 +53,6 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
         for container in all_containers(spec):
             if container["volumeDevices"]:
                 container["volumeDevices"].forbidden(why)
-
-
-# --- containers ----------------------------------------------------------------------------------------------------
 
 
 def validate_security_context(context: Field, *, host_users: bool) -> None:
@@ -106,8 +100,6 @@ def validate_apparmor(profile: Field) -> None:
     elif local.value is not None:
         local.invalid("can only be set when AppArmor type is Localhost")
 
-
-# --- annotations that preceded the fields --------------------------------------------------------------------------
 
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
@@ -171,8 +163,6 @@ def _compare(kind: str, annotation: str | None, profile: Field, same: Mapping[st
     elif is_local and profile["localhostProfile"].value != annotation.removeprefix(LOCAL):
         profile["localhostProfile"].forbidden(f"{kind} profile in annotation and field must match")
 
-
-# --- Windows -------------------------------------------------------------------------------------------------------
 
 HOST_PROCESS = "securityContext.windowsOptions.hostProcess"
 
@@ -248,8 +238,6 @@ def _host_process(holder: Field) -> bool | None:
     found: bool | None = holder.find(HOST_PROCESS).value
     return found
 
-
-# --- operating systems ---------------------------------------------------------------------------------------------
 
 _POD_ONLY_LINUX = (
     "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC",

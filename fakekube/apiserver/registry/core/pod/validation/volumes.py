@@ -72,9 +72,6 @@ def _validate_mode(mode: Field) -> None:
         mode.invalid("must be a number between 0 and 0777 (octal), both inclusive")
 
 
-# --- sources -------------------------------------------------------------------------------------------------------
-
-
 def _validate_empty_dir(source: Field) -> None:
     limit = source["sizeLimit"]
     if limit.value is not None and number_of(limit.value) < 0:
@@ -236,9 +233,6 @@ def _validate_image(source: Field, pod: Pod) -> None:
     if pod.options.is_pod:
         source.require("reference")
     source.require_choice("pullPolicy", PULL_POLICIES)
-
-
-# --- sources with files of several kinds ---------------------------------------------------------------------------
 
 
 def _validate_downward(source: Field) -> None:
