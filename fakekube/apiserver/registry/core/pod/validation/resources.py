@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.resourcenames import (
     COMPUTE,
     HUGE_PAGES,
@@ -18,6 +19,11 @@ from fakekube.apiserver.registry.core.resourcenames import (
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError
+
+
+def validate_resources(resources: Field, pod: Pod) -> None:
+    """The resources of a container."""
+    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
 
 
 def validate_pod_resource_name(quantity: Field) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, PodOptions, all_containers
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, Pod, PodOptions, all_containers
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
@@ -55,11 +55,11 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
                 container["volumeDevices"].forbidden(why)
 
 
-def validate_security_context(context: Field, *, host_users: bool) -> None:
+def validate_security_context(context: Field, pod: Pod) -> None:
     """`ValidateSecurityContext`; the server is configured to allow privileged containers."""
     _validate_ids(context, "runAsUser", "runAsGroup")
     context.choice("procMount", ("Default", "Unmasked"))
-    if host_users and context.value.get("procMount") == "Unmasked":
+    if context.value.get("procMount") == "Unmasked" and pod.spec["hostUsers"].value is not False:
         context["procMount"].invalid("`hostUsers` must be false to use `Unmasked`")
     context.check_members(_SECCOMP)
     if context.value.get("allowPrivilegeEscalation") is False:
