@@ -2,9 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.registry.core.pod.resources import qos_class
-from fakekube.apiserver.registry.core.pod.validation import podresize
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
+from fakekube.apiserver.registry.core.pod.validation.podresize import validate_resize
 from tests.apiserver.validation.support import as_new, complete, merged, texts
 
 POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
@@ -71,7 +70,7 @@ IMMUTABLE = "spec: Forbidden: only cpu and memory resources are mutable"
 def test_resizes(before, change, expected):
     stored = as_new("Pod", merged(POD, before))
     sent = {**stored, "spec": complete("Pod", merged(stored, change))["spec"]}
-    found = texts(podresize.validator(qos_class)(sent, stored))
+    found = texts(validate_resize(sent, stored))
     assert found == expected
 
 

@@ -11,13 +11,9 @@ from fakekube.apiserver.registry.core.pod.validation import volumes
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import (
-    IMMUTABLE,
-    NOT_POSITIVE,
-)
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, NOT_POSITIVE, label_value_problems
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.labelselectors import value_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
@@ -223,7 +219,7 @@ def validate_update(new: Field, old: Field) -> None:
 
 def _has_invalid_values(selector: Field) -> bool:
     return any(
-        value_problems(value)
+        label_value_problems(value)
         for term in selector["nodeSelectorTerms"]
         for expression in term["matchExpressions"]
         for value in expression["values"].value or ()

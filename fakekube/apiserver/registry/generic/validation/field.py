@@ -381,7 +381,8 @@ class Field:
 
     def invalid_struct(self, struct: str, why: str) -> None:
         """Shows the value as Go prints the struct of this name."""
-        self._add(gostructs.invalid_struct, struct, self.value, why)
+        shown = f"Invalid value: {gostructs.shown(struct, self.value)}"
+        self._add(FieldError, "FieldValueInvalid", f"{shown}: {why}" if why else shown)
 
     def invalid_go(self, why: str) -> None:
         """Shows the value as Go's `json.Marshal` does, with its members in their order."""
@@ -389,7 +390,7 @@ class Field:
 
     def invalid_omitted(self, why: str) -> None:
         """Shows no value (`field.OmitValueType`)."""
-        self._add(gostructs.without_value, why)
+        self._add(FieldError, "FieldValueInvalid", f"Invalid value: {why}")
 
     def missing(self, why: str = "") -> None:
         """Adds "Required value"; `required` does so only if the value is empty."""
@@ -413,7 +414,9 @@ class Field:
         self._add(field_not_supported, self.text if value is _UNSET else value, choices)
 
     def unsupported_struct(self, struct: str, choices: tuple[str, ...]) -> None:
-        self._add(gostructs.unsupported_struct, struct, self.value, choices)
+        supported = ", ".join(f'"{one}"' for one in choices)
+        shown = f"Unsupported value: {gostructs.shown(struct, self.value)}"
+        self._add(FieldError, "FieldValueNotSupported", f"{shown}: supported values: {supported}")
 
     def too_long(self, limit: int) -> None:
         self._add(field_too_long, limit)

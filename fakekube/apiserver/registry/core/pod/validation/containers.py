@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakekube.apiserver.registry.core.pod.validation import environment
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import validate_requirements
+from fakekube.apiserver.registry.core.pod.validation.resources import validate_resources
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
@@ -54,20 +54,19 @@ def validate_init_containers(containers: Field, regular: Field, pod: Pod) -> Non
 
 
 def _validate_running(container: Field, pod: Pod) -> None:
+    grace = pod.spec.value.get("terminationGracePeriodSeconds")
     if container.value.get("lifecycle"):
-        validate_lifecycle(container["lifecycle"], pod.grace)
-    validate_probes(container, pod.grace)
+        validate_lifecycle(container["lifecycle"], grace)
+    validate_probes(container, grace)
 
 
 def _validate_not_running(container: Field, pod: Pod) -> None:
     """An init container without restartPolicy Always ends before the other containers start."""
     for member in container.members(("lifecycle", *PROBES)):
         member.forbidden("may not be set for init containers without restartPolicy=Always")
-    if not pod.options.restarting_init_containers:
-        for policy in container["resizePolicy"]:
-            if policy["restartPolicy"].value == "RestartContainer":
-                why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                policy["restartPolicy"].invalid(why)
+    for policy in container["resizePolicy"] if not pod.options.restarting_init_containers else ():
+        if policy["restartPolicy"].value == "RestartContainer":
+            policy["restartPolicy"].invalid("must not be set to 'RestartContainer' for non-sidecar initContainers")
 
 
 def validate_ephemeral_containers(spec: Field, pod: Pod) -> None:
@@ -106,9 +105,6 @@ def _validate_common(container: Field, pod: Pod) -> None:
     container.apply(_SETTINGS, pod)
 
 
-# --- ports ---------------------------------------------------------------------------------------------------------
-
-
 def _validate_ports(ports: Field, pod: Pod) -> None:
     names: set[str] = set()
     for port in ports:
@@ -138,9 +134,6 @@ def _validate_host_ports(containers: Field) -> None:
             if port["hostPort"]:
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
                 port["hostPort"].unique(taken, address)
-
-
-# --- volumes -------------------------------------------------------------------------------------------------------
 
 
 def _names_and_paths(items: Field, path: str) -> dict[str, str]:
@@ -226,9 +219,6 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         names.add(name.text)
 
 
-# --- restarting ----------------------------------------------------------------------------------------------------
-
-
 def _validate_resize_policies(policies: Field, pod: Pod) -> None:
     """Most of the errors have the path of the list."""
     seen: set[str] = set()
@@ -260,14 +250,6 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
         codes["values"].max_items(255)
 
 
-def _validate_resources(resources: Field, pod: Pod) -> None:
-    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
-
-
-def _validate_security_context(context: Field, pod: Pod) -> None:
-    validate_security_context(context, host_users=pod.spec.value.get("hostUsers") is not False)
-
-
 _LISTS = {
     "ports": _validate_ports,
     "env": environment.validate_variables,
@@ -276,7 +258,7 @@ _LISTS = {
     "volumeDevices": _validate_devices,
 }
 _SETTINGS = {
-    "resources": _validate_resources,
+    "resources": validate_resources,
     "resizePolicy": _validate_resize_policies,
-    "securityContext": _validate_security_context,
+    "securityContext": validate_security_context,
 }

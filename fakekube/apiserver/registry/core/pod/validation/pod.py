@@ -73,9 +73,6 @@ def validate_changed(root: Field, old: Field) -> PodOptions:
     return options
 
 
-# --- updates -------------------------------------------------------------------------------------------------------
-
-
 def validate_update(new: Object, old: Object) -> Errors:
     root, stored = Field(new), Field(old)
     options = validate_changed(root, stored)
@@ -224,9 +221,6 @@ def validate_status_update(new: Object, old: Object) -> Errors:
         validate_annotation_changes(root, stored, options)
     validate_podstatus(root["status"], stored)
     return root.errors
-
-
-# --- /ephemeralcontainers ------------------------------------------------------------------------------------------
 
 
 def validate_ephemeral_containers(new: Object, old: Object) -> Errors:

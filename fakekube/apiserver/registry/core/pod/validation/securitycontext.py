@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, PodOptions, all_containers
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, Pod, PodOptions, all_containers
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
@@ -13,9 +13,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field, Object
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"
-
-
-# --- pods ----------------------------------------------------------------------------------------------------------
 
 
 def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
@@ -58,14 +55,11 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
                 container["volumeDevices"].forbidden(why)
 
 
-# --- containers ----------------------------------------------------------------------------------------------------
-
-
-def validate_security_context(context: Field, *, host_users: bool) -> None:
+def validate_security_context(context: Field, pod: Pod) -> None:
     """`ValidateSecurityContext`; the server is configured to allow privileged containers."""
     _validate_ids(context, "runAsUser", "runAsGroup")
     context.choice("procMount", ("Default", "Unmasked"))
-    if host_users and context.value.get("procMount") == "Unmasked":
+    if context.value.get("procMount") == "Unmasked" and pod.spec["hostUsers"].value is not False:
         context["procMount"].invalid("`hostUsers` must be false to use `Unmasked`")
     context.check_members(_SECCOMP)
     if context.value.get("allowPrivilegeEscalation") is False:
@@ -106,8 +100,6 @@ def validate_apparmor(profile: Field) -> None:
     elif local.value is not None:
         local.invalid("can only be set when AppArmor type is Localhost")
 
-
-# --- annotations that preceded the fields --------------------------------------------------------------------------
 
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
@@ -171,8 +163,6 @@ def _compare(kind: str, annotation: str | None, profile: Field, same: Mapping[st
     elif is_local and profile["localhostProfile"].value != annotation.removeprefix(LOCAL):
         profile["localhostProfile"].forbidden(f"{kind} profile in annotation and field must match")
 
-
-# --- Windows -------------------------------------------------------------------------------------------------------
 
 HOST_PROCESS = "securityContext.windowsOptions.hostProcess"
 
@@ -248,8 +238,6 @@ def _host_process(holder: Field) -> bool | None:
     found: bool | None = holder.find(HOST_PROCESS).value
     return found
 
-
-# --- operating systems ---------------------------------------------------------------------------------------------
 
 _POD_ONLY_LINUX = (
     "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC",
