@@ -1,28 +1,28 @@
-"""How long to wait before the next try: wait.Backoff, its periodic reset, and client-go's back-off per id."""
+"""Delays between attempts: wait.Backoff, its periodic reset, and client-go's backoff per key."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: A draw in [0, 1) for the n-th step.
+#: Returns a random number in [0, 1) for the n-th step.
 Fraction = Callable[[int], float]
 
 
-def no_chance(attempt: int) -> float:
-    """The fraction of a back-off without jitter: always 0."""
+def no_jitter(attempt: int) -> float:
+    """Return 0: a backoff without jitter."""
     return 0.0
 
 
 def jitter(duration: float, factor: float, fraction: float) -> float:
-    """`duration` stretched by up to `factor` of itself; a factor of 0 or less counts as 1 (wait.Jitter)."""
+    """Return `duration` plus up to `factor` of it; a factor of 0 or less counts as 1 (wait.Jitter)."""
     return duration + fraction * (factor if factor > 0 else 1.0) * duration
 
 
 @dataclass(slots=True)
 class Backoff:
-    """A sequence of delays (seconds): `duration`, times `factor` each step, at most `cap` (apimachinery: wait.Backoff).
+    """A sequence of delays in seconds: `duration`, multiplied by `factor` each step, at most `cap` (wait.Backoff).
 
-    With `steps` below 1 the delay stays; reaching `cap` ends the steps. `factor` 0 means constant. `jitter` stretches
-    what is returned and never enters the sequence.
+    Below 1 `steps` the delay stays constant; reaching `cap` sets `steps` to 0. A `factor` of 0 means constant. `jitter`
+    extends the returned delay only, never the sequence.
     """
 
     duration: float
@@ -32,7 +32,7 @@ class Backoff:
     cap: float = 0.0
 
     def step(self, fraction: float = 0.0) -> float:
-        """The current delay, and move on to the next."""
+        """Return the current delay and advance to the next one."""
         current = self.duration
         if self.steps >= 1:
             self.steps -= 1
@@ -44,20 +44,20 @@ class Backoff:
         return current + fraction * self.jitter * current if self.jitter > 0 else current
 
     def copy(self) -> "Backoff":
-        """A back-off with the same parameters that moves by itself."""
+        """Return an independent backoff with the same parameters."""
         return Backoff(self.duration, self.factor, self.jitter, self.steps, self.cap)
 
 
-#: client-go's reflector: 0.8 s doubling to 30 s, each stretched by up to itself.
+#: The backoff of client-go's reflector: 0.8 s, doubling up to 30 s, each extended by up to its own length.
 REFLECTOR = Backoff(duration=0.8, factor=2.0, jitter=1.0, steps=38, cap=30.0)
 
 
 @dataclass(slots=True)
 class DelayWithReset:
-    """Delays from `backoff` that start over once more than `interval` seconds passed since the last start.
+    """The delays of `backoff`, restarted when more than `interval` seconds have passed since the last restart.
 
-    The reset is periodic, not idle: a steady failure goes back to the first delay too (wait.Backoff.DelayWithReset,
-    client-go 0.36). `created` is the time of construction.
+    The reset is periodic and does not depend on idle time: even a permanent failure returns to the first delay
+    (wait.Backoff.DelayWithReset, client-go 0.36). `created` is the time of construction.
     """
 
     backoff: Backoff
@@ -71,7 +71,7 @@ class DelayWithReset:
         self._current, self._since = self.backoff.copy(), self.created
 
     def next(self, now: float, fraction: float = 0.0) -> float:
-        """The delay to wait now (seconds)."""
+        """Return the next delay in seconds."""
         self.calls += 1
         if self.backoff.factor > 0 and self.interval <= 0:
             return self.backoff.copy().step(fraction)
@@ -81,12 +81,13 @@ class DelayWithReset:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _KeyState:
     backoff: float
     updated: float
 
 
-#: (time of the event, time of the last update, the longest back-off) -> is the entry too old to count?
+#: Takes the time of the event, the time of the last update and the longest backoff; returns whether the key has
+#: expired.
 Expiry = Callable[[float, float, float], bool]
 
 
@@ -95,7 +96,7 @@ def _expired(event: float, updated: float, longest: float) -> bool:
 
 
 class KeyedBackoff:
-    """A back-off of its own for each id (client-go: util/flowcontrol.Backoff). Times and durations in seconds."""
+    """A backoff per key (client-go: util/flowcontrol.Backoff). Times and durations are seconds."""
 
     def __init__(
         self,
@@ -103,54 +104,56 @@ class KeyedBackoff:
         longest: float,
         *,
         jitter: float = 0.0,
-        fraction: Fraction = no_chance,
+        fraction: Fraction = no_jitter,
         expired: Expiry = _expired,
     ) -> None:
-        """`longest` does not cap `initial`; `expired` decides when an id starts over (after 2 * longest idle)."""
+        """`longest` does not limit `initial`. `expired` decides when a key starts over, by default after 2 * `longest`
+        idle.
+        """
         self._initial, self._longest, self._jitter = initial, longest, jitter
         self._fraction, self._expired = fraction, expired
-        self._entries: dict[str, _Entry] = {}
+        self._states: dict[str, _KeyState] = {}
         self._draws = 0
 
     def get(self, key: str) -> float:
-        """The current back-off of `key`; 0 when unknown."""
-        entry = self._entries.get(key)
-        return entry.backoff if entry else 0.0
+        """Return the current backoff of `key`; 0 if it is unknown."""
+        state = self._states.get(key)
+        return state.backoff if state else 0.0
 
     def next(self, key: str, event: float, now: float) -> None:
-        """Move `key` to its next back-off for something that happened at `event`."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
-            self._entries[key] = _Entry(self._initial + self._stretch(self._initial), now)
+        """Advance the backoff of `key` for an event at time `event`."""
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
+            self._states[key] = _KeyState(self._initial + self._stretch(self._initial), now)
             return
-        entry.backoff = min(entry.backoff * 2 + self._stretch(entry.backoff), self._longest)
-        entry.updated = now
+        state.backoff = min(state.backoff * 2 + self._stretch(state.backoff), self._longest)
+        state.updated = now
 
     def is_in_backoff_since(self, key: str, event: float, now: float) -> bool:
-        """Whether less than the back-off passed between `event` and now."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
+        """Return whether less than the backoff of `key` has passed between `event` and now."""
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
             return False
-        return now - event < entry.backoff
+        return now - event < state.backoff
 
     def is_in_backoff_since_update(self, key: str, event: float) -> bool:
-        """Whether `event` lies within the back-off counted from the last update."""
-        entry = self._entries.get(key)
-        if entry is None or self._expired(event, entry.updated, self._longest):
+        """Return whether `event` is within the backoff of `key`, counted from its last update."""
+        state = self._states.get(key)
+        if state is None or self._expired(event, state.updated, self._longest):
             return False
-        return event - entry.updated < entry.backoff
+        return event - state.updated < state.backoff
 
     def reset(self, key: str) -> None:
-        """Forget `key`."""
-        self._entries.pop(key, None)
+        """Remove `key`."""
+        self._states.pop(key, None)
 
     def collect(self, now: float) -> None:
-        """Forget every id that expired (flowcontrol's GC)."""
-        for key in [k for k, e in self._entries.items() if self._expired(now, e.updated, self._longest)]:
-            del self._entries[key]
+        """Remove every expired key (flowcontrol's GC)."""
+        for key in [k for k, e in self._states.items() if self._expired(now, e.updated, self._longest)]:
+            del self._states[key]
 
     def __contains__(self, key: str) -> bool:
-        return key in self._entries
+        return key in self._states
 
     def _stretch(self, delay: float) -> float:
         if self._jitter <= 0:

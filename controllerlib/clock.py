@@ -1,12 +1,14 @@
-"""Time and chance as the rest of the package sees them: injected, never asked for elsewhere."""
+"""The clock that is injected everywhere: monotonic and wall time, and waiting on them (k8s.io/utils/clock)."""
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol, TypeVar
+
+__all__ = ["Alarm", "Clock", "Deadline", "SystemClock", "Timer", "sleep", "wait_for"]
+
 
 T = TypeVar("T")
 
@@ -14,10 +16,10 @@ _running_loop = asyncio._get_running_loop
 
 
 class Timer(Protocol):
-    """What was asked of a clock, and can still be called off."""
+    """A callback scheduled on a clock."""
 
     def cancel(self) -> None:
-        """Do not call; nothing when it has been called."""
+        """Cancel the callback; no effect if it has run already."""
         ...
 
 
@@ -25,40 +27,44 @@ class Clock(Protocol):
     """Monotonic seconds, wall time, and two ways to wait (k8s.io/utils/clock)."""
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes back."""
+        """Return the seconds since some fixed moment; never decreases."""
         ...
 
     def now(self) -> datetime:
-        """The wall time: aware, UTC."""
+        """Return the wall time: timezone-aware, UTC."""
         ...
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` when `monotonic()` reads `deadline`."""
+        """Schedule `callback` for the time at which `monotonic()` returns `deadline`."""
         ...
 
     async def sleep_until(self, deadline: float) -> None:
-        """Wait until `monotonic()` reads `deadline`."""
+        """Wait until `monotonic()` returns `deadline`."""
         ...
 
 
 class SystemClock:
-    """The running loop's time and the machine's wall clock; a virtual-time loop below moves it too."""
+    """The time of the running event loop and the system's wall clock. A virtual-time loop therefore controls it as
+    well.
+    """
 
     def monotonic(self) -> float:
-        """Seconds of the running loop; without one, of the machine (which asyncio's own loops count, too)."""
+        """Return the time of the running loop; without one, the system's monotonic time, which asyncio's own loops use
+        too.
+        """
         loop = _running_loop()
         return loop.time() if loop is not None else time.monotonic()
 
     def now(self) -> datetime:
-        """The wall time: aware, UTC."""
+        """Return the wall time: timezone-aware, UTC."""
         return datetime.now(UTC)
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Timer:
-        """A timer of the running loop."""
+        """Schedule `callback` on the running loop."""
         return asyncio.get_running_loop().call_at(deadline, callback)
 
     async def sleep_until(self, deadline: float) -> None:
-        """Wait until the loop's time is `deadline`; in the past: one turn of the loop."""
+        """Wait until the loop's time is `deadline`; yields to the loop once if that has passed already."""
         loop = asyncio.get_running_loop()
         if deadline <= loop.time():
             await asyncio.sleep(0)
@@ -71,8 +77,8 @@ class SystemClock:
             timer.cancel()
 
 
-def reader(clock: Clock) -> Callable[[], float]:
-    """`clock.monotonic` for who stays on the running loop: the loop's own time where the clock would ask for that."""
+def monotonic_reader(clock: Clock) -> Callable[[], float]:
+    """Return a function that reads `clock.monotonic()`; for SystemClock the faster `time` of the running loop."""
     loop = _running_loop()
     return loop.time if type(clock) is SystemClock and loop is not None else clock.monotonic
 
@@ -82,59 +88,18 @@ def _wake(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-class Chance(Protocol):
-    """A source of draws that do not depend on the order of drawing."""
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1) for the `attempt`-th draw for `key` and `purpose`."""
-        ...
-
-
-class SystemChance:
-    """The machine's own randomness: another number at each call."""
-
-    def __init__(self) -> None:
-        self._random = random.SystemRandom()
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1), a new one at each call."""
-        return self._random.random()
-
-
-class SeededChance:
-    """The same draws for the same seed, whatever the order in which they are asked for."""
-
-    def __init__(self, seed: int | str) -> None:
-        self._seed = seed
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """A number in [0, 1) that depends on the seed and the three arguments only."""
-        return random.Random(f"{self._seed}/{purpose}/{key}/{attempt}").random()
-
-
-class FixedChance:
-    """Always the same fraction (0: no jitter at all)."""
-
-    def __init__(self, value: float = 0.0) -> None:
-        self.value = value
-
-    def fraction(self, purpose: str, key: str, attempt: int) -> float:
-        """The fixed number."""
-        return self.value
-
-
 async def sleep(clock: Clock, seconds: float) -> None:
-    """Wait `seconds` of `clock`."""
+    """Wait for `seconds` of `clock`."""
     await clock.sleep_until(clock.monotonic() + seconds)
 
 
 async def pause() -> None:
-    """Let everything else that can run have one turn of the loop."""
+    """Yield to the event loop once, so that everything that is ready can run."""
     await asyncio.sleep(0)
 
 
 class Alarm:
-    """Calls `ring` when the clock reaches a moment; one moment at a time, nothing kept while it is off."""
+    """Calls `ring` at a deadline of a clock. At most one deadline is set at a time."""
 
     def __init__(self, clock: Clock, ring: Callable[[], None]) -> None:
         self._clock, self._ring = clock, ring
@@ -142,7 +107,7 @@ class Alarm:
         self._timer: Timer | None = None
 
     def set(self, deadline: float | None) -> None:
-        """Ring at `deadline`, None turns it off. A moment set before that is earlier stays: it may ring too soon."""
+        """Set the deadline; None cancels it. An earlier deadline that is already set is kept, so it may ring early."""
         if deadline is None:
             self.off()
         elif self._at is None or deadline < self._at:
@@ -151,7 +116,7 @@ class Alarm:
             self._timer = self._clock.call_at(deadline, self._reached)
 
     def off(self) -> None:
-        """Ring no more."""
+        """Cancel the deadline."""
         self._at = None
         if self._timer is not None:
             self._timer.cancel()
@@ -163,10 +128,12 @@ class Alarm:
 
 
 class Deadline:
-    """`async with Deadline(clock, at):` cancels the body at `at` and raises TimeoutError (asyncio.timeout on a Clock).
+    """`async with Deadline(clock, at):` cancels the body at `at` and raises TimeoutError, as asyncio.timeout does.
 
-    None never fires. `expired` tells whether it was this deadline that ended the body.
+    With None it never fires. `expired` is whether this deadline ended the body.
     """
+
+    expired: bool
 
     def __init__(self, clock: Clock, at: float | None) -> None:
         self._clock, self._at = clock, at
@@ -203,6 +170,6 @@ class Deadline:
 
 
 async def wait_for(clock: Clock, awaitable: Awaitable[T], deadline: float | None) -> T:
-    """What `awaitable` gives; it is cancelled and TimeoutError raised when the clock reaches `deadline`."""
+    """Wait for `awaitable` and return its result; at `deadline` it is cancelled and TimeoutError is raised."""
     async with Deadline(clock, deadline):
         return await awaitable

@@ -1,21 +1,25 @@
-"""The hooks from which a harness learns what happened and why, and through which it may interfere."""
+"""Hooks with which a test harness observes, delays and fails what controllers do."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from controllerlib.cache.delta import Delta
-from controllerlib.cache.process import Notification
-from controllerlib.controller.reconcile import Outcome, Run
-from controllerlib.workqueue.cause import Cause
+if TYPE_CHECKING:
+    from controllerlib.cache.delta import Delta
+    from controllerlib.cache.process import Notification
+    from controllerlib.controller.reconcile import Outcome, Run
+    from controllerlib.workqueue.cause import Cause
+
+__all__ = ["NOOP_OBSERVER", "Call", "InformerEvent", "Observer", "current_run"]
 
 
 class Call(NamedTuple):
-    """One request of a client (a tuple, not a dataclass: one is made for every request).
+    """One request of a client. `run` is the reconcile that it belongs to, if any.
 
-    `run` is the reconcile it belongs to, if any.
+    A named tuple because one is created for every request.
     """
 
-    run: Run | None
+    run: "Run | None"
     verb: str
     method: str
     path: str
@@ -26,10 +30,10 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InformerEvent:
-    """Something an informer did.
+    """One step of an informer.
 
-    list: a LIST answered · stream: a streamed list ended · watch: a watch began · resync: the timer told everything
-    again · failed: an attempt failed. `again` marks every list or stream after the first: a relist.
+    list: a LIST was answered · stream: a streamed list is complete · watch: a watch was opened · resync: the resync
+    timer fired · failed: an attempt failed. `again` is set for every list or stream after the first (a relist).
     """
 
     informer: str
@@ -41,24 +45,24 @@ class InformerEvent:
 
 
 class Observer(Protocol):
-    """Called at each step; every hook does nothing unless overridden (derive from this class).
+    """The hooks; each does nothing unless a subclass overrides it.
 
-    Plain methods must not block. What a hook raises ends the step it was called from: so `before_call` and
-    `after_call` can simulate a crash before or after a write was sent.
+    Plain methods must not block. An exception raised by a hook propagates into the step that called it: `before_call`
+    and `after_call` can thus simulate a crash before or after a write is sent.
     """
 
     def enqueued(
-        self, controller: str, request: Any, cause: Cause | None, after: float | None, priority: int | None
+        self, controller: str, request: Any, cause: "Cause | None", after: float | None, priority: int | None
     ) -> None:
-        """`request` was asked for; `after` None: when the limiter says."""
+        """`request` was added to a queue. `after` is the delay in seconds; None if the rate limiter chooses it."""
         return
 
-    def reconcile_started(self, run: Run) -> None:
-        """A worker took a request."""
+    def reconcile_started(self, run: "Run") -> None:
+        """A worker is about to call the reconciler."""
         return
 
-    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
-        """The run ended and its requeue was decided."""
+    def reconcile_finished(self, run: "Run", outcome: "Outcome") -> None:
+        """The reconciler returned or raised, and the requeue was decided."""
         return
 
     async def before_call(self, call: Call) -> None:
@@ -66,14 +70,16 @@ class Observer(Protocol):
         return
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
-        """A client has the answer (code 0 and the exception when there was none) and has not yet returned it."""
+        """A client received an answer and has not returned it yet. Without an answer, `code` is 0 and `answer` the
+        exception.
+        """
         return
 
-    async def before_delta(self, informer: str, delta: Delta) -> None:
-        """A delta is about to enter an indexer: waiting here makes the cache stale."""
+    async def before_delta(self, informer: str, delta: "Delta") -> None:
+        """A delta is about to be applied to an indexer. Waiting here makes the cache stale."""
         return
 
-    def handled(self, informer: str, handler: str, notification: Notification) -> None:
+    def handled(self, informer: str, handler: str, notification: "Notification") -> None:
         """A handler is about to be called."""
         return
 
@@ -82,14 +88,26 @@ class Observer(Protocol):
         return
 
 
-class _Silent(Observer):
-    """Sees nothing, says nothing."""
+class _NoopObserver(Observer):
+    """The default observer: every hook does nothing."""
 
 
-#: The default.
-SILENT: Observer = _Silent()
+NOOP_OBSERVER: Observer = _NoopObserver()
 
 
 def overrides(observer: Observer, hook: str) -> bool:
-    """Whether the observer has a `hook` of its own (hot paths do not call empty ones)."""
+    """Return whether `observer` overrides `hook`, so that hot paths can skip empty hooks."""
     return getattr(type(observer), hook, None) is not getattr(Observer, hook)
+
+
+_current: ContextVar["Run | None"] = ContextVar("controllerlib_run", default=None)
+
+
+def current_run() -> "Run | None":
+    """Return the reconcile that the calling code belongs to; None outside of one."""
+    return _current.get()
+
+
+def set_current(run: "Run | None") -> None:
+    """Set the reconcile that the current task belongs to; for the controller only."""
+    _current.set(run)

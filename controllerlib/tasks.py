@@ -1,7 +1,7 @@
-"""A group of tasks that ends as a whole, in the order of creation.
+"""Task groups, events and futures with a defined order.
 
-asyncio's TaskGroup cancels its members in the order of a set; here the order is part of the promise that the same seed
-gives the same log.
+asyncio's TaskGroup cancels its tasks in the order of a set; here the order is that of creation, so that the same seed
+produces the same log.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class Tasks:
-    """`async with Tasks() as tasks: tasks.start(...)`: left when every task ended.
+    """A task group: `async with Tasks() as tasks: tasks.start(...)` ends when every task has ended.
 
-    The first task that fails ends the others and the body; its exception is raised as it is. When the body fails or is
-    cancelled, the tasks are cancelled.
+    The first task that fails cancels the others and the body, and its exception is raised unchanged (no
+    ExceptionGroup). If the body fails or is cancelled, the tasks are cancelled.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Tasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Run `work` as a member; after the group was aborted it is refused (RuntimeError)."""
+        """Run `work` as a task of the group; raises RuntimeError when the group has ended or was aborted."""
         if self._parent is None or self._aborting:
             work.close()
             raise RuntimeError("the task group has ended")
@@ -38,7 +38,7 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel every member, oldest first; the group itself goes on and is left as usual."""
+        """Cancel every task, oldest first. The group itself continues and ends as usual."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -52,9 +52,9 @@ class Tasks:
         self._leaving = True
         parent = self._parent
         assert parent is not None
-        outside = error if isinstance(error, asyncio.CancelledError) else None
+        outside = [error] if isinstance(error, asyncio.CancelledError) else []
         if self._cancelled_parent and parent.uncancel() == 0:
-            outside = None
+            outside.clear()
         if error is not None:
             self._abort()
         while self._tasks:
@@ -62,14 +62,12 @@ class Tasks:
             try:
                 await self._idle
             except asyncio.CancelledError as again:
-                outside = again
+                outside = [again]
                 self._abort()
         self._aborting, self._parent = True, None
-        if outside is not None and self._error is None:
-            try:
-                raise outside
-            finally:
-                del outside, error, trace, parent  # no circle with the frame
+        if outside and self._error is None:
+            del error, trace, parent
+            raise outside.pop()  # popped: otherwise frame and traceback form a cycle
         if self._error is not None and (error is None or isinstance(error, asyncio.CancelledError)):
             raise self._error
 
@@ -95,9 +93,9 @@ class Tasks:
 
 
 class Futures:
-    """Makes futures for one owner, who lives on one loop at a time.
+    """Creates futures for an owner that uses one event loop at a time.
 
-    Asking asyncio which loop runs is a system call before CPython 3.12, and would be most of the cost.
+    It remembers the loop, because before CPython 3.12 asyncio.get_running_loop makes a system call (os.getpid).
     """
 
     __slots__ = ("_loop",)
@@ -106,14 +104,14 @@ class Futures:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def new(self) -> asyncio.Future[None]:
-        """A future of the running loop."""
+        """Return a new future of the running loop."""
         if self._loop is None or not self._loop.is_running():
             self._loop = asyncio.get_running_loop()
         return self._loop.create_future()
 
 
-class Event:
-    """Something that happens once; waiters are released in the order in which they came."""
+class OnceEvent:
+    """An event that is set once, with callbacks; waiters are released in the order in which they started to wait."""
 
     def __init__(self) -> None:
         self._happened = False
@@ -121,14 +119,14 @@ class Event:
         self._next = 0
 
     def __repr__(self) -> str:
-        return f"<Event {'set' if self._happened else 'not set'} waiters={len(self._callbacks)}>"
+        return f"<OnceEvent {'set' if self._happened else 'not set'} waiters={len(self._callbacks)}>"
 
     def is_set(self) -> bool:
-        """Whether it happened."""
+        """Return whether the event is set."""
         return self._happened
 
     def set(self) -> None:
-        """Let it happen; a second time changes nothing."""
+        """Set the event; no effect if it is set already."""
         if self._happened:
             return
         self._happened = True
@@ -137,7 +135,7 @@ class Event:
             callback()
 
     def add_callback(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` when it happens (at once if it did); returns what removes it again."""
+        """Call `callback` when the event is set, immediately if it is already. Returns a function that removes it."""
         if self._happened:
             callback()
             return lambda: None
@@ -151,7 +149,7 @@ class Event:
         return remove
 
     async def wait(self) -> None:
-        """Wait until it happens."""
+        """Wait until the event is set."""
         if self._happened:
             return
         future = asyncio.get_running_loop().create_future()
@@ -163,7 +161,7 @@ class Event:
 
 
 async def ended(task: "asyncio.Task[Any]") -> None:
-    """Wait until `task` ended, however it ended, without ending it when the waiting is cancelled."""
-    done = Event()
+    """Wait until `task` has ended, with any outcome. Cancelling the wait does not cancel `task`."""
+    done = OnceEvent()
     task.add_done_callback(lambda _: done.set())
     await done.wait()

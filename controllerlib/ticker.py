@@ -1,11 +1,11 @@
-"""A beat: which moments of a fixed rhythm have come (k8s.io/utils/clock, Ticker)."""
+"""Tickers: periodic points in time (k8s.io/utils/clock, Ticker)."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Ticker:
-    """Beats at `start` + n * `period`. However many beats were missed, they count as one."""
+    """Ticks at `start` + n * `period`. Missed ticks are merged into one."""
 
     period: float
     start: float
@@ -15,7 +15,7 @@ class Ticker:
         self.next = self.start + self.period
 
     def tick(self, now: float) -> bool:
-        """Whether a beat has come; the next one is the first after `now`."""
+        """Return whether a tick is due; the next one is then the first after `now`."""
         if now < self.next:
             return False
         missed = int((now - self.next) // self.period)

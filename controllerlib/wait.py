@@ -1,4 +1,4 @@
-"""Doing something again and again, or until it works (apimachinery: util/wait; client-go: util/retry)."""
+"""Periodic work, polling, retries with backoff, and bounded parallelism (apimachinery: util/wait)."""
 
 import asyncio
 import inspect
@@ -6,22 +6,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from controllerlib.backoff import Backoff, jitter
-from controllerlib.client.errors import is_conflict
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
-from controllerlib.tasks import Event
+from controllerlib.clock import Clock, Deadline, SystemClock, sleep
+from controllerlib.random import Random, SystemRandom
+from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.ticker import Ticker
+
+__all__ = ["Backoff", "Condition", "Tasks", "TimedOut", "exponential_backoff", "parallelize", "poll", "until"]
+
 
 T = TypeVar("T")
 Condition = Callable[[], Awaitable[bool] | bool]
 
-#: Five tries 10 ms apart (retry.DefaultRetry): for conflicts that are soon over.
-DEFAULT_RETRY = Backoff(duration=0.01, factor=1.0, jitter=0.1, steps=5)
-#: Four tries after 10, 50 and 250 ms (retry.DefaultBackoff): for conflicts with busy writers.
-DEFAULT_BACKOFF = Backoff(duration=0.01, factor=5.0, jitter=0.1, steps=4)
-
 
 class TimedOut(TimeoutError):
-    """The tries are used up, or the time is (apimachinery: wait.ErrWaitTimeout)."""
+    """The steps or the time are used up (apimachinery: wait.ErrWaitTimeout)."""
 
     def __init__(self) -> None:
         super().__init__("timed out waiting for the condition")
@@ -37,16 +35,16 @@ async def until(
     period: float,
     *,
     clock: Clock | None = None,
-    chance: Chance | None = None,
+    random: Random | None = None,
     jitter_factor: float = 0.0,
     sliding: bool = True,
 ) -> None:
-    """Do `work` every `period` seconds until cancelled; the first time at once.
+    """Call `work` now and then every `period` seconds, until cancelled (wait.UntilWithContext).
 
-    `sliding`: the period begins when the work ended, else when it began. With `jitter_factor` each period is
-    stretched by up to that part of itself.
+    With `sliding` the period starts when `work` returns, otherwise when it is called. `jitter_factor` extends each
+    period by up to that fraction of it.
     """
-    clock, chance, attempt = clock or SystemClock(), chance or SystemChance(), 0
+    clock, random, attempt = clock or SystemClock(), random or SystemRandom(), 0
     while True:
         attempt += 1
         began = clock.monotonic()
@@ -55,16 +53,16 @@ async def until(
             await answer
         wait = period
         if jitter_factor > 0:
-            wait = jitter(period, jitter_factor, chance.fraction("until", "", attempt))
+            wait = jitter(period, jitter_factor, random.fraction("until", "", attempt))
         await clock.sleep_until((clock.monotonic() if sliding else began) + wait)
 
 
 async def poll(
     condition: Condition, interval: float, timeout: float, *, immediate: bool = True, clock: Clock | None = None
 ) -> None:
-    """Ask `condition` every `interval` seconds, not counting how long the asking takes; TimedOut after `timeout`.
+    """Call `condition` every `interval` seconds until it returns true; raise TimedOut after `timeout` seconds.
 
-    A beat at the very end of the time is not asked any more.
+    The interval does not include the duration of `condition`. A tick that coincides with the timeout is not used.
     """
     clock = clock or SystemClock()
     began = clock.monotonic()
@@ -84,71 +82,29 @@ async def poll(
 
 
 async def exponential_backoff(
-    backoff: Backoff, condition: Condition, *, clock: Clock | None = None, chance: Chance | None = None
+    backoff: Backoff, condition: Condition, *, clock: Clock | None = None, random: Random | None = None
 ) -> None:
-    """Ask `condition` at most `backoff.steps` times, with growing delays between; TimedOut when it never was true."""
-    clock, chance, backoff, attempt = clock or SystemClock(), chance or SystemChance(), backoff.copy(), 0
+    """Call `condition` at most `backoff.steps` times with growing delays; raise TimedOut if it never returns true."""
+    clock, random, backoff, attempt = clock or SystemClock(), random or SystemRandom(), backoff.copy(), 0
     while backoff.steps > 0:
         if await _is_true(condition):
             return
         if backoff.steps == 1:
             break
         attempt += 1
-        await sleep(clock, backoff.step(chance.fraction("backoff", "", attempt)))
+        await sleep(clock, backoff.step(random.fraction("backoff", "", attempt)))
     raise TimedOut
 
 
-async def retry_on_error(
-    func: Callable[[], Awaitable[T]],
-    retriable: Callable[[BaseException], bool],
-    backoff: Backoff = DEFAULT_RETRY,
-    *,
-    clock: Clock | None = None,
-    chance: Chance | None = None,
-) -> T:
-    """What `func` returns; errors that are `retriable` are tried again, and the last of them is raised in the end."""
-    last: Exception | None = None
-    answer: list[T] = []
-
-    async def attempt() -> bool:
-        nonlocal last
-        try:
-            answer.append(await func())
-        except Exception as error:  # whoever calls says which errors count; the others pass
-            if not retriable(error):
-                raise
-            last = error
-            return False
-        return True
-
-    try:
-        await exponential_backoff(backoff, attempt, clock=clock, chance=chance)
-    except TimedOut:
-        if last is not None:
-            raise last from None
-        raise
-    return answer[0]
-
-
-async def retry_on_conflict(
-    func: Callable[[], Awaitable[T]],
-    backoff: Backoff = DEFAULT_RETRY,
-    *,
-    clock: Clock | None = None,
-    chance: Chance | None = None,
-) -> T:
-    """`retry_on_error` for conflicts: read, change and write inside `func`."""
-    return await retry_on_error(func, is_conflict, backoff, clock=clock, chance=chance)
-
-
 async def parallelize(workers: int, pieces: int, work: Callable[[int], Any], *, chunk: int = 1) -> int:
-    """Call `work` (plain or coroutine function) with 0..pieces-1, in chunks, by at most `workers` tasks at a time.
+    """Call `work` with 0..pieces-1, in chunks, in at most `workers` tasks (client-go: workqueue.ParallelizeUntil).
 
-    Returns the number of chunks. Cancelled from within or without, pieces not begun are left out (ParallelizeUntil).
+    `work` may be a coroutine function. Returns the number of chunks. After a cancellation or an error no further piece
+    is started.
     """
     chunks = [range(start, min(start + chunk, pieces)) for start in range(0, pieces, chunk)]
     waiting = iter(chunks)
-    stopped = Event()
+    stopped = OnceEvent()
 
     async def worker() -> None:
         for some in waiting:

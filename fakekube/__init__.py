@@ -1,4 +1,4 @@
-"""A Kubernetes API server for tests: it answers as kube-apiserver answers, owns time, and knows why."""
+"""A Kubernetes API server for tests: kube-apiserver's semantics, virtual time, and the cause of every reconcile."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ __all__ = [
     "WouldWait",
 ]
 
-#: Doors, not imports: this package is imported by every pytest run on the machine.
+#: Imported on first use, because every pytest run on the machine imports this package.
 _HOMES = {
     "ControllerView": "fakekube.harness.operator",
     "Deadlock": "fakekube.virtualtime.errors",

@@ -1,4 +1,4 @@
-"""The command line: `fakekube serve` and `fakekube run`. What is heavy is imported by the commands that need it."""
+"""The command line: `fakekube serve` and `fakekube run`. Large modules are imported by the commands that use them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Those of `core.apiserver.AUTHORIZERS`.
+#: As in `apiserver.apiserver.AUTHORIZERS`.
 AUTHORIZATION_MODES = ("AlwaysAllow", "RBAC")
 
 
@@ -45,33 +45,33 @@ _SERVER_OPTIONS = (
         type=click.Choice(AUTHORIZATION_MODES),
         default="AlwaysAllow",
         show_default=True,
-        help="Who may do what.",
+        help="Authorization of requests.",
     ),
     click.option(
         "--manifests",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="File or directory of manifests to load at start; may be given several times.",
+        help="File or directory of manifests to load at start. May be repeated.",
     ),
     click.option(
         "--client-ca-file",
         type=click.Path(path_type=Path),
-        help="Authorities of clients' certificates: the common name is the user, the organizations are the groups.",
+        help="CA certificates for client certificates; the common name is the user, organizations are groups.",
     ),
-    click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority of the server's own."),
+    click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(
         "--history-window",
         default=20_000,
         show_default=True,
         type=click.IntRange(1),
-        help="How many changes watches can read back; older ones answer 410 Gone.",
+        help="Number of changes that watches can resume from; older ones get 410 Gone.",
     ),
     click.option(
         "--kubernetes-version",
         default=RECORDED,
         show_default=True,
         callback=_known_version,
-        help="Minor version whose kinds and fields are served.",
+        help="Kubernetes minor version to serve.",
     ),
 )
 
@@ -90,7 +90,11 @@ def main() -> None:
 
 @main.command()
 @click.option(
-    "--port", default=8001, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
+    "--port",
+    default=8001,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port; 0 selects a free port.",
 )
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for this server to FILE.", metavar="FILE"
@@ -117,7 +121,7 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end; what cannot be served is said as an error of the command line."""
+    """Run `work`; reports CannotServe as an error of the command line."""
     from fakekube.server.standalone import CannotServe
 
     try:
@@ -151,10 +155,10 @@ def _greeting(found: Running, options: Options) -> list[str]:
     elif found.ca is None and not found.token:
         lines.append(f"  kubectl --server {url} get namespaces")
     else:
-        lines.append("  give --kubeconfig FILE to get a kubeconfig with the certificate authority and a token")
+        lines.append("  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token")
     if options.bind_address not in ("127.0.0.1", "localhost", "::1") and options.authorization_mode == "AlwaysAllow":
-        lines.append("  warning: everybody who reaches this address may do everything")
-    lines.append("  Ctrl-C stops it")
+        lines.append("  warning: all requests to this address are allowed")
+    lines.append("  press Ctrl-C to stop")
     return lines
 
 

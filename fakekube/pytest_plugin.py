@@ -1,6 +1,6 @@
 """The pytest plugin: fixtures, marker, options, and the timeline in a failing test's report.
 
-It is imported by every pytest run on the machine, so it imports nothing but pytest until a fixture is asked for.
+Every pytest run on the machine imports it, so it imports nothing but pytest until a fixture is used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
     from fakekube.virtualtime import VirtualClock
 
-#: Lines of the timeline that a report shows.
+#: The number of timeline entries in a report.
 TIMELINE_LINES = 60
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 
-#: Name, type in an ini file, meaning: each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
+#: Name, type in an ini file, help: each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
 _OPTIONS = (
-    ("seed", "string", "seed of everything random; default: each test's own, from its name"),
+    ("seed", "string", "seed of all randomness; default: derived from the name of each test"),
     ("version", "string", "Kubernetes version to serve"),
     ("rbac", "bool", "check access, with the bootstrap roles"),
     ("controllers", "args", "built-in controllers to run"),
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the marker says, else the command line, else the ini file. Raises UsageError for what no cluster takes."""
+    """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
     found: dict[str, Any] = {}
     for name, _, _ in _OPTIONS:
         value = request.config.getoption(f"fakekube_{name}", None)
@@ -69,7 +69,7 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
-    """A fresh Kubernetes cluster under virtual time (`fakekube.harness.cluster.FakeKube`)."""
+    """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
     from fakekube.harness.cluster import FakeKube
 
     settings = _settings(request)
@@ -89,25 +89,25 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
 
 @pytest.fixture
 def fakekube_clock(fakekube: FakeKube) -> VirtualClock:
-    """The cluster's clock."""
+    """The clock of the cluster."""
     return fakekube.clock
 
 
 @pytest.fixture
 def fakekube_client(fakekube: FakeKube) -> Any:
-    """An official `kubernetes.client.ApiClient` of the cluster."""
+    """An official `kubernetes.client.ApiClient` for the cluster."""
     return fakekube.api_client()
 
 
 @pytest.fixture
 def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
-    """The path of a kubeconfig of the cluster."""
+    """The path of a kubeconfig file for the cluster."""
     return fakekube.kubeconfig
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An async test that has a cluster is a task on the cluster's loop: no further plugin is needed."""
+    """Runs async tests that have a cluster on its event loop; no other plugin is needed."""
     cluster = pyfuncitem.stash.get(_CLUSTER, None)
     if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
@@ -120,7 +120,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failing test tells what happened in its cluster."""
+    """Adds the timeline of the cluster to the report of a failing test."""
     report = yield
     cluster = item.stash.get(_CLUSTER, None)
     if cluster is not None and report.failed:

@@ -18,3 +18,8 @@ def test_python_blocks_are_text_of_examples(block):
 @pytest.mark.parametrize("link", re.findall(r"\]\(((?!http)[^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert (ROOT / link).exists()
+
+
+def test_the_second_command_runs_all_tests():
+    """`.ci/run` runs it as it stands."""
+    assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2 -m ''\n")

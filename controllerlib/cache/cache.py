@@ -1,39 +1,42 @@
-"""Reading from informers instead of the server (controller-runtime: pkg/cache)."""
+"""The cache: reads served from informers instead of the server (controller-runtime: pkg/cache)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from controllerlib.cache.informer import InformerOptions
-from controllerlib.cache.informers import CacheInformer, Form, Informers, NewInformer, NotCached
+from controllerlib.cache.informercontroller import InformerOptions
+from controllerlib.cache.informermap import CacheInformer, Form, Informers, NewInformer, NotCached
 from controllerlib.cache.options import CacheOptions
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer
 from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object, copy_json
-from controllerlib.client.selector import parse, parse_fields
-from controllerlib.clock import Chance, Clock
-from controllerlib.observer import SILENT, Observer
+from controllerlib.client.selector import parse_field_selector, parse_selector
+from controllerlib.clock import Clock
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random
 
 __all__ = ["Cache", "CacheNotStarted"]
 
-#: Stands for every namespace in the values of field indices.
+#: Represents all namespaces in the values of field indices.
 _ALL = "__all_namespaces"
 
 
 class CacheNotStarted(RuntimeError):
-    """A cache was read before it ran (controller-runtime: cache.ErrCacheNotStarted)."""
+    """The cache was read before it was started (controller-runtime: cache.ErrCacheNotStarted)."""
 
     def __init__(self) -> None:
         super().__init__("the cache is not started, can not read objects")
 
 
 class Cache:
-    """Gets and lists from stores that follow the server; what it gives are deep copies, and may be a moment old.
+    """Reads objects from the stores of informers; returns deep copies, which may be slightly out of date.
 
-    Reading a kind for the first time begins to watch it, and waits until its first list is there.
+    The first read of a kind starts its informer and waits until that has synced.
 
     Source: controller-runtime, cache.Cache.
     """
+
+    informers: Informers
 
     def __init__(
         self,
@@ -41,39 +44,49 @@ class Cache:
         options: CacheOptions | None = None,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_options: InformerOptions | None = None,
-        new_informer: NewInformer = SharedInformer,
+        new_informer: NewInformer = SharedIndexInformer,
         skip_handler_failures: bool = False,
         poll: bool = False,
     ) -> None:
-        """`client` reads at the server. `poll`: as in Informers."""
+        """`client` reads from the server. For `poll` see Informers."""
         self.informers = Informers(
             client,
             options,
             clock=clock,
-            chance=chance,
+            random=random,
             observer=observer,
             informer_options=informer_options,
             new_informer=new_informer,
             skip_handler_failures=skip_handler_failures,
             poll=poll,
         )
-        self.get_informer = self.informers.get_informer
-        self.remove_informer = self.informers.remove_informer
 
     async def run(self) -> None:
         """Run until cancelled; RuntimeError the second time."""
         await self.informers.run()
 
+    async def get_informer(
+        self, api_version: str, kind: str, *, form: Form = "structured", block_until_synced: bool = True
+    ) -> CacheInformer:
+        """Return the informer of a kind: see Informers.get_informer."""
+        return await self.informers.get_informer(api_version, kind, form=form, block_until_synced=block_until_synced)
+
+    def remove_informer(self, api_version: str, kind: str, form: Form = "structured") -> None:
+        """Stop and forget the informer of a kind; a later read creates another."""
+        self.informers.remove_informer(api_version, kind, form)
+
     async def wait_synced(self) -> None:
-        """Wait until the informers there are now have synced."""
+        """Wait until the existing informers have synced."""
         for informer in self.informers.all():
             await self.informers.wait_synced(informer)
 
     def index_field(self, api_version: str, kind: str, path: str, values: Callable[[Object], Sequence[str]]) -> None:
-        """Make `field_selector="path=value"` work for a kind: `values` gives an object's values. Any time."""
+        """Index a kind so that `field_selector="path=value"` works; `values` returns an object's values. May be
+        called at any time.
+        """
 
         def index(obj: Object) -> Sequence[str]:
             namespace = (obj.get("metadata") or {}).get("namespace") or ""
@@ -93,7 +106,10 @@ class Cache:
         form: Form = "structured",
         share: bool | None = None,
     ) -> Object:
-        """A copy of the object (`share`: itself). Raises ApiError, UnknownNamespace, CacheNotStarted, NotCached."""
+        """Return a copy of the object (`share`: the object itself).
+
+        Raises ApiError, UnknownNamespace, CacheNotStarted and NotCached.
+        """
         informer = await self._informer(api_version, kind, form)
         where = namespace or "" if informer.resource.namespaced else ""
         key = f"{where}/{name}" if where else name
@@ -117,12 +133,14 @@ class Cache:
         form: Form = "structured",
         share: bool | None = None,
     ) -> Sequence[Object]:
-        """Copies of the objects. Field selectors need an index (LookupError) and know only equality (ValueError)."""
+        """Return copies of the objects. Field selectors need an index (LookupError) and support equality only
+        (ValueError).
+        """
         if continue_token:
             raise ValueError("continue list option is not supported by the cache")
         informer = await self._informer(api_version, kind, form)
         where = namespace or "" if informer.resource.namespaced else ""
-        labels, fields = parse(label_selector), parse_fields(field_selector)
+        labels, fields = parse_selector(label_selector), parse_field_selector(field_selector)
         found: list[Object] = []
         for held, shared in informer.holding(where).items():
             copies = not _is_shared(informer, held, share)
@@ -150,7 +168,7 @@ def _indexed(namespace: str, value: str) -> str:
 
 
 def _select(store: Indexer, namespace: str, fields: Sequence[tuple[str, str, bool]]) -> Sequence[Object]:
-    """Objects of a namespace ("": all) that fulfil all field conditions, by index; in the order of their keys."""
+    """Return the objects of a namespace ("": all) that satisfy the field selectors, by index, in key order."""
     if not fields:
         return store.by_index(NAMESPACE_INDEX, namespace) if namespace else store.list()
     keys: dict[str, None] | None = None

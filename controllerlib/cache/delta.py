@@ -1,15 +1,15 @@
-"""A change on its way from the reflector to the store (client-go: tools/cache/delta_fifo.go, the_real_fifo.go)."""
+"""Deltas: changes between the reflector and the store (client-go: tools/cache/delta_fifo.go, the_real_fifo.go)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-#: Replaced: listed anew · Sync: told again by a resync · ReplacedAll, SyncAll, Bookmark: only in RealFIFO
+#: Replaced: from a list · Sync: from a resync · ReplacedAll, SyncAll, Bookmark: in RealFIFO only
 DeltaType = Literal["Added", "Updated", "Deleted", "Replaced", "Sync", "ReplacedAll", "SyncAll", "Bookmark"]
 
 
 class Delta(NamedTuple):
-    """What happened, and the object after it (a tuple, not a dataclass: one is made for every watch event)."""
+    """A change and the object after it. A named tuple because one is created for every watch event."""
 
     type: DeltaType
     object: Any
@@ -17,7 +17,7 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplacedAll:
-    """A whole list at once."""
+    """A complete list."""
 
     resource_version: str
     objects: Sequence[Any]
@@ -25,18 +25,18 @@ class ReplacedAll:
 
 @dataclass(frozen=True, slots=True)
 class SyncAll:
-    """Tell everything that is stored once more."""
+    """A resync: deliver every stored object again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Everything up to this resourceVersion was seen."""
+    """Every change up to this resourceVersion was received."""
 
     resource_version: str
 
 
 class Batch(NamedTuple):
-    """What a consumer takes in one step, and whether it is part of the initial list."""
+    """The deltas that a consumer processes in one step, and whether they belong to the initial list."""
 
     deltas: Sequence[Delta]
     initial: bool

@@ -1,4 +1,4 @@
-"""DeltaFIFO: deltas gathered by key, the informer queue before 0.33 (client-go: tools/cache/delta_fifo.go)."""
+"""DeltaFIFO: deltas grouped by key, the queue of informers before 0.33 (client-go: tools/cache/delta_fifo.go)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, del
 
 
 def merge_deletions(deltas: list[Delta]) -> list[Delta]:
-    """Two deletions in a row are one: the newer if the older held only a tombstone, else the older."""
+    """Merge two consecutive deletions: keep the newer one if the older is a tombstone, otherwise the older one."""
     if len(deltas) < 2 or deltas[-1].type != "Deleted" or deltas[-2].type != "Deleted":
         return deltas
     older, newer = deltas[-2], deltas[-1]
@@ -21,9 +21,11 @@ def merge_deletions(deltas: list[Delta]) -> list[Delta]:
 class DeltaFIFO:
     """Keys in the order of their first queued delta, each with all its deltas (client-go: cache.DeltaFIFO).
 
-    `known` (usually the store) tells what a list lacks and what a resync repeats. `emit_replaced`: a list gives
-    Replaced instead of Sync (informers do).
+    `known`, usually the store, determines which objects a list deletes and which ones a resync repeats.
+    `emit_replaced`: a list produces Replaced instead of Sync, as informers need it.
     """
+
+    closed: bool
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class DeltaFIFO:
     ) -> None:
         self._key_func, self._known, self._transform = key_func, known, transform
         self._listed: DeltaType = "Replaced" if emit_replaced else "Sync"
-        #: insertion order is the line: a key leaves both at once
+        #: In insertion order, which is the order of the queue.
         self._items: dict[str, list[Delta]] = {}
         self._populated = False
         self._initial = self._open = 0
@@ -45,7 +47,7 @@ class DeltaFIFO:
         return len(self._items)
 
     def key_of(self, obj: Any) -> str:
-        """The key of an object, a tombstone, or of the newest of a list of deltas; raises KeyFailure."""
+        """Return the key of an object, of a tombstone, or of the newest of a list of deltas; raises KeyFailure."""
         if isinstance(obj, list | tuple) and not isinstance(obj, Delta):
             if not obj:
                 raise KeyFailure(obj, ValueError("0 length Deltas object; can't get key"))
@@ -54,11 +56,11 @@ class DeltaFIFO:
             return obj.key
         try:
             return self._key_func(obj)
-        except Exception as error:  # any key function, any failure: told in one way
+        except Exception as error:  # a key function may raise anything
             raise KeyFailure(obj, error) from error
 
     def add(self, obj: Any) -> None:
-        """Append an Added delta; an error of the transformer is raised and nothing queued."""
+        """Append an Added delta. If the transform raises, nothing is queued."""
         self._append("Added", obj)
         self._populated = True
 
@@ -68,7 +70,7 @@ class DeltaFIFO:
         self._populated = True
 
     def delete(self, obj: Any) -> None:
-        """Append a Deleted delta, unless nobody knows the object."""
+        """Append a Deleted delta, unless the object is unknown."""
         key = self.key_of(obj)
         self._populated = True
         if key not in self._items and (self._known is None or self._known.get_by_key(key) is None):
@@ -76,7 +78,7 @@ class DeltaFIFO:
         self._append("Deleted", obj)
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """Take a list: a delta for each object, then deletions of queued and of known keys that it lacks."""
+        """Queue a list: a delta for each object, and deletions of queued and known keys that it does not contain."""
         listed: dict[str, None] = {}
         for obj in objs:
             listed[self.key_of(obj)] = None
@@ -108,11 +110,11 @@ class DeltaFIFO:
                 self._append("Sync", obj)
 
     def has_synced(self) -> bool:
-        """Whether the first list was taken and processed, or something came before any list."""
+        """Return whether the first list was processed, or another change was queued before any list."""
         return self._populated and self._initial == 0 and not self._open
 
     def take(self, limit: int | None = None) -> Batch | None:
-        """Take the oldest key with all its deltas; None when there is none. `limit` has no meaning here."""
+        """Take the oldest key with all its deltas; None if there is none. `limit` has no effect."""
         if not self._items:
             return None
         initial = not self.has_synced()
@@ -124,23 +126,23 @@ class DeltaFIFO:
         return Batch(deltas, initial)
 
     def finish(self, batch: Batch) -> None:
-        """The batch was processed, or failed: it does not come back."""
+        """End a batch, whether it was processed or failed; it is not queued again."""
         self._open -= 1
 
     def is_blocked(self) -> bool:
-        """Producers wait while a step is under way: this queue keeps its lock."""
+        """Return whether a batch is being processed: this queue is locked meanwhile."""
         return self._open > 0
 
     def is_crowded(self) -> bool:
-        """Never: deltas gather by key."""
+        """Return False: deltas are grouped by key."""
         return False
 
     def close(self) -> None:
-        """No more is expected; what is queued can still be taken."""
+        """Close the queue; queued deltas can still be taken."""
         self.closed = True
 
     def queued(self, key: str) -> Sequence[Delta]:
-        """The deltas that wait for `key`."""
+        """Return the queued deltas of `key`."""
         return tuple(self._items.get(key, ()))
 
     def _look_up(self, key: str) -> Any:

@@ -1,19 +1,23 @@
-"""A queue of deltas that waits: a shell around RealFIFO or DeltaFIFO with one consumer."""
+"""Queues whose consumer waits: the asyncio part around the FIFOs and the heap."""
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from controllerlib.cache.delta import Batch, QueueClosed
 from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.realfifo import RealFIFO
 from controllerlib.clock import Clock, SystemClock, pause
-from controllerlib.tasks import Event, Futures
+from controllerlib.tasks import Futures, OnceEvent
+
+T = TypeVar("T")
 
 
 class DeltaQueue:
-    """What a reflector fills and an informer empties."""
+    """The queue between a reflector and an informer, a RealFIFO or DeltaFIFO with one consumer."""
+
+    synced: OnceEvent
 
     def __init__(
         self,
@@ -23,14 +27,14 @@ class DeltaQueue:
         on_length: Callable[[int], None] | None = None,
         on_step: Callable[[float], None] | None = None,
     ) -> None:
-        """`on_length` is told the length after each change, `on_step` the seconds that each step took."""
+        """`on_length` is called with the length after each change, `on_step` with the seconds that each step took."""
         self.state = state
         self._clock: Clock = clock or SystemClock()
         self._on_length, self._on_step = on_length, on_step
         self._step_began = 0.0
         self._futures = Futures()
-        #: set when the first list was processed
-        self.synced = Event()
+        #: Set when the first list was processed.
+        self.synced = OnceEvent()
         self._consumers: list[asyncio.Future[None]] = []
         self._producers: list[asyncio.Future[None]] = []
 
@@ -38,42 +42,42 @@ class DeltaQueue:
         return len(self.state)
 
     def add(self, obj: Any) -> None:
-        """An object appeared."""
+        """Queue the addition of an object."""
         self.state.add(obj)
         self._changed()
 
     def update(self, obj: Any) -> None:
-        """An object changed."""
+        """Queue the update of an object."""
         self.state.update(obj)
         self._changed()
 
     def delete(self, obj: Any) -> None:
-        """An object went."""
+        """Queue the deletion of an object."""
         self.state.delete(obj)
         self._changed()
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """These are all objects."""
+        """Queue a complete list."""
         self.state.replace(objs, version)
         self._changed()
 
     def resync(self) -> None:
-        """Tell everything once more."""
+        """Queue a resync."""
         self.state.resync()
         self._changed()
 
     def bookmark(self, version: str) -> None:
-        """Everything up to `version` was seen."""
+        """Queue a bookmark; ignored by DeltaFIFO."""
         if isinstance(self.state, RealFIFO):
             self.state.bookmark(version)
             self._changed()
 
     def is_crowded(self) -> bool:
-        """Whether a producer should wait for `room`."""
+        """Return whether a producer should wait for `room`."""
         return self.state.is_crowded() or self.state.is_blocked()
 
     async def room(self) -> None:
-        """Wait until the consumer got on; at once when the queue is not crowded."""
+        """Wait until the consumer has made progress."""
         await pause()
         while self.state.is_blocked():
             future = self._futures.new()
@@ -81,7 +85,7 @@ class DeltaQueue:
             await future
 
     async def take(self, limit: int | None = None) -> Batch:
-        """Wait for the next batch; raises QueueClosed when closed and empty. `finish` it before the next."""
+        """Wait for the next batch, which must be ended by `finish`; raises QueueClosed when closed and empty."""
         while True:
             batch = self.state.take(limit)
             if batch is not None:
@@ -100,7 +104,7 @@ class DeltaQueue:
                     self._consumers.remove(future)
 
     def finish(self, batch: Batch) -> None:
-        """The batch was processed or failed."""
+        """End a batch, whether it was processed or failed."""
         self.state.finish(batch)
         if self._on_step is not None:
             self._on_step(self._clock.monotonic() - self._step_began)
@@ -113,7 +117,7 @@ class DeltaQueue:
                     future.set_result(None)
 
     async def pop(self, process: Callable[[Batch], Awaitable[None] | None], limit: int | None = 1) -> None:
-        """Wait for a batch and process it; raises what `process` raises: the batch does not come back."""
+        """Wait for a batch and process it. An exception of `process` is raised; the batch is not queued again."""
         batch = await self.take(limit)
         try:
             answer = process(batch)
@@ -123,11 +127,11 @@ class DeltaQueue:
             self.finish(batch)
 
     def has_synced(self) -> bool:
-        """Whether the first list was processed, or something came before any list."""
+        """Return whether the first list was processed, or another change was queued before any list."""
         return self.state.has_synced()
 
     def close(self) -> None:
-        """No more is expected: `take` gives what is left, then raises QueueClosed."""
+        """Close the queue: `take` returns the queued batches and then raises QueueClosed."""
         self.state.close()
         consumers, self._consumers = self._consumers, []
         for future in consumers:
@@ -143,3 +147,43 @@ class DeltaQueue:
             future = self._consumers.pop(0)
             if not future.done():
                 future.set_result(None)
+
+
+class PopQueue:
+    """A FIFO (method `take`) or heap (method `pop`) whose `pop` waits; other operations are those of `state`."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._take: Callable[[], Any] = getattr(state, "take", None) or state.pop
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def pop(self, process: Callable[[Any], T]) -> T:
+        """Wait for the next object and process it; it is removed in any case. Raises QueueClosed when closed and
+        empty.
+        """
+        while True:
+            obj = self._take()
+            if obj is not None:
+                return process(obj)
+            if self.state.closed:
+                raise QueueClosed
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
+
+    def add(self, obj: Any) -> None:
+        """Add an object and wake a consumer."""
+        self.state.add(obj)
+        self._wake(1)
+
+    def close(self) -> None:
+        """Close the queue; waiting consumers raise QueueClosed."""
+        self.state.close()
+        self._wake(len(self._waiting))
+
+    def _wake(self, count: int) -> None:
+        while self._waiting and count:
+            future = self._waiting.pop(0)
+            if not future.done():
+                future.set_result(None)
+                count -= 1

@@ -1,4 +1,4 @@
-"""One shared informer for each type, and waiting for them (client-go: informers/factory.go, tools/cache)."""
+"""Shared informers by type, and waiting until they have synced (client-go: informers/factory.go, tools/cache)."""
 
 import asyncio
 import logging
@@ -6,49 +6,53 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from controllerlib.cache.identity import InformerMetrics, InformerName
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.listers import Lister
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.listwatch import ClientListWatch
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, TransformFunc, meta_namespace_index
-from controllerlib.client.client import Client, ClientListWatch
-from controllerlib.clock import Chance, Clock, Deadline, SystemClock
+from controllerlib.client.client import Client
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.metrics.registry import Registry
-from controllerlib.observer import SILENT, Observer
-from controllerlib.tasks import Event, Tasks
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Type = tuple[str, str]
 
 
 class NotSynced(TimeoutError):
-    """Some caches have not synced."""
+    """Some informers have not synced in time."""
+
+    types: list[str]
 
     def __init__(self, types: Sequence[str], cause: str) -> None:
         super().__init__(f"failed to sync all caches: {', '.join(sorted(types))}: {cause}")
         self.types = sorted(types)
 
 
-class Checker(Protocol):
-    """Something that will be done once: its name, and the event."""
+class DoneChecker(Protocol):
+    """Reports when something is done (client-go: cache.DoneChecker)."""
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """The name for messages."""
         ...
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set when it is done."""
         ...
 
 
 async def wait_for(
-    checkers: Sequence[Checker], *, timeout: float | None = None, clock: Clock | None = None
+    checkers: Sequence[DoneChecker], *, timeout: float | None = None, clock: Clock | None = None
 ) -> Sequence[str]:
-    """Wait until all are done, at most `timeout` seconds; returns (and logs) the names of the others, sorted.
+    """Wait until all checkers are done, at most `timeout` seconds; return and log the names of the others, sorted.
 
-    Event-driven; what is done counts even when the waiting was cancelled at the same moment (client-go: WaitFor).
+    Nothing is polled. A checker that finishes while the wait is cancelled counts as done (client-go: cache.WaitFor).
     """
     clock = clock or SystemClock()
     deadline = None if timeout is None else clock.monotonic() + timeout
@@ -60,14 +64,14 @@ async def wait_for(
         pass
     unfinished = sorted(checker.name for checker in checkers if not checker.synced.is_set())
     if unfinished:
-        log.warning("waited long enough", extra={"unfinished": unfinished})
+        _log.warning("caches have not synced", extra={"unfinished": unfinished})
     return unfinished
 
 
 async def wait_for_cache_sync(
     *synced: Callable[[], bool], timeout: float | None = None, clock: Clock | None = None
 ) -> bool:
-    """Look at once and then every 100 ms whether all have synced; False when `timeout` seconds passed before."""
+    """Check now and then every 100 ms whether all have synced; return False after `timeout` seconds."""
     clock = clock or SystemClock()
     began = clock.monotonic()
     while not all(has_synced() for has_synced in synced):
@@ -78,10 +82,12 @@ async def wait_for_cache_sync(
 
 
 class SharedInformerFactory:
-    """Makes informers on demand and runs them; every informer has the namespace index.
+    """Creates shared informers on demand and runs them. Each has the namespace index.
 
     Source: client-go, informers.SharedInformerFactory.
     """
+
+    registry: Registry
 
     def __init__(
         self,
@@ -95,26 +101,26 @@ class SharedInformerFactory:
         transform: TransformFunc | None = None,
         options: InformerOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_name: InformerName | None = None,
         registry: Registry | None = None,
     ) -> None:
-        """Periods in seconds; namespace and selectors go with every list and watch.
+        """Periods are seconds; namespace and selectors apply to every list and watch.
 
-        With an `informer_name` queues and stores are measured, in `registry`.
+        With an `informer_name`, metrics of queues and stores are recorded in `registry`.
         """
         self._client, self._default, self._custom = client, default_resync, dict(custom_resync or {})
         self._namespace, self._labels, self._fields = namespace, label_selector, field_selector
         self._transform, self._options = transform, options
-        self._clock, self._chance, self._observer = clock, chance, observer
+        self._clock, self._random, self._observer = clock, random, observer
         self._name, self.registry = informer_name, registry or Registry()
-        self._informers: dict[Type, SharedInformer] = {}
+        self._informers: dict[Type, SharedIndexInformer] = {}
         self._running: dict[Type, asyncio.Task[None]] = {}
         self._shut_down = False
 
-    def informer_for(self, api_version: str, kind: str) -> SharedInformer:
-        """The informer of a type; the same one each time."""
+    def informer_for(self, api_version: str, kind: str) -> SharedIndexInformer:
+        """Return the informer of a type; always the same one."""
         key = (api_version, kind)
         informer = self._informers.get(key)
         if informer is None:
@@ -126,7 +132,7 @@ class SharedInformerFactory:
                 label_selector=self._labels,
                 field_selector=self._fields,
             )
-            informer = self._informers[key] = SharedInformer(
+            informer = self._informers[key] = SharedIndexInformer(
                 source,
                 name=kind,
                 expected=key,
@@ -134,7 +140,7 @@ class SharedInformerFactory:
                 indexers={NAMESPACE_INDEX: meta_namespace_index},
                 options=self._options,
                 clock=self._clock,
-                chance=self._chance,
+                random=self._random,
                 observer=self._observer,
                 metrics=self._metrics_of(key),
             )
@@ -149,11 +155,11 @@ class SharedInformerFactory:
         return InformerMetrics(self.registry, self._name.of(*key), lambda: mapper.known(*key))
 
     def lister(self, api_version: str, kind: str, resource: str) -> Lister:
-        """What the informer of a type knows; `resource` as messages name it."""
+        """Return a lister on the informer of a type; `resource` is its name in messages."""
         return Lister(self.informer_for(api_version, kind).indexer, resource)
 
     def start(self, tasks: Tasks) -> None:
-        """Run each informer that does not run yet in `tasks`; nothing after `shut_down`. May be called again."""
+        """Run, in `tasks`, the informers that do not run yet. May be called repeatedly; no effect after `shut_down`."""
         if self._shut_down:
             return
         for key, informer in self._informers.items():
@@ -161,31 +167,31 @@ class SharedInformerFactory:
                 self._running[key] = tasks.start(informer.run(), f"informer {key[1]}")
 
     async def shut_down(self) -> None:
-        """Start no more, and wait until the informers ended: whoever started them cancels them."""
+        """Start no further informers, and wait until the running ones have been cancelled by their owner."""
         self._shut_down = True
         for task in list(self._running.values()):
-            done = Event()
+            done = OnceEvent()
             task.add_done_callback(lambda _, done=done: done.set())  # type: ignore[misc]
             await done.wait()
 
     async def wait_for_cache_sync(self, *, timeout: float | None = None) -> Mapping[Type, bool]:
-        """Which of the started informers have synced, once all have or `timeout` seconds passed."""
+        """Wait until the started informers have synced, at most `timeout` seconds; return which ones have."""
         started = {key: self._informers[key] for key in self._running}
         await wait_for([*started.values()], timeout=timeout, clock=self._clock)
         return {key: informer.has_synced() for key, informer in started.items()}
 
     async def require_cache_sync(self, *, timeout: float | None = None) -> None:
-        """As `wait_for_cache_sync`; raises NotSynced."""
+        """As `wait_for_cache_sync`, but raise NotSynced."""
         found = await self.wait_for_cache_sync(timeout=timeout)
         if missing := [key[1] for key, synced in found.items() if not synced]:
             raise NotSynced(missing, "context deadline exceeded")
 
 
-def named_checker(name: str, event: Event) -> Any:
-    """A Checker of any event."""
+def named_checker(name: str, event: OnceEvent) -> Any:
+    """Return a DoneChecker for an event."""
     return _Named(name, event)
 
 
 class _Named:
-    def __init__(self, name: str, synced: Event) -> None:
+    def __init__(self, name: str, synced: OnceEvent) -> None:
         self.name, self.synced = name, synced

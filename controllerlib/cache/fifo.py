@@ -1,4 +1,4 @@
-"""FIFO: the last object of each key, in the order in which keys were first added (client-go: tools/cache/fifo.go)."""
+"""FIFO: the newest object of each key, in the order in which keys were added (client-go: tools/cache/fifo.go)."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,10 +9,12 @@ from controllerlib.client.names import KeyFailure, deletion_handling_key
 
 
 class FIFO:
-    """Keys in line and their newest objects; a deleted key keeps its place and is skipped. A failed item is gone.
+    """A queue of keys with their newest objects. A deleted key keeps its position and is skipped.
 
     Source: client-go, cache.FIFO.
     """
+
+    closed: bool
 
     def __init__(self, key_func: KeyFunc = deletion_handling_key) -> None:
         self._key_func = key_func
@@ -26,7 +28,7 @@ class FIFO:
         return len(self._items)
 
     def add(self, obj: Any) -> None:
-        """Keep `obj` as the newest of its key; a key already in line keeps its place."""
+        """Set the newest object of its key; a queued key keeps its position."""
         key = self._key(obj)
         self._populated = True
         if key not in self._items:
@@ -34,32 +36,32 @@ class FIFO:
         self._items[key] = obj
 
     def update(self, obj: Any) -> None:
-        """The same as `add`."""
+        """Set the newest object of its key; a queued key keeps its position."""
         self.add(obj)
 
     def delete(self, obj: Any) -> None:
-        """Forget the object; its key stays in line and is skipped."""
+        """Drop the object; its key remains queued and is skipped."""
         self._populated = True
         self._items.pop(self._key(obj), None)
 
     def replace(self, objs: Iterable[Any], version: str = "") -> None:
-        """Hold exactly `objs`, in their order."""
+        """Replace the whole content, in the order of `objs`."""
         self._items = {self._key(obj): obj for obj in objs}
         self._line = deque(self._items)
         if not self._populated:
             self._populated, self._initial = True, len(self._items)
 
     def resync(self) -> None:
-        """Put keys that have an object but no place in line back into it."""
+        """Append the keys that have an object but are not queued."""
         in_line = set(self._line)
         self._line.extend(key for key in self._items if key not in in_line)
 
     def has_synced(self) -> bool:
-        """Whether the first list was taken, or something else came first."""
+        """Return whether the first list was taken, or another change came before any list."""
         return self._populated and self._initial == 0
 
     def take(self) -> Any:
-        """The next object, or None."""
+        """Take the next object; None if there is none."""
         while self._line:
             key = self._line.popleft()
             if self._initial:
@@ -69,11 +71,11 @@ class FIFO:
         return None
 
     def close(self) -> None:
-        """No more is expected; what is in line can still be taken, and adding still works."""
+        """Close the queue; queued objects can still be taken and added."""
         self.closed = True
 
     def _key(self, obj: Any) -> str:
         try:
             return self._key_func(obj)
-        except Exception as error:  # any key function, any failure: told in one way
+        except Exception as error:  # a key function may raise anything
             raise KeyFailure(obj, error) from error

@@ -1,4 +1,4 @@
-"""A heap whose items have keys: adding one again moves it (client-go: tools/cache/heap.go)."""
+"""A heap of items with keys; adding a key again moves it (client-go: tools/cache/heap.go)."""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -10,7 +10,9 @@ T = TypeVar("T")
 
 
 class KeyedHeap(Generic[T]):
-    """Smallest `rank` first; of equal ranks the one that got it first (client-go: cache.Heap)."""
+    """Returns the item with the smallest `rank` first, of equal ranks the one added first (client-go: cache.Heap)."""
+
+    closed: bool
 
     def __init__(self, key: Callable[[T], str], rank: Callable[[T], float]) -> None:
         self._key, self._rank = key, rank
@@ -23,7 +25,7 @@ class KeyedHeap(Generic[T]):
         return len(self._items)
 
     def add(self, item: T) -> None:
-        """Add or move `item`; raises QueueClosed."""
+        """Add `item`, or move the item with its key; raises QueueClosed."""
         if self.closed:
             raise QueueClosed
         key = self._key(item)
@@ -35,23 +37,23 @@ class KeyedHeap(Generic[T]):
             heapify(self._rows)
 
     def add_if_not_present(self, item: T) -> None:
-        """Add `item` unless its key is there; raises QueueClosed."""
+        """Add `item` unless its key exists; raises QueueClosed."""
         if self.closed:
             raise QueueClosed
         if self._key(item) not in self._items:
             self.add(item)
 
     def delete(self, item: T) -> None:
-        """Remove the item of that key; raises KeyError."""
+        """Remove the item with the key of `item`; raises KeyError."""
         del self._items[self._key(item)]
 
     def get(self, key: str) -> T | None:
-        """The item, or None."""
+        """Return the item, or None."""
         held = self._items.get(key)
         return held[1] if held else None
 
     def pop(self) -> T | None:
-        """Take the first item; None when empty, QueueClosed when also closed."""
+        """Take the first item; None if empty, QueueClosed if also closed."""
         while self._rows:
             row = heappop(self._rows)
             if self._is_current(row):
@@ -61,7 +63,7 @@ class KeyedHeap(Generic[T]):
         return None
 
     def close(self) -> None:
-        """Take no more; what is there can still be popped."""
+        """Close the heap; its items can still be taken."""
         self.closed = True
 
     def _is_current(self, row: tuple[float, int, str]) -> bool:

@@ -1,4 +1,4 @@
-"""What an informer is called in metrics, and those metrics (client-go: tools/cache, identity and informer_metrics)."""
+"""Names of informers, and their metrics (client-go: tools/cache, identity and informer_metrics)."""
 
 import logging
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from controllerlib.client.resource import Resource, split_api_version
 from controllerlib.metrics.registry import Registry
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: Seconds (component-base: metrics/prometheus/clientgo/fifo).
+#: In seconds (component-base: metrics/prometheus/clientgo/fifo).
 LATENCY_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LABELS = ("name", "group", "version", "resource")
 
-#: Names in use: each belongs to one InformerName of the process.
+#: The names in use in this process.
 _taken: dict[str, "InformerName"] = {}
 
 
 @dataclass(slots=True)
 class Identity:
-    """One kind under an informer name. Reserved: its metrics are published."""
+    """The informer of a kind under an informer name. While it is reserved, its metrics are published."""
 
     name: str
     api_version: str
@@ -29,9 +29,9 @@ class Identity:
 
 @dataclass(slots=True)
 class InformerName:
-    """The name of a program's informers, unique in the process until released.
+    """The name of a program's informers, unique in the process until it is released.
 
-    Raises ValueError for an empty name and one that is taken.
+    ValueError if it is empty or in use.
     """
 
     name: str
@@ -45,17 +45,17 @@ class InformerName:
         _taken[self.name] = self
 
     def of(self, api_version: str, kind: str) -> Identity:
-        """The identity of a kind's informer: reserved the first time, and while the name is not released."""
+        """Return the identity of a kind's informer. It is reserved the first time, unless the name was released."""
         again = (api_version, kind) in self._kinds
         identity = Identity(self.name, api_version, kind, not again and _taken.get(self.name) is self)
         if identity.is_reserved:
             self._kinds[api_version, kind] = identity
         if again:
-            log.error("duplicate informer, its metrics are not published", extra={"informer": self.name, "kind": kind})
+            _log.error("duplicate informer, its metrics are not published", extra={"informer": self.name, "kind": kind})
         return identity
 
     def release(self) -> None:
-        """Give the name up: its informers' metrics stand still, and another may take it. May be called again."""
+        """Release the name: metrics of its informers are no longer updated. May be called repeatedly."""
         for identity in self._kinds.values():
             identity.is_reserved = False
         self._kinds.clear()
@@ -64,10 +64,10 @@ class InformerName:
 
 
 class InformerMetrics:
-    """`informer_queued_items`, `informer_processing_latency_seconds`, `informer_store_resource_version`."""
+    """The metrics `informer_queued_items`, `informer_processing_latency_seconds`, `informer_store_resource_version`."""
 
     def __init__(self, registry: Registry, identity: Identity, find: Callable[[], Resource | None]) -> None:
-        """`find`: the kind's resource, as soon as that is known (nothing is published before)."""
+        """`find` returns the resource of the kind once it is known; nothing is published before."""
         self._identity, self._find = identity, find
         self._resource = ""
         self._queued = registry.family(
@@ -88,22 +88,22 @@ class InformerMetrics:
         )
 
     def queued(self, length: int) -> None:
-        """So many deltas are in the queue now."""
+        """Set the number of queued deltas."""
         if labels := self._labels():
             self._queued.set(length, *labels)
 
     def processed(self, seconds: float) -> None:
-        """A step took so long."""
+        """Add the duration of a step."""
         if labels := self._labels():
             self._latency.observe(seconds, *labels)
 
     def stored(self, version: str) -> None:
-        """The store has come to this resourceVersion."""
+        """Set the resourceVersion of the store."""
         if version.isdigit() and (labels := self._labels()):
             self._version.set(float(version[-15:]), *labels)
 
     def _labels(self) -> tuple[str, ...]:
-        """Empty while nothing is to be published."""
+        """Return the label values; empty while nothing is published."""
         if not self._identity.is_reserved:
             return ()
         if not self._resource:

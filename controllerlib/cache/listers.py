@@ -1,4 +1,4 @@
-"""Reading from an informer's store by name, namespace and label (client-go: tools/cache/listers.go)."""
+"""Listers: reads from an informer's store by name, namespace and label (client-go: tools/cache/listers.go)."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -7,15 +7,15 @@ from typing import Any
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, UnknownIndex
 from controllerlib.client.errors import not_found
 from controllerlib.client.names import Object
-from controllerlib.client.selector import EVERYTHING, Selector, parse
+from controllerlib.client.selector import EVERYTHING, Selector, parse_selector
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Found = Callable[[Object], None]
 
 
 def list_all(store: Indexer, selector: Selector, found: Found) -> None:
-    """Call `found` with every selected object; labels are not looked at when all or nothing is selected."""
+    """Call `found` with every selected object."""
     if selector.nothing:
         return
     for obj in store.list():
@@ -24,7 +24,7 @@ def list_all(store: Indexer, selector: Selector, found: Found) -> None:
 
 
 def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, found: Found) -> None:
-    """As `list_all` in one namespace ("": all): by the namespace index, or by looking at everything."""
+    """As `list_all` for one namespace ("": all), using the namespace index if there is one."""
     if not namespace:
         list_all(store, selector, found)
         return
@@ -33,7 +33,7 @@ def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, fo
     try:
         objs: Sequence[Any] = store.by_index(NAMESPACE_INDEX, namespace)
     except UnknownIndex as error:
-        log.warning("no namespace index, looking at every object", extra={"error": str(error)})
+        _log.warning("no namespace index, scanning all objects", extra={"error": str(error)})
         objs = [obj for obj in store.list() if obj["metadata"].get("namespace") == namespace]
     for obj in objs:
         if selector.is_everything or selector.matches(obj["metadata"].get("labels")):
@@ -41,21 +41,21 @@ def list_all_by_namespace(store: Indexer, namespace: str, selector: Selector, fo
 
 
 class Lister:
-    """What an informer knows of one resource. Objects are the cached ones: do not change them.
+    """Reads one resource from an informer's store. The objects are shared and must not be modified.
 
     Source: client-go, cache.GenericLister.
     """
 
     def __init__(self, store: Indexer, resource: str, namespace: str = "") -> None:
-        """`resource`: as messages name it, "pods" or "jobs.batch"."""
+        """`resource` is the name in messages: "pods" or "jobs.batch"."""
         self._store, self._resource, self._namespace = store, resource, namespace
 
     def by_namespace(self, namespace: str) -> "Lister":
-        """The objects of one namespace."""
+        """Return a lister of one namespace."""
         return Lister(self._store, self._resource, namespace)
 
     def get(self, name: str) -> Mapping[str, Any]:
-        """The object; ApiError NotFound with resource and name."""
+        """Return the object; raises ApiError with reason NotFound."""
         key = f"{self._namespace}/{name}" if self._namespace else name
         obj: Mapping[str, Any] | None = self._store.get_by_key(key)
         if obj is None:
@@ -63,8 +63,8 @@ class Lister:
         return obj
 
     def list(self, selector: Selector | str = EVERYTHING) -> Sequence[Mapping[str, Any]]:
-        """The selected objects, in the order of their keys."""
+        """Return the selected objects in key order."""
         found: list[Object] = []
-        wanted = parse(selector) if isinstance(selector, str) else selector
+        wanted = parse_selector(selector) if isinstance(selector, str) else selector
         list_all_by_namespace(self._store, self._namespace, wanted, found.append)
         return found

@@ -1,82 +1,55 @@
-"""Where a reflector gets its objects: listing (in pages) and watching (client-go: listwatch.go, pager.go)."""
+"""ListerWatchers: lists in pages, and watches (client-go: listwatch.go, pager.go)."""
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol, runtime_checkable
 
+from controllerlib.client.client import Client
 from controllerlib.client.errors import is_expired
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.names import Object
+from controllerlib.client.transport import WatchStream
 
-#: Objects in one page of a list unless told otherwise (client-go: defaultPageSize).
+#: Default number of objects per page (client-go: defaultPageSize).
 PAGE_SIZE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ListOptions:
-    """What a list or watch asks for; unset values are not sent (apimachinery: metav1.ListOptions)."""
-
-    resource_version: str = ""
-    resource_version_match: str = ""
-    label_selector: str = ""
-    field_selector: str = ""
-    limit: int = 0
-    continue_token: str = ""
-    timeout_seconds: int | None = None
-    allow_watch_bookmarks: bool = False
-    send_initial_events: bool | None = None
-
-    def query(self) -> Sequence[tuple[str, str]]:
-        """The URL's query."""
-        pairs = [
-            ("resourceVersion", self.resource_version),
-            ("resourceVersionMatch", self.resource_version_match),
-            ("labelSelector", self.label_selector),
-            ("fieldSelector", self.field_selector),
-            ("limit", str(self.limit) if self.limit else ""),
-            ("continue", self.continue_token),
-            ("timeoutSeconds", "" if self.timeout_seconds is None else str(self.timeout_seconds)),
-            ("allowWatchBookmarks", "true" if self.allow_watch_bookmarks else ""),
-            ("sendInitialEvents", "" if self.send_initial_events is None else str(self.send_initial_events).lower()),
-        ]
-        return [(name, value) for name, value in pairs if value]
-
-
-class WatchStream(Protocol):
-    """Watch events until the server ends them."""
-
-    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
-
-    async def aclose(self) -> None:
-        """End the watch."""
-        ...
+#: The Accept header of lists and watches of metadata only.
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
 class ListerWatcher(Protocol):
-    """A kind of object that can be listed and watched. Both raise ApiError, or OSError without a connection.
+    """Lists and watches a kind of object; raises ApiError, or OSError without a connection.
 
     Source: client-go, cache.ListerWatcher.
     """
 
     async def list(self, options: ListOptions) -> Object:
-        """The List object: `metadata.resourceVersion`, `metadata.continue`, `items`."""
+        """Return the List object: `metadata.resourceVersion`, `metadata.continue`, `items`."""
         ...
 
     async def watch(self, options: ListOptions) -> WatchStream:
-        """Events from the options' resourceVersion on."""
+        """Open a watch from the resourceVersion of the options."""
+        ...
+
+
+@runtime_checkable
+class WatchListDeclaration(Protocol):
+    """A ListerWatcher that declares whether it can stream (client-go: IsWatchListSemanticsUnSupported)."""
+
+    @property
+    def watch_list_unsupported(self) -> bool:
+        """Whether the initial list cannot be requested as a watch."""
         ...
 
 
 def supports_streaming(source: object) -> bool:
-    """Whether the initial list may come as a watch; only a source that says otherwise does not."""
-    declared = getattr(source, "watch_list_unsupported", None)
-    if declared is None:
-        return True
-    return not (declared() if callable(declared) else declared)
+    """Return whether the initial list may be requested as a watch: unless `source` declares otherwise."""
+    return not (isinstance(source, WatchListDeclaration) and source.watch_list_unsupported)
 
 
 class ListWatch:
-    """A ListerWatcher of two functions, which may be coroutine functions or plain ones (client-go: cache.ListWatch)."""
+    """A ListerWatcher of two functions, which may be coroutine functions (client-go: cache.ListWatch)."""
 
     def __init__(
         self,
@@ -85,39 +58,90 @@ class ListWatch:
         *,
         watch_list_unsupported: bool = False,
     ) -> None:
-        """`watch_list_unsupported`: the server cannot stream the initial list, use LIST."""
+        """`watch_list_unsupported`: the initial list cannot be requested as a watch."""
         self._list, self._watch = list_func, watch_func
         self.watch_list_unsupported = watch_list_unsupported
 
     async def list(self, options: ListOptions) -> Object:
-        """What the list function gives."""
+        """Call the list function."""
         answer = self._list(options)
         return await answer if inspect.isawaitable(answer) else answer
 
     async def watch(self, options: ListOptions) -> WatchStream:
-        """What the watch function gives."""
+        """Call the watch function."""
         answer = self._watch(options)
         return await answer if inspect.isawaitable(answer) else answer
 
 
+class ClientListWatch:
+    """Lists and watches one kind through a client, with a fixed namespace and fixed selectors.
+
+    Source: client-go, cache.NewListWatchFromClient.
+    """
+
+    watch_list_unsupported: bool
+
+    def __init__(
+        self,
+        client: Client,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        bookmarks: bool = True,
+    ) -> None:
+        """`metadata_only`: request PartialObjectMetadata. `bookmarks` False: request no bookmarks."""
+        self._client, self._api_version, self._kind, self._namespace = client, api_version, kind, namespace
+        self._labels, self._fields, self._bookmarks = label_selector, field_selector, bookmarks
+        self._accept = METADATA_LIST if metadata_only else ""
+        self._accept_watch = METADATA if metadata_only else ""
+        #: without bookmarks the end of a streamed list is unknown
+        self.watch_list_unsupported = not bookmarks
+
+    async def list(self, options: ListOptions) -> Object:
+        """Return a page."""
+        return await self._client.list_page(
+            self._api_version, self._kind, self._namespace, self._select(options), accept=self._accept
+        )
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """Open a watch."""
+        options = self._select(options)
+        if not self._bookmarks:
+            options = replace(options, allow_watch_bookmarks=False)
+        return await self._client.watch(
+            self._api_version, self._kind, self._namespace, options, accept=self._accept_watch
+        )
+
+    def _select(self, options: ListOptions) -> ListOptions:
+        return replace(
+            options,
+            label_selector=options.label_selector or self._labels,
+            field_selector=options.field_selector or self._fields,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All pages of a list: the first page's resourceVersion, and whether there was more than one page."""
+    """All pages of a list: the resourceVersion of the first page, and whether there was more than one."""
 
     items: Sequence[Object]
     resource_version: str
     paginated: bool
-    #: the List object's kind ("Table" when the server answered with one)
+    #: The kind of the List object; "Table" if the server returned one.
     kind: str = ""
 
 
-async def list_all(
+async def list_pages(
     list_page: Callable[[ListOptions], Awaitable[Object]], options: ListOptions, *, page_size: int = PAGE_SIZE
 ) -> Listing:
     """Read a list page by page (client-go: tools/pager).
 
-    Later pages carry no resourceVersion. When the server forgot the list between two pages (410), it is asked once more
-    for the whole list at the version first asked for. `page_size` 0: no pages. Errors of the first page are raised.
+    Later pages are requested without a resourceVersion. If the continue token expires (410), the whole list is
+    requested once at the original version. `page_size` 0 requests one page. Errors of the first page are raised.
     """
     asked = replace(options, limit=options.limit or page_size)
     items: list[Object] = []

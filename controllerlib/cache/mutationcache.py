@@ -1,6 +1,6 @@
-"""One's own writes, until the store has seen them (client-go: tools/cache/mutation_cache.go).
+"""A cache of own writes that the store has not received yet (client-go: tools/cache/mutation_cache.go).
 
-The only place that compares resourceVersions as numbers, as client-go does.
+This is the only module that compares resourceVersions as numbers, as client-go does.
 """
 
 from collections import OrderedDict
@@ -25,18 +25,19 @@ def _number(obj: Any) -> int:
 
 
 class MutationCache:
-    """The newer of the store's object and of one's own last write. At most `size` writes, each for `ttl` seconds.
+    """Returns the newer of the stored object and the last own write; keeps at most `size` writes for `ttl` seconds
+    each.
 
     Source: client-go, cache.MutationCache.
     """
 
     def __init__(self, store: Indexer, *, ttl: float = 300.0, size: int = 100, include_adds: bool = False) -> None:
-        """`include_adds`: answer with own writes also while the store does not have the object."""
+        """`include_adds`: also return own writes of objects that the store does not have."""
         self._store, self._ttl, self._size, self._include_adds = store, ttl, size, include_adds
         self._writes: OrderedDict[str, _Write] = OrderedDict()
 
     def mutation(self, obj: Mapping[str, Any], now: float) -> None:
-        """Note one's own write; ignored when that very object was seen to be deleted."""
+        """Record an own write; ignored if the deletion of that object was received."""
         key = deletion_handling_key(obj)
         known = self._find(key, now)
         if known is not None and known.deleted:
@@ -46,7 +47,7 @@ class MutationCache:
         self._put(key, _Write(obj, now))
 
     def get(self, key: str, now: float) -> Mapping[str, Any] | None:
-        """The newest state known, or None."""
+        """Return the newest known state, or None."""
         stored = self._store.get_by_key(key)
         own = self._find(key, now)
         if own is not None and own.deleted:
@@ -61,14 +62,14 @@ class MutationCache:
         return own.obj
 
     def on_add_or_update(self, obj: Mapping[str, Any]) -> None:
-        """The store has seen `obj`: own writes up to it are of no use any more."""
+        """Drop own writes up to `obj`, because the store has received it."""
         key = deletion_handling_key(obj)
         own = self._writes.get(key)
         if own is not None and _number(own.obj) <= _number(obj):
             del self._writes[key]
 
     def on_delete(self, obj: Mapping[str, Any], now: float) -> None:
-        """The store has seen the end of `obj`: late notes of writes to it must not bring it back."""
+        """Record the deletion of `obj`, so that a write recorded later does not restore it."""
         self._put(deletion_handling_key(obj), _Write(obj, now, deleted=True))
 
     def _find(self, key: str, now: float) -> _Write | None:

@@ -1,19 +1,21 @@
-"""What a cache holds of each kind: namespaces, selectors, transforms; and which setting wins (pkg/cache)."""
+"""Options of a cache: namespaces, selectors and transforms by kind, and their precedence (controller-runtime:
+pkg/cache).
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controllerlib.cache.store import TransformFunc
 
-#: The key that stands for all namespaces not listed beside it.
+#: The key for all namespaces that are not listed beside it.
 ALL_NAMESPACES = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is cached; None: as the next wider setting says (controller-runtime: cache.Config).
+    """Settings of cached objects; None means the value of the next wider setting (controller-runtime: cache.Config).
 
-    `share`: hand out cached objects themselves, not deep copies (UnsafeDisableDeepCopy). `bookmarks`: ask for them.
+    `share`: return cached objects without a deep copy (UnsafeDisableDeepCopy). `bookmarks`: request bookmarks.
     """
 
     label_selector: str | None = None
@@ -23,14 +25,14 @@ class Selection:
     bookmarks: bool | None = None
 
     def over(self, wider: "Selection") -> "Selection":
-        """These settings, and where they are None those of `wider`."""
+        """Return these settings, completed by those of `wider` where they are None."""
         mine = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         return replace(wider, **mine)
 
 
 @dataclass(frozen=True, slots=True)
 class ByObject:
-    """Settings of one kind; `namespaces` None: those of the cache (controller-runtime: cache.ByObject)."""
+    """Settings of one kind; `namespaces` None means those of the cache (controller-runtime: cache.ByObject)."""
 
     selection: Selection = field(default_factory=Selection)
     namespaces: Mapping[str, Selection] | None = None
@@ -39,11 +41,11 @@ class ByObject:
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """Settings of a cache. Times in seconds (controller-runtime: cache.Options).
+    """Options of a cache; times are seconds (controller-runtime: cache.Options).
 
-    `sync_period` (10 h) is stretched for each informer by a factor of 1 ± `sync_period_jitter`, drawn when the informer
-    is made; it repeats what is known and never asks the server. `namespaces` empty: all. `fail_on_missing_informer`:
-    reading a kind that nobody watches is an error instead of the beginning of a watch.
+    `sync_period` (10 h) is the resync period. It is multiplied for each informer by a random factor of 1 ±
+    `sync_period_jitter`. A resync delivers the stored objects again without a request to the server. `namespaces` empty
+    means all. `fail_on_missing_informer`: reading a kind without an informer raises NotCached instead of starting one.
     """
 
     sync_period: float = 36_000.0
@@ -55,16 +57,16 @@ class CacheOptions:
     on_watch_error: Callable[[BaseException], None] | None = None
 
     def resync_period(self, api_version: str, kind: str, fraction: float) -> float:
-        """The period of one informer, for a draw in [0, 1)."""
+        """Return the resync period of an informer for a random `fraction` in [0, 1)."""
         own = self.by_object.get((api_version, kind), ByObject()).sync_period
         period = self.sync_period if own is None else own
         return period * (1.0 - self.sync_period_jitter + 2.0 * self.sync_period_jitter * fraction)
 
     def selections(self, api_version: str, kind: str, *, namespaced: bool) -> Mapping[str, Selection]:
-        """What to watch, by namespace.
+        """Return the settings of a kind by namespace.
 
-        Per kind and namespace goes before per kind, before per namespace, before the default. Cluster-scoped kinds are
-        watched as a whole. All namespaces beside listed ones leave those out.
+        The order of precedence is: kind and namespace, kind, namespace, default. Cluster-scoped kinds have one entry.
+        The entry for all namespaces excludes the namespaces listed beside it.
         """
         own = self.by_object.get((api_version, kind), ByObject())
         if not namespaced:

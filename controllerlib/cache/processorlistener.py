@@ -1,4 +1,4 @@
-"""One handler of a shared informer: its backlog, its resync, and whether it has seen the initial list."""
+"""A handler of a shared informer: its queue of notifications, its resync period, and whether it has synced."""
 
 import asyncio
 import logging
@@ -7,26 +7,34 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllerlib.cache.process import Notification
-from controllerlib.cache.resourceeventhandler import Answer, Handler, teller
+from controllerlib.cache.resourceeventhandler import HandlerResult, InformerHandler, notifier
 from controllerlib.cache.synctrack import SingleFileTracker
 from controllerlib.clock import Clock, pause, sleep
-from controllerlib.tasks import Event
+from controllerlib.tasks import OnceEvent
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: Seconds a runner rests after a handler failed and failures are skipped.
+#: Seconds of delay after a handler failed, if failures are skipped.
 PAUSE_AFTER_FAILURE = 1.0
-#: Handler calls after which others get a turn of the loop.
+#: Number of handler calls after which the event loop runs other tasks.
 _BURST = 1000
 
 
-class Listener:
-    """Calls one handler, in order, never two calls at a time; its backlog has no bound, so it holds nobody up."""
+class ProcessorListener:
+    """Calls one handler sequentially. Its queue is unbounded, so a slow handler does not delay others."""
+
+    handler: InformerHandler
+    name: str
+    requested: float
+    tracker: SingleFileTracker
+    ended: OnceEvent
+    period: float
+    next_resync: float
 
     def __init__(
         self,
-        handler: Handler,
-        upstream: Event,
+        handler: InformerHandler,
+        upstream: OnceEvent,
         *,
         name: str,
         requested: float,
@@ -37,45 +45,45 @@ class Listener:
         observe: Callable[[str, Notification], None] | None = None,
         replay: Sequence[Notification] = (),
     ) -> None:
-        """`requested` and `period`: the resync period asked for and the one in effect (seconds, 0: none).
+        """`requested` and `period`: the requested and the effective resync period (seconds, 0: none).
 
-        `replay`: what is told first, as an initial list.
+        `replay`: delivered first, as the initial list.
         """
         self.handler, self.name, self.requested = handler, name, requested
         self.tracker = SingleFileTracker(upstream, expected=len(replay))
-        self._tell: Callable[[Notification], Answer] = teller(handler)
+        self._notify: Callable[[Notification], HandlerResult] = notifier(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
-        #: whether unchanged objects are told too; computed anew at each resync
+        #: Whether unchanged objects are delivered; updated at each resync.
         self.syncing = True
         self.set_period(period, now)
         self._backlog: deque[Notification] = deque(replay)
         self._wake: asyncio.Future[None] | None = None
         self._stopped = self._running = False
-        #: set when it ended: no call is under way and none will come
-        self.ended = Event()
+        #: Set when it has ended: no handler call is or will be in progress.
+        self.ended = OnceEvent()
 
     def has_synced(self) -> bool:
-        """Whether every object of the initial list was handled."""
+        """Return whether the handler has processed the initial list."""
         return self.tracker.synced.is_set()
 
     def set_period(self, period: float, now: float) -> None:
-        """Resync every `period` seconds from `now`."""
+        """Set the resync period, starting at `now`."""
         self.period, self.next_resync = period, now + period
 
     def is_due(self, now: float) -> bool:
-        """Whether its period has passed; its next one begins now."""
+        """Return whether the resync period has passed, and start the next one."""
         if self.period <= 0 or now < self.next_resync:
             return False
         self.next_resync = now + self.period
         return True
 
-    def add(self, told: Sequence[Notification], initial: int) -> None:
-        """Put `told` in the backlog; `initial` of them belong to the initial list."""
+    def add(self, notifications: Sequence[Notification], initial: int) -> None:
+        """Queue notifications; `initial` of them belong to the initial list."""
         if self._stopped:
             return
         if initial:
             self.tracker.start(initial)
-        self._backlog.extend(told)
+        self._backlog.extend(notifications)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -83,7 +91,7 @@ class Listener:
         return len(self._backlog)
 
     async def run(self) -> None:
-        """Call the handler until stopped; raises what it raises, unless failures are skipped."""
+        """Call the handler until stopped; its exceptions are raised unless failures are skipped."""
         self._running = True
         try:
             await self._run()
@@ -92,7 +100,7 @@ class Listener:
             self.ended.set()
 
     def stop(self) -> None:
-        """Call no more: the call under way is finished, the backlog dropped."""
+        """Stop: the call in progress is finished, queued notifications are dropped."""
         self._stopped = True
         self._backlog.clear()
         if self._wake is not None and not self._wake.done():
@@ -101,24 +109,24 @@ class Listener:
             self.ended.set()
 
     async def _run(self) -> None:
-        backlog, tell, observe, loop = self._backlog, self._tell, self._observe, asyncio.get_running_loop()
+        backlog, notify, observe, loop = self._backlog, self._notify, self._observe, asyncio.get_running_loop()
         while not self._has_stopped():
             for _ in range(min(len(backlog), _BURST)):
                 if not backlog:
-                    break  # stopped by the handler itself
-                told = backlog.popleft()
+                    break  # stopped by the handler
+                notification = backlog.popleft()
                 if observe is not None:
-                    observe(self.name, told)
+                    observe(self.name, notification)
                 try:
-                    answer = tell(told)
+                    answer = notify(notification)
                     if answer is not None:
                         await answer
                 except Exception:
                     if not self._skip_failures:
                         raise
-                    await self._skip(told)
+                    await self._skip(notification)
                 else:
-                    if told.initial and told.kind == "added":
+                    if notification.initial and notification.kind == "added":
                         self.tracker.finished()
             if self._has_stopped():
                 return
@@ -132,26 +140,29 @@ class Listener:
     def _has_stopped(self) -> bool:
         return self._stopped
 
-    async def _skip(self, told: Notification) -> None:
-        """The handler failed and that is to be survived: log it and rest."""
-        log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": told.kind})
+    async def _skip(self, notification: Notification) -> None:
+        """Log the exception of the handler and wait."""
+        _log.exception("handler failed, notification skipped", extra={"handler": self.name, "kind": notification.kind})
         await sleep(self._clock, PAUSE_AFTER_FAILURE)
 
 
-class Registration:
-    """A handler's place in an informer: what `remove_handler` takes, and whether the handler has synced.
+class ResourceEventHandlerRegistration:
+    """The registration of a handler: the argument of `remove_handler`.
 
     Source: client-go, cache.ResourceEventHandlerRegistration.
     """
 
-    def __init__(self, listener: Listener, owner: Any) -> None:
+    listener: ProcessorListener
+    owner: Any
+
+    def __init__(self, listener: ProcessorListener, owner: Any) -> None:
         self.listener, self.owner = listener, owner
 
     def has_synced(self) -> bool:
-        """Whether the handler was called for every object of the initial list."""
+        """Return whether the handler has processed the initial list."""
         return self.listener.has_synced()
 
     @property
-    def synced(self) -> Event:
-        """Set at that moment."""
+    def synced(self) -> OnceEvent:
+        """Set when the handler has processed the initial list."""
         return self.listener.tracker.synced

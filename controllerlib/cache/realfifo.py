@@ -1,39 +1,39 @@
-"""RealFIFO: every delta in its order, nothing merged; the queue behind every informer (client-go: the_real_fifo.go)."""
+"""RealFIFO: all deltas in order, the queue of every informer (client-go: the_real_fifo.go)."""
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from controllerlib import namedtuples
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
 from controllerlib.cache.store import KeyFunc, TransformFunc
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
 
-#: Delta types that may be taken several at a time.
+#: The types of deltas that may be taken in batches.
 BATCHABLE = frozenset({"Sync", "Replaced", "Added", "Updated", "Deleted"})
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 _SYNC_ALL = Delta("SyncAll", SyncAll())
 
 
 class KnownObjects(Protocol):
-    """What a queue compares a list with: usually the informer's store."""
+    """The known objects that a queue compares a list with, usually the informer's store."""
 
     def list_keys(self) -> Iterable[str]:
-        """The known keys."""
+        """Return the known keys."""
         ...
 
     def get_by_key(self, key: str) -> Any:
-        """The known object, or None."""
+        """Return the known object, or None."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RealFIFOOptions:
-    """How a RealFIFO works; the defaults are those of informers since client-go 0.36.
+    """Options of a RealFIFO; the defaults are those of informers since client-go 0.36.
 
-    `atomic`: a list and a resync are one element each, compared only when processed; then `known` must be absent, else
-    present. `unlock_while_processing` and `bookmarks` need `atomic`. Wrong combinations raise ValueError.
+    `atomic`: a list or a resync is one element, which is expanded when it is processed; then `known` must be omitted,
+    otherwise it is required. `unlock_while_processing` and `bookmarks` need `atomic`. ValueError for other
+    combinations.
     """
 
     atomic: bool = True
@@ -42,7 +42,7 @@ class RealFIFOOptions:
     batch_size: int = 1000
 
     def check(self, known: KnownObjects | None) -> None:
-        """Raise ValueError for combinations that cannot work."""
+        """Raise ValueError for invalid combinations."""
         if self.atomic and known is not None:
             raise ValueError("known objects must not be given when events are atomic")
         if not self.atomic and known is None:
@@ -54,10 +54,13 @@ class RealFIFOOptions:
 
 
 class RealFIFO:
-    """An ordered list of deltas with one consumer: `take` a batch, process it, `finish` it.
+    """A queue of deltas with one consumer: `take` a batch, process it, `finish` it.
 
     Source: client-go, cache.RealFIFO.
     """
+
+    options: RealFIFOOptions
+    closed: bool
 
     def __init__(
         self,
@@ -81,28 +84,28 @@ class RealFIFO:
     def add(self, obj: Any) -> None:
         """Append an Added delta."""
         self._populated = True
-        self._items.append(_tuple(Delta, ("Added", self._transform(obj) if self._transform else obj)))
+        self._items.append(namedtuples.new(Delta, ("Added", self._transform(obj) if self._transform else obj)))
 
     def update(self, obj: Any) -> None:
         """Append an Updated delta."""
         self._populated = True
-        self._items.append(_tuple(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
+        self._items.append(namedtuples.new(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
 
     def delete(self, obj: Any) -> None:
-        """Append a Deleted delta, known or not; a tombstone is not transformed."""
+        """Append a Deleted delta, even if the object is unknown. Tombstones are not transformed."""
         self._populated = True
         tombstone = isinstance(obj, DeletedFinalStateUnknown)
         self._items.append(
-            _tuple(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+            namedtuples.new(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
         )
 
     def bookmark(self, version: str) -> None:
-        """Append a Bookmark, if these are wanted; does not count as content."""
+        """Append a Bookmark if bookmarks are enabled; does not count as a change."""
         if self.options.bookmarks:
             self._items.append(Delta("Bookmark", Bookmark(version)))
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """Take a list: one ReplacedAll (atomic), or deletions of what is missing, then a Replaced for each object."""
+        """Queue a list: one ReplacedAll (atomic), or deletions of missing objects and a Replaced for each object."""
         if self.options.atomic:
             listed = [self._transform(obj) if self._transform else obj for obj in objs]
             self._items.append(Delta("ReplacedAll", ReplacedAll(version, listed)))
@@ -113,7 +116,7 @@ class RealFIFO:
             self._initial = len(self._items)
 
     def resync(self) -> None:
-        """Tell everything once more: one SyncAll (atomic), or a Sync for each known key without a queued delta."""
+        """Queue a resync: one SyncAll (atomic), or a Sync for each known key without a queued delta."""
         if self.options.atomic:
             self._items.append(_SYNC_ALL)
             return
@@ -125,24 +128,26 @@ class RealFIFO:
                 self._items.append(Delta("Sync", obj))
 
     def has_synced(self) -> bool:
-        """Whether the first list (all of it) was processed, or something came before any list."""
+        """Return whether the whole first list was processed, or another change was queued before any list."""
         return self._populated and self._initial == 0
 
     def is_blocked(self) -> bool:
-        """Whether producers must wait for the step under way (always, or above two full batches when unlocking)."""
+        """Return whether producers must wait for the batch in progress: always, or when crowded if unlocking is
+        enabled.
+        """
         if not self._processing:
             return False
         return not self.options.unlock_while_processing or self.is_crowded()
 
     def is_crowded(self) -> bool:
-        """Whether two full batches or more are queued."""
+        """Return whether two full batches or more are queued."""
         return len(self._items) >= 2 * self.options.batch_size
 
     def take(self, limit: int | None = None) -> Batch | None:
-        """Take the head, and what may go with it up to `limit`; None when there is nothing.
+        """Take the next batch, at most `limit` deltas; None if there is none.
 
-        A batch has one delta a key, none past the initial list, and whole lists, resyncs and bookmarks go alone.
-        A delta whose key cannot be computed ends its batch.
+        A batch contains one delta per key and does not extend beyond the initial list. Lists, resyncs and bookmarks are
+        taken alone. A delta without a valid key ends its batch.
         """
         items = self._items
         if not items:
@@ -157,7 +162,7 @@ class RealFIFO:
         while len(batch) < size and items[0].type in BATCHABLE:
             try:
                 key = self._key_func(items[0].object)
-            except Exception:  # any key function may fail in any way; whoever processes the delta is told
+            except Exception:  # a key function may raise anything; processing the delta reports it
                 batch.append(items.popleft())
                 break
             if key in keys:
@@ -167,19 +172,19 @@ class RealFIFO:
         return Batch(batch, not self.has_synced())
 
     def finish(self, batch: Batch) -> None:
-        """The batch was processed (or failed: it does not come back)."""
+        """End a batch, whether it was processed or failed; it is not queued again."""
         self._processing = False
         if self._initial:
             self._initial = max(0, self._initial - len(batch.deltas))
 
     def close(self) -> None:
-        """No more is expected; what is queued can still be taken."""
+        """Close the queue; queued deltas can still be taken."""
         self.closed = True
 
     def _key(self, obj: Any) -> str:
         try:
             return self._key_func(obj)
-        except Exception as error:  # any key function, any failure: told in one way
+        except Exception as error:  # a key function may raise anything
             raise KeyFailure(obj, error) from error
 
     def _replace_each(self, objs: list[Any]) -> None:

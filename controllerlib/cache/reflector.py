@@ -1,22 +1,21 @@
-"""The reflector: keeps a store equal to the server, by listing once and watching on (client-go: reflector.go)."""
+"""The reflector: keeps a store up to date by a list and a watch (client-go: reflector.go)."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
     PAGE_SIZE,
     ListerWatcher,
-    ListOptions,
-    WatchStream,
-    list_all,
+    list_pages,
     supports_streaming,
 )
-from controllerlib.cache.relist import Retry, VeryShortWatch, WatchVersion, watch_timeout
+from controllerlib.cache.relist import RetryWithDeadline, VeryShortWatch, WatchVersion, watch_timeout
 from controllerlib.cache.store import TransformFunc
 from controllerlib.client.errors import (
+    REQUEST_ERRORS,
     ApiError,
     from_status,
     is_connection_refused,
@@ -25,56 +24,92 @@ from controllerlib.client.errors import (
     is_too_large_resource_version,
     is_too_many_requests,
 )
-from controllerlib.client.names import Object, deletion_handling_key, resource_version
-from controllerlib.clock import Alarm, Chance, Clock, SystemChance, SystemClock, sleep
-from controllerlib.observer import SILENT, InformerEvent, Observer
+from controllerlib.client.listoptions import ListOptions
+from controllerlib.client.names import Object, deletion_handling_key, is_mapping, resource_version
+from controllerlib.client.transport import WatchStream
+from controllerlib.clock import Alarm, Clock, SystemClock, sleep
+from controllerlib.observer import NOOP_OBSERVER, InformerEvent, Observer
+from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: What a server or the way to it can answer; anything else is a bug in the lister-watcher and is not caught.
-ANSWERS = (ApiError, OSError, EOFError)
-#: Marks the bookmark that ends a streamed list.
+#: The annotation of the bookmark that ends a streamed list.
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _BOOKMARK_WARNING = 10.0
 _SHORT_WATCH = 1.0
 
 
 class ReflectorStore(Protocol):
-    """Where a reflector puts what it learns; `bookmark`, `update_resource_version` are optional."""
+    """The store that a reflector keeps up to date (client-go: cache.ReflectorStore).
+
+    It may also implement BookmarkStore, ResourceVersionUpdater and BoundedStore.
+    """
 
     def add(self, obj: Any) -> None:
-        """An object appeared."""
+        """Add an object."""
         ...
 
     def update(self, obj: Any) -> None:
-        """An object changed."""
+        """Replace an object."""
         ...
 
     def delete(self, obj: Any) -> None:
-        """An object went."""
+        """Remove an object."""
         ...
 
     def replace(self, objs: Any, version: str) -> None:
-        """These are all objects there are."""
+        """Replace the whole content by a list at `version`."""
         ...
 
     def resync(self) -> Awaitable[None] | None:
-        """Tell everything once more; may take its time."""
+        """Deliver every stored object again; may be a coroutine function."""
+        ...
+
+
+@runtime_checkable
+class BookmarkStore(Protocol):
+    """A store that takes bookmarks (client-go: cache.ReflectorBookmarkStore)."""
+
+    def bookmark(self, version: str) -> None:
+        """Record that every change up to `version` was received."""
+        ...
+
+
+@runtime_checkable
+class ResourceVersionUpdater(Protocol):
+    """A store that is given the resourceVersion after each event (client-go: cache.ResourceVersionUpdater)."""
+
+    def update_resource_version(self, version: str) -> None:
+        """Record the resourceVersion of the last event."""
+        ...
+
+
+@runtime_checkable
+class BoundedStore(Protocol):
+    """A store that makes the reflector wait while its consumer lags behind."""
+
+    def is_crowded(self) -> bool:
+        """Return whether the reflector must call `room` before the next event."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until the consumer has made progress."""
         ...
 
 
 class ResyncFailed(Exception):
-    """The store refused a resync: the watch ends, and a new list follows."""
+    """The store failed to resync: the watch ends, and another list follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorOptions:
-    """How a reflector works; times in seconds.
+    """Options of a reflector; times are seconds.
 
-    `resync_period` 0: none. `page_size` 0: 500 for the first list, none later. `min_watch_timeout`: the server is asked
-    to end a watch after this to twice this; below 300 it is 300. `internal_error_retry`: how long watches that end
-    with an InternalError are simply begun again (0: never). `streaming` False: LIST and WATCH, as before 1.35.
+    `resync_period` 0: no resync. `page_size` 0: 500 for the first list, later lists in one page. `min_watch_timeout`:
+    watches are requested with a timeout between this and twice this, at least 300. `internal_error_retry`: how long
+    watches that end with an InternalError are restarted without a list (0: never). `streaming` False: LIST and WATCH,
+    as before client-go 0.35.
     """
 
     resync_period: float = 0.0
@@ -86,11 +121,11 @@ class ReflectorOptions:
 
 
 def default_watch_error_handler(error: BaseException) -> None:
-    """Log it: expired versions and ends of streams are nothing to worry about."""
+    """Log an error of a list or watch; expired versions and ended streams only at debug level, or not at all."""
     if is_expired(error):
-        log.debug("watch closed: too old resource version", extra={"error": str(error)})
+        _log.debug("watch closed: too old resource version", extra={"error": str(error)})
     elif not isinstance(error, EOFError):
-        log.error("failed to watch", extra={"error": str(error)})
+        _log.error("failed to watch", extra={"error": str(error)})
 
 
 @dataclass(slots=True)
@@ -102,11 +137,12 @@ class _Watch:
 
 
 class Reflector:
-    """Lists, watches and starts over, forever; `run` returns only by cancellation (client-go: cache.Reflector).
+    """Lists and watches until it is cancelled (client-go: cache.Reflector).
 
-    A delay (0.8 s doubling to 30 s, each stretched by up to itself, starting over every 2 minutes) follows every
-    attempt, also one that ended without an error.
+    A delay (0.8 s doubling to 30 s with jitter, reset every 2 minutes) follows every attempt, even a successful one.
     """
+
+    resource_version: str
 
     def __init__(
         self,
@@ -117,26 +153,26 @@ class Reflector:
         expected: tuple[str, str] | None = None,
         options: ReflectorOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
         delay: DelayWithReset | None = None,
         transform: TransformFunc | None = None,
         should_resync: Callable[[], bool] | None = None,
         on_error: Callable[[BaseException], None] = default_watch_error_handler,
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
     ) -> None:
-        """`expected`: (apiVersion, kind) that events must have when they tell; `transform` is the store's own.
+        """`expected`: the (apiVersion, kind) of events; others are ignored. `transform` is the store's own.
 
-        `on_error` is called with errors of lists and of starting watches, not with errors inside a stream.
+        `on_error` is called with errors of lists and of starting watches, not with errors of an open stream.
         """
         self._source, self._store, self._name, self._expected = source, store, name, expected
         self._options = options or ReflectorOptions()
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._delay, self._transform = delay, transform
         self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
-        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
-        self._told: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
-        self._is_crowded: Callable[[], bool] | None = getattr(store, "is_crowded", None)
+        self._bookmark = store.bookmark if isinstance(store, BookmarkStore) else None
+        self._updated = store.update_resource_version if isinstance(store, ResourceVersionUpdater) else None
+        self._bounded = store if isinstance(store, BoundedStore) else None
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False
         self._lists = self._watches = 0
@@ -147,19 +183,21 @@ class Reflector:
         while True:
             try:
                 await self.list_and_watch()
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 self._observer.informer(InformerEvent(self._name, "failed", self.resource_version, error=error))
                 self._on_error(error)
             await self._back_off()
 
     async def list_and_watch(self) -> None:
-        """One attempt; returns when a new list is needed. Raises what listing or starting a watch answered."""
+        """Make one attempt; return when another list is needed. Raises the errors of lists and of starting watches."""
         watch: _Watch | None = None
         if self._options.streaming and supports_streaming(self._source):
             try:
                 watch = await self._stream_list()
-            except (*ANSWERS, VeryShortWatch) as error:
-                log.info("streamed list failed, listing", extra={"reflector": self._name, "error": str(error)})
+            except (*REQUEST_ERRORS, VeryShortWatch) as error:
+                _log.info(
+                    "streamed list failed, falling back to LIST", extra={"reflector": self._name, "error": str(error)}
+                )
         if watch is None:
             await self._list()
         try:
@@ -169,13 +207,13 @@ class Reflector:
                 await self._watch(watch)
                 tasks.cancel()
         except ResyncFailed as error:
-            log.error("resync failed", extra={"reflector": self._name, "error": str(error.__cause__)})
+            _log.error("resync failed", extra={"reflector": self._name, "error": str(error.__cause__)})
 
     async def _back_off(self) -> None:
         now = self._clock.monotonic()
         if self._delay is None:
             self._delay = DelayWithReset(REFLECTOR, self._options.backoff_reset, now)
-        fraction = self._chance.fraction("reflector-backoff", self._name, self._delay.calls)
+        fraction = self._random.fraction("reflector-backoff", self._name, self._delay.calls)
         await sleep(self._clock, self._delay.next(now, fraction))
 
     # --- listing
@@ -184,14 +222,14 @@ class Reflector:
         version = "" if self._unavailable else self.resource_version or "0"
         try:
             try:
-                listing = await self._list_pages(version)
-            except ANSWERS as error:
+                listing = await self._list_with(version)
+            except REQUEST_ERRORS as error:
                 if not is_expired(error) and not is_too_large_resource_version(error):
                     raise
                 self._unavailable = True
-                listing = await self._list_pages("")
+                listing = await self._list_with("")
         except ApiError as error:
-            raise replaced(error, f"failed to list {self._name or 'objects'}: {error.message}") from error
+            raise with_message(error, f"failed to list {self._name or 'objects'}: {error.message}") from error
         if listing.kind == "Table":
             raise ApiError(500, "InternalError", "table lists are not supported", None)
         if version == "0" and listing.paginated:
@@ -201,14 +239,14 @@ class Reflector:
         self.resource_version = listing.resource_version
         self._seen("list", len(listing.items))
 
-    async def _list_pages(self, version: str) -> Any:
+    async def _list_with(self, version: str) -> Any:
         size = self._page_size
         if not size and (self._paginated or version in ("", "0")):
             size = PAGE_SIZE
-        return await list_all(self._source.list, ListOptions(resource_version=version), page_size=size)
+        return await list_pages(self._source.list, ListOptions(resource_version=version), page_size=size)
 
     async def _stream_list(self) -> _Watch:
-        """The initial list as a watch; returns that watch, which goes on."""
+        """Request the initial list as a watch; return that watch, which continues."""
         while True:
             known: dict[str, Object] = {}
             options = ListOptions(
@@ -224,7 +262,7 @@ class Reflector:
                 except BaseException:
                     await watch.stream.aclose()
                     raise
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 if is_too_many_requests(error) or is_connection_refused(error):
                     await self._back_off()
                 elif is_expired(error) or is_too_large_resource_version(error):
@@ -244,12 +282,16 @@ class Reflector:
             return watch
 
     async def _read_initial(self, watch: _Watch, known: dict[str, Object]) -> str | None:
-        """Gather into `known` until the closing bookmark; its version, or None when the stream ended before."""
+        """Collect objects in `known` until the closing bookmark; return its version, or None if the stream ended
+        before.
+        """
         count = 0
         last = watch.began
 
         def warn() -> None:
-            log.warning("no closing bookmark of a streamed list yet", extra={"reflector": self._name, "since": last})
+            _log.warning(
+                "no closing bookmark of the streamed list received yet", extra={"reflector": self._name, "since": last}
+            )
             alarm.set(self._clock.monotonic() + _BOOKMARK_WARNING)
 
         alarm = Alarm(self._clock, warn)
@@ -279,14 +321,14 @@ class Reflector:
     # --- watching
 
     async def _watch(self, watch: _Watch | None) -> None:
-        retry = Retry(self._options.internal_error_retry)
+        retry = RetryWithDeadline(self._options.internal_error_retry)
         while True:
             began = self._clock.monotonic()
             if watch is None:
                 options = ListOptions(resource_version=self.resource_version, allow_watch_bookmarks=True)
                 try:
                     watch = await self._start(options)
-                except ANSWERS as error:
+                except REQUEST_ERRORS as error:
                     if is_too_many_requests(error) or is_connection_refused(error):
                         await self._back_off()
                         continue
@@ -296,15 +338,15 @@ class Reflector:
             try:
                 await self._read(watch)
             except VeryShortWatch as error:
-                log.info("watch ended at once", extra={"reflector": self._name, "error": str(error)})
+                _log.info("very short watch", extra={"reflector": self._name, "error": str(error)})
                 return
-            except ANSWERS as error:
+            except REQUEST_ERRORS as error:
                 now = self._clock.monotonic()
                 retry.after(is_internal(error), now)
                 if is_too_many_requests(error):
                     await self._back_off()
                 elif not (is_internal(error) and retry.should_retry(now)):
-                    log.info("watch ended", extra={"reflector": self._name, "error": str(error)})
+                    _log.info("watch ended", extra={"reflector": self._name, "error": str(error)})
                     return
             finally:
                 await watch.stream.aclose()
@@ -312,14 +354,14 @@ class Reflector:
 
     async def _start(self, options: ListOptions) -> _Watch:
         self._watches += 1
-        fraction = self._chance.fraction("watch-timeout", self._name, self._watches)
+        fraction = self._random.fraction("watch-timeout", self._name, self._watches)
         seconds = watch_timeout(self._options.min_watch_timeout, fraction)
         began = self._clock.monotonic()
         stream = await self._source.watch(replace(options, timeout_seconds=seconds))
         return _Watch(stream, stream.__aiter__(), WatchVersion(options.resource_version), began)
 
     async def _read(self, watch: _Watch) -> None:
-        """Bring events into the store until the stream ends; raises VeryShortWatch, or the error it told."""
+        """Apply events to the store until the stream ends; raises VeryShortWatch or the error of an ERROR event."""
         store, count = self._store, 0
         changes = {"ADDED": store.add, "MODIFIED": store.update, "DELETED": store.delete}
         async for event in watch.events:
@@ -332,35 +374,35 @@ class Reflector:
             if change is not None:
                 try:
                     change(obj)
-                except Exception:  # the store's refusal of one object must not end the watch
-                    log.exception("store refused an object", extra={"reflector": self._name, "event": kind})
+                except Exception:  # an object that the store rejects must not end the watch
+                    _log.exception("store rejected an object", extra={"reflector": self._name, "event": kind})
             elif kind == "BOOKMARK":
                 if self._bookmark is not None:
                     self._bookmark(version)
             else:
-                log.error("unknown watch event", extra={"reflector": self._name, "event": kind})
+                _log.error("unknown watch event", extra={"reflector": self._name, "event": kind})
             after = watch.version.after(kind, version)
             if after is not None:
                 self.resource_version = after
-                if self._told is not None:
-                    self._told(after)
-            if self._is_crowded is not None and self._is_crowded():
-                await store.room()  # type: ignore[attr-defined]
+                if self._updated is not None:
+                    self._updated(after)
+            if self._bounded is not None and self._bounded.is_crowded():
+                await self._bounded.room()
         self._check_short(watch.began, count)
 
     def _is_expected(self, kind: str, obj: Any) -> bool:
-        """Whether the event counts; raises what an ERROR event stands for."""
+        """Return whether an event is to be applied; raises the error of an ERROR event."""
         if kind == "ERROR":
             raise from_status(obj)
         if not _has_metadata(obj):
-            log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
+            _log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
             return False
         if self._expected is not None:
             api_version, own = obj.get("apiVersion"), obj.get("kind")
             if (own is not None and own != self._expected[1]) or (api_version or self._expected[0]) != self._expected[
                 0
             ]:
-                log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
+                _log.error("watch event of another kind", extra={"reflector": self._name, "found": own})
                 return False
         return bool(obj.get("kind") != "Table")
 
@@ -391,12 +433,9 @@ class Reflector:
 
 
 def _has_metadata(obj: Any) -> bool:
-    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
-        return False
-    meta: Any = obj.get("metadata")
-    return type(meta) is dict or isinstance(meta, Mapping)
+    return is_mapping(obj) and is_mapping(obj.get("metadata"))
 
 
-def replaced(error: ApiError, message: str) -> ApiError:
-    """The same refusal with a message that says where it happened."""
+def with_message(error: ApiError, message: str) -> ApiError:
+    """Return the same error with another message."""
     return ApiError(error.code, error.reason, message, error.status)

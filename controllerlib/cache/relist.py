@@ -1,10 +1,10 @@
-"""The choices of a reflector: which resourceVersion counts, when to try again, how long a watch may last."""
+"""Decisions of the reflector: which resourceVersion to use, when to retry, and the timeout of a watch."""
 
 from dataclasses import dataclass, field
 
 
 class VeryShortWatch(Exception):
-    """A watch ended within a second and without an event (client-go: VeryShortWatchError)."""
+    """A watch ended within a second without an event (client-go: VeryShortWatchError)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -14,7 +14,7 @@ class VeryShortWatch(Exception):
 
 @dataclass(slots=True)
 class WatchVersion:
-    """The version a watch has come to. From "" or "0" the first events are an unordered list: they do not count."""
+    """The resourceVersion of a watch. From "" or "0" the initial ADDED events are unordered and do not change it."""
 
     asked: str
     _synthetic: bool = field(init=False)
@@ -23,7 +23,7 @@ class WatchVersion:
         self._synthetic = self.asked in ("", "0")
 
     def after(self, event: str, version: str) -> str | None:
-        """The version to remember after an event, as it is; None: none yet."""
+        """Return the resourceVersion after an event; None if it is not known yet."""
         if self._synthetic:
             if event == "ADDED":
                 return None
@@ -32,10 +32,10 @@ class WatchVersion:
 
 
 @dataclass(slots=True)
-class Retry:
-    """A window of `longest` seconds from the first error in which retrying is fine; 0: never.
+class RetryWithDeadline:
+    """Allows retries for `longest` seconds after the first error; 0: never (client-go: retryWithDeadline).
 
-    It closes a minute after the last error, too (client-go: retryWithDeadline).
+    A minute without an error ends the period as well.
     """
 
     longest: float
@@ -44,13 +44,13 @@ class Retry:
     _last: float | None = None
 
     def after(self, retriable: bool, now: float) -> None:
-        """An attempt ended with an error; those that are not retriable neither open nor extend the window."""
+        """Record an error; one that is not retriable neither starts nor extends the period."""
         if retriable:
             self._first = now if self._first is None else self._first
             self._last = now
 
     def should_retry(self, now: float) -> bool:
-        """Whether the window is open; a closed one is forgotten."""
+        """Return whether to retry; a period that has ended is reset."""
         if self.longest <= 0 or self._first is None or self._last is None:
             return False
         if now - self._last <= self.idle and now - self._first <= self.longest:
@@ -60,6 +60,6 @@ class Retry:
 
 
 def watch_timeout(minimum: float, fraction: float) -> int:
-    """Whole seconds after which the server should end a watch: from `minimum` (at least 300) to twice that."""
+    """Return the timeout of a watch in whole seconds, between `minimum` (at least 300) and twice that."""
     least = max(minimum, 300.0)
     return int(least + fraction * least)

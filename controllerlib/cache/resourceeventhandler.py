@@ -1,71 +1,77 @@
-"""What an informer tells: handlers of its changes (client-go: tools/cache/controller.go, ResourceEventHandler)."""
+"""Handlers of informers (client-go: tools/cache/controller.go, ResourceEventHandler)."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from controllerlib.cache.process import Notification
 from controllerlib.client.names import DeletedFinalStateUnknown
 
-#: What a handler may return: nothing, or something to wait for before it is told the next.
-Answer = Awaitable[None] | None
+#: The result of a handler; an awaitable is awaited before the next notification.
+HandlerResult = Awaitable[None] | None
 
 
 class ResourceEventHandler(Protocol):
-    """Told each change in order; must not change the objects. Plain methods must not block, coroutine ones may wait.
+    """Handles the changes of an informer, in order. It must not modify the objects.
+
+    Plain methods must not block; coroutine functions may wait.
 
     Source: client-go, cache.ResourceEventHandler.
     """
 
-    def on_add(self, obj: Any, is_in_initial_list: bool) -> Answer:
-        """An object appeared, or was there when the handler came."""
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
+        """Handle a new object, or one that existed when the handler was added."""
         ...
 
-    def on_update(self, old: Any, new: Any) -> Answer:
-        """An object changed, or (with equal resourceVersions) is told once more."""
+    def on_update(self, old: Any, new: Any) -> HandlerResult:
+        """Handle a change, or a resync, in which both resourceVersions are equal."""
         ...
 
-    def on_delete(self, obj: Any) -> Answer:
-        """An object went: its last state, or a DeletedFinalStateUnknown."""
+    def on_delete(self, obj: Any) -> HandlerResult:
+        """Handle a deletion: the last state of the object, or a DeletedFinalStateUnknown."""
         ...
 
 
+@runtime_checkable
 class NotificationHandler(Protocol):
-    """A handler that wants to know how the informer came to know, too."""
+    """A handler that receives the notification itself, including its origin."""
 
-    def notify(self, notification: Notification) -> Answer:
-        """Something changed."""
+    def notify(self, notification: Notification) -> HandlerResult:
+        """Handle a notification."""
         ...
 
 
-Handler = ResourceEventHandler | NotificationHandler
+InformerHandler = ResourceEventHandler | NotificationHandler
 
 
-class HandlerFuncs:
-    """A handler of up to three functions; the ones left out do nothing.
+class ResourceEventHandlerFuncs:
+    """A handler of up to three functions; omitted ones do nothing.
 
     Source: client-go, cache.ResourceEventHandlerDetailedFuncs.
     """
 
     def __init__(
         self,
-        add: Callable[[Any, bool], Answer] | None = None,
-        update: Callable[[Any, Any], Answer] | None = None,
-        delete: Callable[[Any], Answer] | None = None,
+        add: Callable[[Any, bool], HandlerResult] | None = None,
+        update: Callable[[Any, Any], HandlerResult] | None = None,
+        delete: Callable[[Any], HandlerResult] | None = None,
     ) -> None:
         self._add, self._update, self._delete = add, update, delete
 
-    def on_add(self, obj: Any, is_in_initial_list: bool) -> Answer:
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._add(obj, is_in_initial_list) if self._add else None
 
-    def on_update(self, old: Any, new: Any) -> Answer:
+    def on_update(self, old: Any, new: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._update(old, new) if self._update else None
 
-    def on_delete(self, obj: Any) -> Answer:
+    def on_delete(self, obj: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._delete(obj) if self._delete else None
 
 
-class FilteringHandler:
-    """Passes on what `wanted` lets through: an object that comes into it is added, one that leaves it deleted.
+class FilteringResourceEventHandler:
+    """Filters the events of a handler: an object that starts to match is added, one that ceases to match is deleted.
 
     Source: client-go, cache.FilteringResourceEventHandler.
     """
@@ -73,10 +79,12 @@ class FilteringHandler:
     def __init__(self, wanted: Callable[[Any], bool], handler: ResourceEventHandler) -> None:
         self._wanted, self._handler = wanted, handler
 
-    def on_add(self, obj: Any, is_in_initial_list: bool) -> Answer:
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._handler.on_add(obj, is_in_initial_list) if self._wanted(obj) else None
 
-    def on_update(self, old: Any, new: Any) -> Answer:
+    def on_update(self, old: Any, new: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         before, after = self._wanted(old), self._wanted(new)
         if before and after:
             return self._handler.on_update(old, new)
@@ -84,28 +92,28 @@ class FilteringHandler:
             return self._handler.on_add(new, False)
         return self._handler.on_delete(old) if before else None
 
-    def on_delete(self, obj: Any) -> Answer:
+    def on_delete(self, obj: Any) -> HandlerResult:
+        """See ResourceEventHandler."""
         return self._handler.on_delete(obj) if self._wanted(obj) else None
 
 
-def teller(handler: Handler) -> Callable[[Notification], Answer]:
-    """The function that tells `handler` a notification."""
-    notify: Callable[[Notification], Answer] | None = getattr(handler, "notify", None)
-    if notify is not None:
-        return notify
+def notifier(handler: InformerHandler) -> Callable[[Notification], HandlerResult]:
+    """Return the function that calls `handler` with a notification."""
+    if isinstance(handler, NotificationHandler):
+        return handler.notify
     assert not isinstance(handler, type)
-    add, update, delete = handler.on_add, handler.on_update, handler.on_delete  # type: ignore[union-attr]
+    add, update, delete = handler.on_add, handler.on_update, handler.on_delete
 
-    def tell(told: Notification) -> Answer:
-        if told.kind == "added":
-            return add(told.obj, told.initial)
-        if told.kind == "updated":
-            return update(told.old, told.obj)
-        return delete(told.obj)
+    def call(notification: Notification) -> HandlerResult:
+        if notification.kind == "added":
+            return add(notification.obj, notification.initial)
+        if notification.kind == "updated":
+            return update(notification.old, notification.obj)
+        return delete(notification.obj)
 
-    return tell
+    return call
 
 
 def last_state(obj: Any) -> Any:
-    """The object of a deletion, out of its tombstone if it came in one; may be None."""
+    """Return the object of a deletion, taken from its tombstone if it is one; may be None."""
     return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj

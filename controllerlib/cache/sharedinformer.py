@@ -1,4 +1,4 @@
-"""One list and watch for many handlers (client-go: tools/cache/shared_informer.go)."""
+"""The shared informer: one list and watch for several handlers (client-go: tools/cache/shared_informer.go)."""
 
 import asyncio
 import itertools
@@ -7,29 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from controllerlib.cache.identity import InformerMetrics
-from controllerlib.cache.informer import Config, InformerController, InformerOptions, delta_queue, processor
+from controllerlib.cache.informercontroller import Config, InformerController, InformerOptions, delta_queue, processor
 from controllerlib.cache.listwatch import ListerWatcher
 from controllerlib.cache.process import Notification
-from controllerlib.cache.processorlistener import Listener, Registration
+from controllerlib.cache.processorlistener import ProcessorListener, ResourceEventHandlerRegistration
 from controllerlib.cache.reflector import default_watch_error_handler
-from controllerlib.cache.resourceeventhandler import Handler
-from controllerlib.cache.resync import MINIMUM_RESYNC, effective_period, period_for_new_handler
+from controllerlib.cache.resourceeventhandler import InformerHandler
+from controllerlib.cache.resync import effective_period, period_for_new_handler
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
-from controllerlib.clock import Chance, Clock, SystemClock
-from controllerlib.observer import SILENT, Observer, overrides
-from controllerlib.tasks import Event, Tasks
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
-class SharedInformer:
-    """A store that follows the server, and handlers that are told of every change of it.
+class SharedIndexInformer:
+    """A store that is kept up to date, and handlers that are called for every change.
 
-    Handlers are independent: each has its own backlog and may have its own resync period. Unchanged objects (same
-    resourceVersion, from a resync or a new list) are told only to handlers whose resync is due.
+    Handlers are independent: each has its own queue and may have its own resync period. Unchanged objects (same
+    resourceVersion, from a resync or a relist) are delivered only to handlers whose resync is due.
 
     Source: client-go, cache.SharedIndexInformer.
     """
+
+    name: str
+    indexer: Indexer
 
     def __init__(
         self,
@@ -41,30 +45,30 @@ class SharedInformer:
         indexers: Mapping[str, IndexFunc] | None = None,
         options: InformerOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         skip_handler_failures: bool = False,
         metrics: InformerMetrics | None = None,
     ) -> None:
-        """`resync_period` (seconds, 0: never, for nobody) is how often handlers' periods are looked at, and the default
-        of handlers. With `skip_handler_failures` a handler that raises loses that notification and rests a second;
-        without it `run` fails.
+        """`resync_period` (seconds, 0: no resync at all) is how often handlers' periods are checked, and their default.
+
+        `skip_handler_failures`: a failed notification is skipped after a delay of one second; otherwise `run` fails.
         """
         self._source, self.name, self._expected = source, name, expected
         self.indexer = Indexer(indexers=indexers)
         self._options = options or InformerOptions()
         self._clock: Clock = clock or SystemClock()
-        self._chance, self._observer = chance, observer
+        self._random, self._observer = random, observer
         self._skip_failures, self._metrics = skip_handler_failures, metrics
         self._check_period = self._default_period = resync_period
-        self._listeners: dict[Listener, None] = {}
+        self._listeners: dict[ProcessorListener, None] = {}
         self._ids = itertools.count(1)
         self._controller: InformerController | None = None
         self._tasks: Tasks | None = None
         self._transform: TransformFunc | None = None
         self._on_error: Callable[[BaseException], None] = default_watch_error_handler
         self._started = self._stopped = False
-        self._synced = Event()
+        self._synced = OnceEvent()
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "new"
@@ -73,54 +77,56 @@ class SharedInformer:
         )
 
     @property
-    def synced(self) -> Event:
-        """Set when the first list is in the store (handlers may lag)."""
+    def synced(self) -> OnceEvent:
+        """Set when the first list is in the store; handlers may lag behind."""
         return self._synced
 
     @property
     def is_started(self) -> bool:
-        """Whether it was ever run."""
+        """Whether it was started."""
         return self._started
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it has run and ended; it cannot run again."""
+        """Whether it has ended; it cannot be started again."""
         return self._stopped
 
     @property
     def resource_version(self) -> str:
-        """The version the reflector has come to; "" before anything."""
+        """The last resourceVersion of the reflector; "" initially."""
         return self._controller.resource_version if self._controller else ""
 
     @property
     def check_period(self) -> float:
-        """How often it looks whose resync is due (seconds)."""
+        """How often resync periods are checked (seconds)."""
         return self._check_period
 
     def has_synced(self) -> bool:
-        """Whether the first list is in the store."""
+        """Return whether the first list is in the store."""
         return self._synced.is_set()
 
     def set_transform(self, transform: TransformFunc) -> None:
-        """Store what `transform` gives instead of the objects; RuntimeError once started."""
+        """Store the result of `transform` instead of each object; RuntimeError once started."""
         self._refuse_started()
         self._transform = transform
 
     def set_watch_error_handler(self, handler: Callable[[BaseException], None]) -> None:
-        """Tell `handler` of failed lists and watches; RuntimeError once started."""
+        """Call `handler` with errors of lists and watches; RuntimeError once started."""
         self._refuse_started()
         self._on_error = handler
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indices, at any time until stopped (RuntimeError); ValueError when a name is taken."""
+        """Add indices; RuntimeError when stopped, ValueError if a name is in use."""
         if self._stopped:
             raise RuntimeError("indexer was not added because it has stopped already")
         self.indexer.add_indexers(indexers)
 
-    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> Registration:
-        """Tell `handler` every change from now on, after an add for each object that is there already.
+    def add_handler(
+        self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
+    ) -> ResourceEventHandlerRegistration:
+        """Call `handler` for every change, after an add for each object that exists already.
 
-        `resync_period` (seconds, default the informer's) is rounded up to what the informer looks at; 0: no resync.
+        `resync_period` (seconds, default that of the informer) is rounded up to the check period; 0: no resync.
         RuntimeError when the informer has stopped.
         """
         if self._stopped:
@@ -134,7 +140,7 @@ class SharedInformer:
                 other.set_period(effective_period(other.requested, check), now)
         there = self.indexer.list() if self._started else ()
         replay = [Notification("added", obj, None, True, "list", False) for obj in there]
-        listener = Listener(
+        listener = ProcessorListener(
             handler,
             self._synced,
             name=name or f"{self.name}#{next(self._ids)}",
@@ -149,26 +155,28 @@ class SharedInformer:
         self._listeners[listener] = None
         if self._started:
             self._start(listener)
-        return Registration(listener, self)
+        return ResourceEventHandlerRegistration(listener, self)
 
-    def remove_handler(self, registration: Registration) -> None:
-        """Tell it nothing more: a call under way ends, its backlog is dropped. Unknown ones are ignored."""
-        if not isinstance(registration, Registration):
+    def remove_handler(self, registration: ResourceEventHandlerRegistration) -> None:
+        """Remove a handler: a call in progress is finished, queued notifications are dropped. Unknown ones are
+        ignored.
+        """
+        if not isinstance(registration, ResourceEventHandlerRegistration):
             raise TypeError(f"not a registration: {registration!r}")
         if registration.owner is self and registration.listener in self._listeners:
             del self._listeners[registration.listener]
             registration.listener.stop()
 
-    async def shut_down_handler(self, registration: Registration) -> None:
-        """Remove it and wait until its last call ended; never from that handler itself."""
+    async def shut_down_handler(self, registration: ResourceEventHandlerRegistration) -> None:
+        """Remove a handler and wait until its last call has ended; must not be called by the handler itself."""
         self.remove_handler(registration)
         if registration.owner is self and self._started:
             await registration.listener.ended.wait()
 
     async def run(self) -> None:
-        """List, watch and tell until cancelled; a second call returns at once. Raises what a handler raises."""
+        """Run until cancelled; a second call returns immediately. Raises the exceptions of handlers."""
         if self._started:
-            log.warning("the shared informer has started, run more than once is not allowed")
+            _log.warning("the shared informer has started, run more than once is not allowed")
             return
         self._started = True
         reflector = replace(self._options.reflector, resync_period=self._check_period)
@@ -185,7 +193,7 @@ class SharedInformer:
             should_resync=self._should_resync,
             on_error=self._on_error,
             clock=self._clock,
-            chance=self._chance,
+            random=self._random,
             observer=self._observer,
         )
         self._controller = InformerController(config)
@@ -196,7 +204,7 @@ class SharedInformer:
             self._stopped = True
 
     async def _run(self, controller: InformerController) -> None:
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         async with Tasks() as tasks:
             self._tasks = tasks
             for listener in self._listeners:
@@ -204,33 +212,30 @@ class SharedInformer:
             try:
                 await controller.run()
             except asyncio.CancelledError as error:
-                cancelled = error  # handlers may end the call they are in
+                cancelled.append(error)  # handlers finish the call in progress
             finally:
                 self._stopped = True
                 for listener in self._listeners:
                     listener.stop()
-        if cancelled is not None:
-            try:
-                raise cancelled
-            finally:
-                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+        if cancelled:
+            raise cancelled.pop()  # popped: see tasks.Tasks
 
-    def _start(self, listener: Listener) -> None:
+    def _start(self, listener: ProcessorListener) -> None:
         assert self._tasks is not None
         self._tasks.start(listener.run(), f"handler {listener.name}")
 
-    def _distribute(self, told: Sequence[Notification]) -> None:
+    def _distribute(self, notifications: Sequence[Notification]) -> None:
         initial = sync = 0
-        for notification in told:
+        for notification in notifications:
             if notification.sync:
                 sync += 1
             elif notification.initial and notification.kind == "added":
                 initial += 1
         for listener in self._listeners:
             if not sync or listener.syncing:
-                listener.add(told, initial)
-            elif sync < len(told):
-                listener.add([notification for notification in told if not notification.sync], initial)
+                listener.add(notifications, initial)
+            elif sync < len(notifications):
+                listener.add([notification for notification in notifications if not notification.sync], initial)
 
     def _should_resync(self) -> bool:
         now = self._clock.monotonic()
@@ -244,6 +249,3 @@ class SharedInformer:
     def _refuse_started(self) -> None:
         if self._started:
             raise RuntimeError("informer has already started")
-
-
-__all__ = ["MINIMUM_RESYNC", "SharedInformer"]

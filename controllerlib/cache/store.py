@@ -1,8 +1,8 @@
-"""Stores and indices: what an informer knows (client-go: tools/cache/store.go, thread_safe_store.go).
+"""Stores and indices (client-go: tools/cache/store.go, thread_safe_store.go).
 
-One loop owns a store, so nothing locks; a look-up from a thread sees a state between two changes. Objects are shared,
-never copied: whoever reads must not change them. Unlike Go's maps, everything is listed in the order of its key, and an
-index remembers the values under which an object was filed, so that a changed object cannot be lost in it.
+A store belongs to one event loop and needs no lock; threads may read, and see the state between two changes. Objects
+are shared, not copied, and must not be modified. Unlike Go's maps, lists are in key order. An index remembers the
+values of each stored object, so it stays correct if an object is modified nevertheless.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,20 +13,21 @@ from controllerlib.client.names import KeyFailure, deletion_handling_key, resour
 
 IndexFunc = Callable[[Any], Sequence[str]]
 KeyFunc = Callable[[Any], str]
-#: What is stored instead of the object; may raise. Must be idempotent: initial objects can pass twice.
+#: Returns the object to store instead; may raise. Must be idempotent, because initial objects may pass through it
+#: twice.
 TransformFunc = Callable[[Any], Any]
 
-#: The index of namespaced listing (client-go: cache.NamespaceIndex).
+#: The name of the index by namespace (client-go: cache.NamespaceIndex).
 NAMESPACE_INDEX = "namespace"
 
 
 def meta_namespace_index(obj: Any) -> Sequence[str]:
-    """The object's namespace ("" for cluster-scoped ones)."""
+    """Return the object's namespace ("" for cluster-scoped objects)."""
     return (obj["metadata"].get("namespace") or "",)
 
 
 class UnknownIndex(LookupError):
-    """An index of that name does not exist."""
+    """There is no index of that name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Index with name {name} does not exist")
@@ -35,7 +36,7 @@ class UnknownIndex(LookupError):
 @dataclass(slots=True)
 class _Index:
     values_of: IndexFunc
-    #: the values under which each key is filed
+    #: The values under which each key is indexed.
     filed: dict[str, Sequence[str]] = field(default_factory=dict)
     keys: dict[str, dict[str, None]] = field(default_factory=dict)
 
@@ -58,14 +59,18 @@ class _Index:
 
 
 class StoreOp(NamedTuple):
-    """One step of a transaction."""
+    """An operation of a transaction."""
 
     verb: Literal["add", "update", "delete"]
     obj: Any
 
 
 class TransactionError(Exception):
-    """Some steps of a transaction had no key; the others were applied."""
+    """Some operations of a transaction had no valid key; the others were applied."""
+
+    successful: Sequence[int]
+    total: int
+    errors: Sequence[Exception]
 
     def __init__(self, successful: Sequence[int], total: int, errors: Sequence[Exception]) -> None:
         failed = total - len(successful)
@@ -74,10 +79,12 @@ class TransactionError(Exception):
 
 
 class ThreadSafeStore:
-    """Objects by key, with indices by name and the resourceVersion up to which it is known.
+    """Objects by key, with named indices, and the resourceVersion of the content.
 
     Source: client-go, cache.ThreadSafeStore.
     """
+
+    resource_version: str
 
     def __init__(self, indexers: Mapping[str, IndexFunc] | None = None) -> None:
         self._items: dict[str, Any] = {}
@@ -92,7 +99,7 @@ class ThreadSafeStore:
         return key in self._items
 
     def put(self, key: str, obj: Any) -> None:
-        """Add or update; an index function that raises does so before anything changed."""
+        """Add or update an object. If an index function raises, nothing is changed."""
         if self._indices:
             filed = [(index, index.values_of(obj)) for index in self._indices.values()]
             for index, values in filed:
@@ -104,7 +111,7 @@ class ThreadSafeStore:
             self.resource_version = version
 
     def delete(self, key: str, obj: Any = None) -> None:
-        """Remove `key`; the object that goes, when given, moves the resourceVersion."""
+        """Remove `key`; `obj`, if given, sets the resourceVersion."""
         if self._items.pop(key, None) is not None:
             self._sorted = None
         for index in self._indices.values():
@@ -113,7 +120,7 @@ class ThreadSafeStore:
             self.resource_version = version
 
     def replace(self, items: Mapping[str, Any], version: str) -> None:
-        """Hold exactly `items`; all indices are built anew, `version` is taken as it is (even "")."""
+        """Replace the whole content and rebuild the indices; `version` is stored even if it is ""."""
         fresh = {name: _Index(index.values_of) for name, index in self._indices.items()}
         for index in fresh.values():
             for key, obj in items.items():
@@ -122,26 +129,26 @@ class ThreadSafeStore:
         self.resource_version = version
 
     def bookmark(self, version: str) -> None:
-        """Note that everything up to `version` is known."""
+        """Set the resourceVersion of the content."""
         self.resource_version = version
 
     def get(self, key: str) -> Any:
-        """The object, or None."""
+        """Return the object, or None."""
         return self._items.get(key)
 
     def list(self) -> Sequence[Any]:
-        """All objects in the order of their keys."""
+        """Return all objects in key order."""
         items = self._items
         return [items[key] for key in self.list_keys()]
 
     def list_keys(self) -> Sequence[str]:
-        """All keys, sorted."""
+        """Return all keys, sorted."""
         if self._sorted is None:
             self._sorted = tuple(sorted(self._items))
         return self._sorted
 
     def index(self, name: str, obj: Any) -> Sequence[Any]:
-        """Objects that share a value of the index with `obj`, each once; raises UnknownIndex."""
+        """Return the objects that share a value of the index with `obj`; raises UnknownIndex."""
         index = self._index(name)
         keys: dict[str, None] = {}
         for value in index.values_of(obj):
@@ -149,24 +156,24 @@ class ThreadSafeStore:
         return [self._items[key] for key in sorted(keys)]
 
     def by_index(self, name: str, value: str) -> Sequence[Any]:
-        """Objects filed under `value`; raises UnknownIndex."""
+        """Return the objects indexed under `value`; raises UnknownIndex."""
         return [self._items[key] for key in self.index_keys(name, value)]
 
     def index_keys(self, name: str, value: str) -> Sequence[str]:
-        """Keys filed under `value`, sorted; raises UnknownIndex."""
+        """Return the keys indexed under `value`, sorted; raises UnknownIndex."""
         return sorted(self._index(name).keys.get(value, ()))
 
     def list_index_values(self, name: str) -> Sequence[str]:
-        """Values of the index that have objects now; an unknown index has none."""
+        """Return the values of the index that have objects; none for an unknown index."""
         index = self._indices.get(name)
         return sorted(index.keys) if index else []
 
     def indexers(self) -> Mapping[str, IndexFunc]:
-        """The index functions by name."""
+        """Return the index functions by name."""
         return {name: index.values_of for name, index in self._indices.items()}
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indices and file what is there; ValueError (and nothing added) when a name is taken."""
+        """Add indices of the existing objects; ValueError, and nothing added, if a name is in use."""
         if taken := sorted(set(indexers) & set(self._indices)):
             raise ValueError(f"indexer conflict: {', '.join(taken)}")
         fresh = {name: _Index(values_of) for name, values_of in indexers.items()}
@@ -183,11 +190,25 @@ class ThreadSafeStore:
 
 
 class Indexer:
-    """A ThreadSafeStore that computes keys itself; a tombstone names its key (client-go: cache.Indexer).
+    """A ThreadSafeStore with a key function; a tombstone has its own key (client-go: cache.Indexer).
 
-    A key that cannot be computed raises KeyFailure. `transform` applies to what is added, updated and replaced, after
-    its key was computed.
+    KeyFailure is raised if a key cannot be computed. `transform` is applied to added, updated and replaced objects,
+    after their keys were computed.
     """
+
+    get_by_key: Callable[[str], Any]
+    list: Callable[[], Sequence[Any]]
+    list_keys: Callable[[], Sequence[str]]
+    index: Callable[[str, Any], Sequence[Any]]
+    by_index: Callable[[str, str], Sequence[Any]]
+    index_keys: Callable[[str, str], Sequence[str]]
+    list_index_values: Callable[[str], Sequence[str]]
+    indexers: Callable[[], Mapping[str, IndexFunc]]
+    add_indexers: Callable[[Mapping[str, IndexFunc]], None]
+    bookmark: Callable[[str], None]
+
+    key_func: KeyFunc
+    store: ThreadSafeStore
 
     def __init__(
         self,
@@ -212,14 +233,14 @@ class Indexer:
 
     @property
     def resource_version(self) -> str:
-        """The resourceVersion up to which the store is known; "" before anything."""
+        """The resourceVersion of the content; "" initially."""
         return self.store.resource_version
 
     def key(self, obj: Any) -> str:
-        """The key of `obj`; raises KeyFailure."""
+        """Return the key of `obj`; raises KeyFailure."""
         try:
             return self.key_func(obj)
-        except Exception as error:  # any key function, any failure: told in one way
+        except Exception as error:  # a key function may raise anything
             raise KeyFailure(obj, error) from error
 
     def add(self, obj: Any) -> None:
@@ -227,31 +248,31 @@ class Indexer:
         self.put(self.key(obj), obj)
 
     def put(self, key: str, obj: Any) -> None:
-        """Store `obj` under `key`, which is its."""
+        """Store `obj` under `key`, which must be its key."""
         self.store.put(key, self._transform(obj) if self._transform else obj)
 
     def update(self, obj: Any) -> None:
-        """Store `obj`; the same as `add`."""
+        """Store `obj`."""
         self.add(obj)
 
     def delete(self, obj: Any) -> None:
-        """Remove `obj`, or what a tombstone stands for."""
+        """Remove `obj`, or the object of a tombstone."""
         self.store.delete(self.key(obj), obj)
 
     def get(self, obj: Any) -> Any:
-        """What is stored under the key of `obj`, or None."""
+        """Return the stored object with the key of `obj`, or None."""
         return self.store.get(self.key(obj))
 
     def replace(self, objs: Iterable[Any], version: str) -> None:
-        """Hold exactly `objs`; of two with one key the last wins."""
+        """Replace the whole content; of two objects with one key the last is stored."""
         transform = self._transform
         self.store.replace({self.key(obj): transform(obj) if transform else obj for obj in objs}, version)
 
     def resync(self) -> None:
-        """Nothing: a plain store has nobody to tell."""
+        """Do nothing: a plain store has no handlers."""
 
     def transaction(self, ops: Sequence[StoreOp]) -> None:
-        """Apply all; steps without a key are left out and reported by TransactionError at the end."""
+        """Apply all operations; those without a valid key are skipped and reported by TransactionError."""
         errors: list[Exception] = []
         successful: list[int] = []
         for number, op in enumerate(ops):

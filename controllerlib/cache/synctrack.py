@@ -1,34 +1,34 @@
-"""Knowing when what was there at the beginning has been handled (client-go: tools/cache/synctrack).
+"""Trackers of whether an initial list has been handled (client-go: tools/cache/synctrack).
 
-Both trackers are `Checker`s: `factory.wait_for` waits for them.
+Both are DoneCheckers, for which `wait_for` waits.
 """
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from controllerlib.tasks import Event
+from controllerlib.tasks import OnceEvent
 
 T = TypeVar("T", bound=Hashable)
 
 
 class _Tracker:
-    """Synced when the source is and nothing is under way."""
+    """Synced when the source has synced and nothing is in progress."""
 
-    def __init__(self, upstream: Event | None, name: str) -> None:
+    def __init__(self, upstream: OnceEvent | None, name: str) -> None:
         self.name = name
         self._upstream = False
-        #: set when it has synced
-        self.synced = Event()
+        #: Set when it has synced.
+        self.synced = OnceEvent()
         if upstream is not None:
             upstream.add_callback(self.upstream_has_synced)
 
     def upstream_has_synced(self) -> None:
-        """The source has synced: it has started all there are."""
+        """Record that the source has synced: it has started all initial objects."""
         self._upstream = True
         self._look()
 
     def has_synced(self) -> bool:
-        """Whether it has synced; once true, always true."""
+        """Return whether it has synced; never changes back."""
         return self.synced.is_set()
 
     def _is_idle(self) -> bool:
@@ -40,22 +40,22 @@ class _Tracker:
 
 
 class SingleFileTracker(_Tracker):
-    """For events that are handled in order, one after the other: synced when the source is and nothing is under way."""
+    """For objects that are handled sequentially: synced when the source has synced and no object is in progress."""
 
-    def __init__(self, upstream: Event | None = None, *, expected: int = 0, name: str = "") -> None:
-        """`upstream`: happens when the source has synced; without it somebody calls `upstream_has_synced`.
+    def __init__(self, upstream: OnceEvent | None = None, *, expected: int = 0, name: str = "") -> None:
+        """`upstream` is set when the source has synced; without it `upstream_has_synced` must be called.
 
-        `expected`: so many are under way already.
+        `expected`: the number of objects that are in progress already.
         """
         self._open = expected
         super().__init__(upstream, name)
 
     def start(self, count: int = 1) -> None:
-        """So many objects of the initial list are about to be handled."""
+        """Record that `count` objects of the initial list will be handled."""
         self._open += count
 
     def finished(self) -> None:
-        """One was handled. Raises RuntimeError when none was under way."""
+        """Record that one object was handled; RuntimeError if none was in progress."""
         if self._open == 0:
             raise RuntimeError(
                 "synctrack: negative counter; this logic error means HasSynced may return incorrect value"
@@ -68,22 +68,22 @@ class SingleFileTracker(_Tracker):
 
 
 class AsyncTracker(_Tracker, Generic[T]):
-    """For keys that many workers handle: synced when the source is and no key of the initial list is under way.
+    """For keys that several workers handle: synced when the source has synced and no initial key is in progress.
 
-    A key may be finished without ever having been started: that changes nothing.
+    Finishing a key that was not started has no effect.
     """
 
-    def __init__(self, upstream: Event | None = None, *, name: str = "") -> None:
-        """`upstream` as in SingleFileTracker."""
+    def __init__(self, upstream: OnceEvent | None = None, *, name: str = "") -> None:
+        """For `upstream` see SingleFileTracker."""
         self._open: set[T] = set()
         super().__init__(upstream, name)
 
     def start(self, key: T) -> None:
-        """A key of the initial list is about to be handled."""
+        """Record that a key of the initial list will be handled."""
         self._open.add(key)
 
     def finished(self, key: T) -> None:
-        """A key was handled."""
+        """Record that a key was handled."""
         self._open.discard(key)
         self._look()
 

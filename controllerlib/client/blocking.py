@@ -1,4 +1,4 @@
-"""The client as code that blocks uses it: sync reconcilers, in their own threads."""
+"""The blocking client of reconcilers that are plain functions and run in threads."""
 
 import asyncio
 import functools
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 def _blocking(
     method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["BlockingClient", P], T]:
-    """The client's method with the same arguments, that waits for its answer."""
+    """Return a method with the same arguments that blocks until the answer arrives."""
 
     @functools.wraps(method)
     def call(self: "BlockingClient", /, *args: P.args, **options: P.kwargs) -> T:
@@ -26,11 +26,14 @@ def _blocking(
 
 
 class BlockingClient:
-    """Every method of Client, waiting for the answer. For threads only: on the loop itself it raises RuntimeError."""
+    """The methods of Client, blocking until the answer arrives.
+
+    Only for threads other than the event loop's: in a coroutine the methods raise RuntimeError.
+    """
 
     def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
         self._client, self._loop = client, loop
-        #: a virtual-time loop has a way of its own to let a thread wait for a coroutine
+        #: A virtual-time loop provides its own way for a thread to wait for a coroutine.
         self._own: Callable[[Coroutine[Any, Any, Any]], Any] | None = getattr(loop, "run_from_thread", None)
 
     get = _blocking(Client.get)
@@ -45,18 +48,18 @@ class BlockingClient:
     delete_collection = _blocking(Client.delete_collection)
 
     def create_or_update(self, obj: Object, mutate: Mutate) -> OperationResult:
-        """See createorupdate.create_or_update; `mutate` runs on the loop and must not block."""
+        """See create_or_update; `mutate` runs on the event loop and must not block."""
         return self.wait_for(create_or_update(self._client, obj, mutate))
 
     def create_or_patch(self, obj: Object, mutate: Mutate) -> OperationResult:
-        """See createorupdate.create_or_patch; `mutate` runs on the loop and must not block."""
+        """See create_or_patch; `mutate` runs on the event loop and must not block."""
         return self.wait_for(create_or_patch(self._client, obj, mutate))
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine gives that runs on the loop."""
+        """Run a coroutine on the event loop and return its result."""
         if asyncio._get_running_loop() is not None:
             work.close()
-            raise RuntimeError("a blocking call inside a coroutine: await the client's own method instead")
+            raise RuntimeError("a blocking method was called in a coroutine: await the method of Client instead")
         if self._own is not None:
             answer: T = self._own(work)
             return answer

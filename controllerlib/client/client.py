@@ -1,18 +1,16 @@
 """Reading and writing objects of any kind at an API server (controller-runtime: pkg/client)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from controllerlib.cache.listwatch import ListOptions, WatchStream
 from controllerlib.client.errors import from_status
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.models import Writable, as_object
-from controllerlib.client.names import Object
+from controllerlib.client.names import Object, is_mapping
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.client.transport import Transport
-from controllerlib.controller.reconcile import current_run
-from controllerlib.observer import SILENT, Call, Observer, overrides
+from controllerlib.client.transport import NO_HEADERS, Headers, Query, Transport, WatchStream
+from controllerlib.observer import NOOP_OBSERVER, Call, Observer, current_run, overrides
 
 PatchType = Literal[
     "merge",
@@ -31,16 +29,13 @@ _PATCHES: Mapping[str, str] = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-#: How a list or watch of metadata only is asked for.
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
 class Reader(Protocol):
-    """Something to read objects from: the server, or a cache. Raises ApiError (controller-runtime: client.Reader)."""
+    """Reads objects, from the server or a cache; raises ApiError (controller-runtime: client.Reader)."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """The object; NotFound when it does not exist."""
+        """Return the object; raises ApiError with reason NotFound if it does not exist."""
         ...
 
     async def list(
@@ -53,28 +48,32 @@ class Reader(Protocol):
         field_selector: str = "",
         limit: int = 0,
     ) -> Sequence[Object]:
-        """The objects of a namespace, or of all."""
+        """Return the objects of a namespace, or of all namespaces."""
         ...
 
 
 class Client:
-    """Talks to the server directly. Objects are dicts; everything raises ApiError, or OSError without a connection.
+    """Reads and writes objects at the API server. Objects are dicts.
 
-    What is written may also be a model of the official client; what comes back is always a dict.
+    Objects to write may also be models of the official client; returned objects are always dicts. Every method raises
+    ApiError, or OSError if there is no connection.
 
     Source: controller-runtime, client.Client.
     """
+
+    user_agent: str
+    mapper: RESTMapper
 
     def __init__(
         self,
         transport: Transport,
         *,
         user_agent: str = "controllerlib",
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         mapper: RESTMapper | None = None,
         reader: Reader | None = None,
     ) -> None:
-        """`reader`: where `get` and `list` read, usually a manager's cache; None: at the server."""
+        """`reader`: where `get` and `list` read, usually the manager's cache; None means the server."""
         self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
         self._observes_before = overrides(observer, "before_call")
         self._observed = self._observes_before or overrides(observer, "after_call")
@@ -85,13 +84,13 @@ class Client:
 
     @property
     def transport(self) -> Transport:
-        """What carries the requests."""
+        """The transport that sends the requests."""
         return self._transport
 
-    def having(
+    def with_options(
         self, *, user_agent: str | None = None, observer: Observer | None = None, reader: Reader | None = None
     ) -> "Client":
-        """The same client with another name, observer or reader."""
+        """Return a client on the same transport with another user agent, observer or reader."""
         return Client(
             self._transport,
             user_agent=self.user_agent if user_agent is None else user_agent,
@@ -103,7 +102,7 @@ class Client:
     # --- reading
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
-        """The object; NotFound when it does not exist."""
+        """Return the object; raises ApiError with reason NotFound if it does not exist."""
         if self._reader is not None:
             return await self._reader.get(api_version, kind, name, namespace)
         resource = await self.mapper.resource(api_version, kind)
@@ -119,7 +118,7 @@ class Client:
         field_selector: str = "",
         limit: int = 0,
     ) -> Sequence[Object]:
-        """The objects of a namespace (or of all), at most `limit` of them (0: no limit)."""
+        """Return the objects of a namespace (or of all namespaces), at most `limit` of them (0: no limit)."""
         if self._reader is not None:
             return await self._reader.list(
                 api_version,
@@ -143,7 +142,7 @@ class Client:
         *,
         accept: str = "",
     ) -> Object:
-        """The List object as it came, each item with its apiVersion and kind."""
+        """Return the List object of the server; apiVersion and kind are set in each item."""
         resource = await self.mapper.resource(api_version, kind)
         headers = {"Accept": accept} if accept else {}
         query = (options or ListOptions()).query()
@@ -163,7 +162,7 @@ class Client:
         *,
         accept: str = "",
     ) -> WatchStream:
-        """Events from the options' resourceVersion on; close the stream when done with it."""
+        """Open a watch from the resourceVersion of the options. The caller must close the stream."""
         resource = await self.mapper.resource(api_version, kind)
         query = (("watch", "true"), *(options or ListOptions()).query())
         headers = {"User-Agent": self.user_agent, "Accept": accept or "application/json"}
@@ -178,24 +177,24 @@ class Client:
         return stream
 
     async def raw_get(self, path: str) -> Object:
-        """The JSON document at a path (discovery, /version, ...)."""
+        """Return the JSON document at a path (discovery, /version, ...)."""
         return await self._send("get", "GET", path)
 
     # --- writing
 
     async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Create `obj` and return it as stored; AlreadyExists when the name is taken."""
+        """Create `obj` and return it as stored; raises AlreadyExists if the name is taken."""
         body = as_object(obj)
         resource, namespace, _ = await self._locate(body)
         query = _write_query(field_manager, dry_run)
         return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
 
     async def update(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Replace the stored object; Conflict when its resourceVersion is not the current one."""
+        """Replace the stored object; raises Conflict if its resourceVersion is not the current one."""
         return await self._update(obj, "", field_manager, dry_run)
 
     async def update_status(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
-        """Replace the status only."""
+        """Replace the status of the stored object."""
         return await self._update(obj, "status", field_manager, dry_run)
 
     async def patch(
@@ -209,9 +208,9 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        """Change the object that `target` names (its apiVersion, kind, metadata.name and namespace count).
+        """Patch the object that `target` identifies by apiVersion, kind, metadata.name and metadata.namespace.
 
-        `type` may be a media type, too; ValueError for an unknown one.
+        `type` may also be a media type; ValueError if it is unknown.
         """
         media_type = _media_type(type)
         resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
@@ -226,14 +225,14 @@ class Client:
         )
 
     async def patch_status(self, target: Writable, patch: Any, *, type: PatchType = "merge") -> Object:
-        """Change the status only; `patch` is `{"status": ...}`, ValueError for one that is nothing of the kind."""
+        """Patch the status. `patch` is `{"status": ...}`; ValueError if it contains neither status nor metadata."""
         _check_status_patch(patch)
         return await self.patch(target, patch, type=type, subresource="status")
 
     async def apply(
         self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Object:
-        """Server-side apply; Conflict when another manager owns a field, unless `force`."""
+        """Apply `obj` (server-side apply); raises Conflict if another manager owns a field, unless `force` is set."""
         body = as_object(obj)
         return await self.patch(
             body, body, type="apply", field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
@@ -252,9 +251,10 @@ class Client:
         grace_period: int | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Delete an object, or what (apiVersion, kind, name, namespace) name; returns it, or the server's Status.
+        """Delete an object, given itself or as (apiVersion, kind, name, namespace); return it or the Status of the
+        server.
 
-        `uid` and `resource_version` are preconditions (Conflict); `propagation` is Background, Foreground or Orphan.
+        `uid` and `resource_version` are preconditions (Conflict). `propagation` is Background, Foreground or Orphan.
         """
         if isinstance(target, str) and kind is not None:
             resource, found = await self.mapper.resource(target, kind), name or ""
@@ -273,14 +273,14 @@ class Client:
         field_selector: str = "",
         propagation: str = "",
     ) -> Object:
-        """Delete all that is selected."""
+        """Delete all selected objects."""
         resource = await self.mapper.resource(api_version, kind)
         query = ListOptions(label_selector=label_selector, field_selector=field_selector).query()
         body = _delete_options("", "", propagation, None, False)
         return await self._send("deletecollection", "DELETE", resource.path(namespace), query=query, body=body)
 
     async def aclose(self) -> None:
-        """Give up the connections of the transport."""
+        """Close the connections of the transport."""
         await self._transport.aclose()
 
     # --- sending
@@ -302,8 +302,8 @@ class Client:
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = NO_HEADERS,
         body: Any = None,
     ) -> Object:
         sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}
@@ -321,7 +321,7 @@ class Client:
         found: Object = answer if isinstance(answer, dict) else {}
         return found
 
-    async def _before(self, verb: str, method: str, path: str, query: Sequence[tuple[str, str]], body: Any) -> Call:
+    async def _before(self, verb: str, method: str, path: str, query: Query, body: Any) -> Call:
         call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
         if self._observes_before:
             await self._observer.before_call(call)
@@ -329,10 +329,9 @@ class Client:
 
 
 def _check_status_patch(patch: Any) -> None:
-    is_map = type(patch) is dict or isinstance(patch, Mapping)  # a dict nearly always, and quicker to see
-    if is_map and patch and "status" not in patch and "metadata" not in patch:
+    if is_mapping(patch) and patch and "status" not in patch and "metadata" not in patch:
         raise ValueError(
-            f'the patch of a status must be {{"status": {{...}}}}, not one of {", ".join(map(str, patch))}'
+            f'the patch of a status must be {{"status": {{...}}}}, but its keys are {", ".join(map(str, patch))}'
         )
 
 
@@ -358,52 +357,3 @@ def _delete_options(uid: str, version: str, propagation: str, grace_period: int 
         **({"dryRun": ["All"]} if dry_run else {}),
     }
     return {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
-
-
-class ClientListWatch:
-    """Lists and watches one kind through a client, always with the same namespace and selectors.
-
-    Source: client-go, cache.NewListWatchFromClient.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        metadata_only: bool = False,
-        bookmarks: bool = True,
-    ) -> None:
-        """`metadata_only`: ask for PartialObjectMetadata; `bookmarks` False: ask for none."""
-        self._client, self._api_version, self._kind, self._namespace = client, api_version, kind, namespace
-        self._labels, self._fields, self._bookmarks = label_selector, field_selector, bookmarks
-        self._accept = METADATA_LIST if metadata_only else ""
-        self._accept_watch = METADATA if metadata_only else ""
-        #: without bookmarks a streamed list would have no end
-        self.watch_list_unsupported = not bookmarks
-
-    async def list(self, options: ListOptions) -> Object:
-        """A page, as the client gives it."""
-        return await self._client.list_page(
-            self._api_version, self._kind, self._namespace, self._select(options), accept=self._accept
-        )
-
-    async def watch(self, options: ListOptions) -> WatchStream:
-        """A stream, as the client gives it."""
-        options = self._select(options)
-        if not self._bookmarks:
-            options = replace(options, allow_watch_bookmarks=False)
-        return await self._client.watch(
-            self._api_version, self._kind, self._namespace, options, accept=self._accept_watch
-        )
-
-    def _select(self, options: ListOptions) -> ListOptions:
-        return replace(
-            options,
-            label_selector=options.label_selector or self._labels,
-            field_selector=options.field_selector or self._fields,
-        )

@@ -1,4 +1,4 @@
-"""Making an object as it should be, whether it exists or not (controller-runtime: pkg/controller/controllerutil)."""
+"""Creating or updating an object, whichever is needed (controller-runtime: pkg/controller/controllerutil)."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,11 +12,11 @@ OperationResult = Literal["unchanged", "created", "updated", "updatedStatus", "u
 """Completes the sentence "Deployment default/foo has been ..."."""
 
 Mutate = Callable[[Object], Awaitable[Object | None] | Object | None]
-"""Makes an object as it should be: returns another one, or None when it changed the one it was given."""
+"""Sets the desired state of an object: returns another object, or None if it modified its argument."""
 
 
-class Writer(Protocol):
-    """What is needed of a client; see Client."""
+class ObjectWriter(Protocol):
+    """The methods of Client that are needed here."""
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object: ...
     async def create(self, obj: Any) -> Object: ...
@@ -25,13 +25,13 @@ class Writer(Protocol):
     async def patch_status(self, target: Any, patch: Any) -> Object: ...
 
 
-async def create_or_update(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
-    """Create `obj`, or update it if `mutate` makes a difference: "created", "updated" or "unchanged".
+async def create_or_update(client: ObjectWriter, obj: Object, mutate: Mutate) -> OperationResult:
+    """Create `obj`, or update it if `mutate` changes it; return "created", "updated" or "unchanged".
 
-    `obj` names the object; it is overwritten with what the server has, given to `mutate`, and overwritten with what was
-    stored. A status that `mutate` sets is not written where the kind has a status subresource. Raises ApiError
-    (Conflict too: nothing is tried again), what `mutate` raises, and ValueError when that changes name or namespace;
-    then nothing was written.
+    `obj` identifies the object. It is overwritten with the stored object, passed to `mutate`, and overwritten with the
+    answer of the write. A status set by `mutate` is not written if the kind has a status subresource. Raises ApiError
+    (including Conflict, without a retry), the exceptions of `mutate`, and ValueError if `mutate` changes name or
+    namespace; in these cases nothing is written.
     """
     if not await _read(client, obj):
         await _mutate(mutate, obj)
@@ -45,11 +45,11 @@ async def create_or_update(client: Writer, obj: Object, mutate: Mutate) -> Opera
     return "updated"
 
 
-async def create_or_patch(client: Writer, obj: Object, mutate: Mutate) -> OperationResult:
-    """The same with merge patches, one for the object and one for its status.
+async def create_or_patch(client: ObjectWriter, obj: Object, mutate: Mutate) -> OperationResult:
+    """As `create_or_update`, but with merge patches, one for the object and one for its status.
 
-    "created" (without the status, which cannot be created), "updated", "updatedStatus" when both were,
-    "updatedStatusOnly", "unchanged".
+    Returns "created" (without the status, which cannot be created), "updated", "updatedStatus" (object and status),
+    "updatedStatusOnly" or "unchanged".
     """
     if not await _read(client, obj):
         await _mutate(mutate, obj)
@@ -68,8 +68,8 @@ async def create_or_patch(client: Writer, obj: Object, mutate: Mutate) -> Operat
     return result
 
 
-async def _read(client: Writer, obj: Object) -> bool:
-    """Overwrite `obj` with what exists; False when nothing does."""
+async def _read(client: ObjectWriter, obj: Object) -> bool:
+    """Overwrite `obj` with the stored object; return False if there is none."""
     where = object_name(obj)
     try:
         found = await client.get(obj["apiVersion"], obj["kind"], where.name, where.namespace or None)
@@ -92,7 +92,7 @@ async def _mutate(mutate: Mutate, obj: Object) -> None:
 
 
 def _overwrite(obj: Object, other: Mapping[str, Any]) -> None:
-    """The caller's own object follows the server's, as in Go; nobody else holds it."""
+    """Overwrite the caller's object in place, as the Go functions do."""
     other = dict(other)
     obj.clear()
     obj.update(other)

@@ -1,8 +1,8 @@
-"""Who we are to an API server: what the official client's configuration says, as plain values (kubeconfig, in-cluster).
+"""Client credentials from a kubeconfig or a pod's service account.
 
-The official `kubernetes` package reads the files and runs exec plugins; nothing of it is imported before it is needed.
-Where it stops short of client-go, this goes on: token files and certificates are read again when they change, a program
-is run again when the server did not accept what it gave, and impersonation is honoured.
+The official `kubernetes` package reads the files and runs exec plugins; it is imported on first use. Beyond what it
+does, as in client-go: token files and certificates are read again when they change, an exec plugin is run again after a
+401, and impersonation is supported.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ from typing import Any
 from controllerlib.client.proxies import proxy_for
 from controllerlib.clock import Clock, SystemClock
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: Seconds after which a token that can be refreshed is asked for again (client-go: 1 minute for token files).
+#: Seconds after which a refreshable token is read again (client-go: 1 minute for token files).
 _REFRESH = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a configuration comes from, beyond what it says itself.
+class ConfigSource:
+    """The origin of a configuration, and settings that `kubernetes.client.Configuration` does not hold.
 
-    `load` makes it anew. `token_file`: holds the token, and may change. `proxy`: to go through; "": as the environment
-    says. `headers` go with every request.
+    `load` creates the configuration again. `token_file` contains the token and may change. `proxy` is the proxy's URL;
+    "" means that of the environment. `headers` are sent with every request.
     """
 
     load: Callable[[], Any]
@@ -39,10 +39,12 @@ class Source:
 
 
 class Credentials:
-    """Address, TLS, proxy and the headers that say who we are, for one server (client-go: rest.Config)."""
+    """Address, TLS settings, proxy and authentication headers of one server (client-go: rest.Config)."""
 
-    def __init__(self, configuration: Any, *, source: Source | None = None, clock: Clock | None = None) -> None:
-        """`configuration`: a `kubernetes.client.Configuration`. ValueError for a proxy that cannot be used."""
+    generation: int
+
+    def __init__(self, configuration: Any, *, source: ConfigSource | None = None, clock: Clock | None = None) -> None:
+        """`configuration`: a `kubernetes.client.Configuration`. ValueError if the proxy is neither HTTP nor HTTPS."""
         self._configuration, self._source = configuration, source
         self._clock: Clock = clock or SystemClock()
         self._fresh_until = 0.0
@@ -53,14 +55,14 @@ class Credentials:
         self.proxy: str | None = _proxy(configuration, source)
         self.proxy_headers: Mapping[str, str] = getattr(configuration, "proxy_headers", None) or {}
         self.tls_server_name: str | None = getattr(configuration, "tls_server_name", None)
-        #: goes up when the certificates changed: connections made before are to be given up
+        #: Incremented when the certificates change; connections made before must be closed.
         self.generation = 0
 
     def __repr__(self) -> str:
         return f"<Credentials {self.url}>"
 
     def tls(self) -> ssl.SSLContext | None:
-        """The TLS settings; None for plain HTTP. Raises OSError when a file is missing."""
+        """Return the TLS settings; None for plain HTTP. OSError if a file is missing."""
         if not self.url.startswith("https"):
             return None
         configuration = self._configuration
@@ -76,8 +78,10 @@ class Credentials:
         return context
 
     async def headers(self) -> Sequence[tuple[str, str]]:
-        """Authorization, and whom to impersonate. What can be refreshed is, in a thread: once a minute, and after
-        `expire`. What cannot be refreshed stays as it was; PermissionError when there is nothing, or it was refused.
+        """Return the headers for authentication and impersonation.
+
+        Refreshable credentials are refreshed in a thread, once a minute and after `expire`. If that fails the previous
+        ones remain valid; PermissionError if there are none or the server rejected them.
         """
         now = self._clock.monotonic()
         if now >= self._fresh_until:
@@ -86,16 +90,16 @@ class Credentials:
         return self._headers
 
     def expire(self) -> None:
-        """The server did not accept it: ask again before the next request."""
+        """Refresh the credentials before the next request, because the server rejected them."""
         self._fresh_until, self._rejected = 0.0, True
 
     def _refresh(self) -> None:
         try:
             headers = self._load()
-        except Exception as error:  # a file that is gone, a program that failed: whatever kubernetes.config raises
+        except Exception as error:  # kubernetes.config raises various exceptions
             if not self._headers or self._rejected:
                 raise PermissionError(f"getting credentials: {error}") from error
-            log.error("unable to refresh credentials, going on with what there is: %s", error)
+            _log.error("unable to refresh credentials, using the previous ones: %s", error)
             return
         self._headers, self._rejected = headers, False
         files = _state_of_files(self._configuration)
@@ -127,9 +131,9 @@ class Credentials:
 
 
 def from_kubeconfig(path: str | None = None, context: str | None = None, *, clock: Clock | None = None) -> Credentials:
-    """Those of a kubeconfig file (default: KUBECONFIG, then ~/.kube/config) and one of its contexts.
+    """Return the credentials of a kubeconfig file (default: KUBECONFIG, then ~/.kube/config).
 
-    Raises kubernetes.config.ConfigException when it cannot be used, also when its exec plugin gives nothing.
+    Raises kubernetes.config.ConfigException if it cannot be used or its exec plugin returns no credentials.
     """
     from kubernetes import client, config
 
@@ -139,17 +143,17 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, *, cloc
         configuration = client.Configuration()
         config.load_kube_config(config_file=file, context=context, client_configuration=configuration)
         if "exec" in user and not configuration.api_key and not configuration.cert_file:
-            raise config.ConfigException(f"exec: {user['exec'].get('command')} gave no credentials")
+            raise config.ConfigException(f"exec: {user['exec'].get('command')} returned no credentials")
         return configuration
 
     cluster, user, folder = _entries(file, context)
     token_file = os.path.join(folder, user["tokenFile"]) if user.get("tokenFile") else ""
-    source = Source(load, token_file, cluster.get("proxy-url") or "", _impersonation(user))
+    source = ConfigSource(load, token_file, cluster.get("proxy-url") or "", _impersonation(user))
     return Credentials(load(), source=source, clock=clock)
 
 
-def in_cluster(*, clock: Clock | None = None) -> Credentials:
-    """Those of the pod's service account; raises kubernetes.config.ConfigException outside a cluster."""
+def in_cluster_config(*, clock: Clock | None = None) -> Credentials:
+    """Return the credentials of the pod's service account; kubernetes.config.ConfigException outside a cluster."""
     from kubernetes import client, config
 
     def load() -> Any:
@@ -157,38 +161,38 @@ def in_cluster(*, clock: Clock | None = None) -> Credentials:
         config.load_incluster_config(client_configuration=configuration)
         return configuration
 
-    return Credentials(load(), source=Source(load), clock=clock)
+    return Credentials(load(), source=ConfigSource(load), clock=clock)
 
 
-def found() -> Credentials:
-    """Those of a kubeconfig that KUBECONFIG names, of the cluster we run in, or of ~/.kube/config, in this order.
+def get_config() -> Credentials:
+    """Return the credentials of the file in KUBECONFIG, of the pod's service account, or of ~/.kube/config.
 
-    As controller-runtime's GetConfig looks for them.
+    The first of them that exists is used (controller-runtime: config.GetConfig).
     """
     from kubernetes import config
 
     if os.environ.get("KUBECONFIG"):
         return from_kubeconfig()
     try:
-        return in_cluster()
+        return in_cluster_config()
     except config.ConfigException:
         return from_kubeconfig()
 
 
 def _entries(file: str, context: str | None) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
-    """Cluster and user of a context as the (merged) files have them, and the folder of the user's file."""
+    """Return cluster and user of a context of the merged files, and the directory of the user's file."""
     from kubernetes.config.kube_config import KubeConfigMerger
 
     merged = KubeConfigMerger(file).config
     if merged is None:
-        return {}, {}, ""  # load_kube_config has better words for that
+        return {}, {}, ""  # load_kube_config raises the error
     entry = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
     cluster, _ = _entry(merged, "cluster", entry)
     return cluster, *_entry(merged, "user", entry)
 
 
 def _entry(merged: Any, kind: str, context: Any) -> tuple[Mapping[str, Any], str]:
-    """What a context names, and the folder of its file; nothing when it names nothing that is there."""
+    """Return the cluster or user of a context, and the directory of its file; both empty if it does not exist."""
     if f"{kind}s" not in merged or kind not in context:
         return {}, ""
     found = merged[f"{kind}s"].get_with_name(context[kind], safe=True)
@@ -199,7 +203,7 @@ def _entry(merged: Any, kind: str, context: Any) -> tuple[Mapping[str, Any], str
 
 
 def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Whom a kubeconfig's user wants to be taken for (client-go: transport.ImpersonationConfig)."""
+    """Return the impersonation headers of a kubeconfig's user (client-go: transport.ImpersonationConfig)."""
     if not user.get("as"):
         return ()
     extra = user.get("as-user-extra") or {}
@@ -211,8 +215,8 @@ def _impersonation(user: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _proxy(configuration: Any, source: Source | None) -> str | None:
-    """The proxy to go through: the kubeconfig's, or else the environment's; of a bare configuration its own."""
+def _proxy(configuration: Any, source: ConfigSource | None) -> str | None:
+    """Return the proxy of the kubeconfig or of the environment; for a bare configuration only its own."""
     url: str = configuration.host
     if source is not None:
         proxy = source.proxy or proxy_for(url, os.environ)
@@ -225,7 +229,7 @@ def _proxy(configuration: Any, source: Source | None) -> str | None:
 
 
 def _state_of_files(configuration: Any) -> Sequence[tuple[str, int, int]]:
-    """Name, time and size of the certificates; other ones, or later ones, are other certificates."""
+    """Return name, modification time and size of the certificate files, to detect changes."""
     names = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
     stats = [(name, os.stat(name)) for name in names if name and os.path.exists(name)]
     return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]

@@ -1,9 +1,9 @@
-"""What an API server refuses, told apart by reason."""
+"""Errors of API servers, distinguished by reason."""
 
 from collections.abc import Mapping
 from typing import Any
 
-#: Reasons a Status may lack, by code (apimachinery: pkg/api/errors, NewGenericServerResponse).
+#: Default reasons by status code (apimachinery: pkg/api/errors, NewGenericServerResponse).
 _REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -24,10 +24,14 @@ _REASONS = {
 
 
 class ApiError(Exception):
-    """The server's answer was a Status with an error; branch on `reason`, show `message`.
+    """An error answered by the server. Decide by `reason`; `message` is for people.
 
     Source: apimachinery, errors.StatusError.
     """
+
+    code: int
+    reason: str
+    message: str
 
     def __init__(self, code: int, reason: str, message: str, status: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -47,13 +51,17 @@ class ApiError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the server asks to wait, if it does."""
+        """The seconds after which the server allows a retry; None if it does not say."""
         seconds = (self.status.get("details") or {}).get("retryAfterSeconds")
         return float(seconds) if seconds else None
 
 
+#: The exceptions of a failed request. Other exceptions are bugs of a ListerWatcher or transport and are not caught.
+REQUEST_ERRORS = (ApiError, OSError, EOFError)
+
+
 def from_status(status: Any, code: int = 0) -> ApiError:
-    """The error that a Status object (or any other answer with an error code) stands for."""
+    """Return the error for a Status object, or for any other body with an error code."""
     if not isinstance(status, Mapping):
         status = {"message": str(status) if status else "", "code": code}
     code = int(status.get("code") or code or 500)
@@ -63,7 +71,7 @@ def from_status(status: Any, code: int = 0) -> ApiError:
 
 
 def not_found(resource: str, name: str) -> ApiError:
-    """A NotFound as a lister ("pods", "jobs.batch") or a cache (which names the kind) gives it."""
+    """Return the NotFound error of a lister ("pods", "jobs.batch") or of a cache (which names the kind)."""
     message = f'{resource} "{name}" not found'
     details = {"name": name, "kind": resource}
     status = {
@@ -80,42 +88,44 @@ def not_found(resource: str, name: str) -> ApiError:
 
 
 def is_not_found(error: BaseException) -> bool:
-    """Whether the object does not exist."""
+    """Return whether the object does not exist."""
     return isinstance(error, ApiError) and error.reason == "NotFound"
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether somebody else wrote first."""
+    """Return whether the object was modified since it was read."""
     return isinstance(error, ApiError) and error.reason == "Conflict"
 
 
 def is_already_exists(error: BaseException) -> bool:
-    """Whether the name is taken."""
+    """Return whether an object of that name exists."""
     return isinstance(error, ApiError) and error.reason == "AlreadyExists"
 
 
 def is_expired(error: BaseException) -> bool:
-    """Whether the resourceVersion is too old for the server (410: Expired or Gone)."""
+    """Return whether the resourceVersion is too old for the server (410: Expired or Gone)."""
     return isinstance(error, ApiError) and (error.reason in ("Expired", "Gone") or error.code == 410)
 
 
 def is_too_many_requests(error: BaseException) -> bool:
-    """Whether the server asks to slow down (429)."""
+    """Return whether the server rejects the request because of too many requests (429)."""
     return isinstance(error, ApiError) and (error.reason == "TooManyRequests" or error.code == 429)
 
 
 def is_internal(error: BaseException) -> bool:
-    """Whether the server failed (500 InternalError)."""
+    """Return whether the server failed (500 InternalError)."""
     return isinstance(error, ApiError) and error.reason == "InternalError"
 
 
 def is_invalid(error: BaseException) -> bool:
-    """Whether the request makes no sense to the server (422 Invalid)."""
+    """Return whether the server rejected the object as invalid (422 Invalid)."""
     return isinstance(error, ApiError) and error.reason == "Invalid"
 
 
 def is_too_large_resource_version(error: BaseException) -> bool:
-    """Whether the server has not yet seen the resourceVersion: by its cause, or in two older forms of the message."""
+    """Return whether the resourceVersion is newer than the server's: by its cause, or by two older forms of the
+    message.
+    """
     if not isinstance(error, ApiError):
         return False
     causes = (error.status.get("details") or {}).get("causes") or ()
@@ -129,7 +139,7 @@ def is_too_large_resource_version(error: BaseException) -> bool:
 
 
 def has_status_cause(error: BaseException, cause: str) -> bool:
-    """Whether one of the causes of a refusal has that reason (apimachinery: HasStatusCause)."""
+    """Return whether one of the causes in the Status has that reason (apimachinery: HasStatusCause)."""
     if not isinstance(error, ApiError):
         return False
     causes = (error.status.get("details") or {}).get("causes") or ()
@@ -137,5 +147,5 @@ def has_status_cause(error: BaseException, cause: str) -> bool:
 
 
 def is_connection_refused(error: BaseException) -> bool:
-    """Whether nobody listens at the server's address."""
+    """Return whether the connection was refused."""
     return isinstance(error, ConnectionRefusedError)

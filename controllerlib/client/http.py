@@ -1,8 +1,8 @@
-"""A Transport over HTTP: the one module of this package that knows aiohttp (client-go: rest/request.go)."""
+"""The HTTP transport; the only module that calls a server with aiohttp (client-go: rest/request.go)."""
 
 import itertools
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,62 +13,67 @@ from multidict import CIMultiDict
 
 from controllerlib.client import credentials
 from controllerlib.client.credentials import Credentials
+from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response
 from controllerlib.clock import Clock, SystemClock, sleep
 
-#: How often a request is repeated when the server asks for it (client-go: 10).
+#: Maximum number of retries that the server requests by Retry-After (client-go: 10).
 RETRIES = 10
-#: Seconds before a GET is repeated whose connection broke (client-go: an artificial Retry-After).
+#: Seconds before a GET is retried whose connection was reset (client-go: an artificial Retry-After).
 _PAUSE = 1.0
-#: Seconds of silence on a watch, and between questions whether the other end is there.
+#: Seconds of idle time before TCP keep-alive probes, and between them.
 _KEEP_ALIVE = 30
 _JSON = "application/json"
-#: Called with code ("<error>" without an answer), method and host of every attempt.
+#: Called after every attempt with the status code ("<error>" without an answer), the method and the host.
 OnAnswer = Callable[[str, str, str], None]
 
 
 class HttpTransport:
-    """Requests over HTTP or HTTPS (client-go: rest.RESTClient).
+    """Sends requests over HTTP or HTTPS (client-go: rest.RESTClient).
 
-    Answers with Retry-After (429 and 5xx) are waited for and asked again, at most `retries` times; so are, after a
-    second, reads whose connection broke. What goes wrong on the way is an OSError: ConnectionRefusedError,
+    Requests answered with Retry-After (429 and 5xx) are retried after that delay, at most `retries` times; reads whose
+    connection was reset are retried after a second. Network errors are raised as OSError: ConnectionRefusedError,
     ConnectionResetError, and so on.
     """
+
+    url: str
 
     def __init__(
         self,
         url: str = "",
         *,
         credentials: Credentials | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         clock: Clock | None = None,
         retries: int = RETRIES,
     ) -> None:
-        """`url` may be left out with `credentials`; `headers` go with every request. ValueError without either."""
+        """`url` may be omitted if `credentials` are given; ValueError without either. `headers` are sent with every
+        request.
+        """
         self.url = (url or (credentials.url if credentials else "")).rstrip("/")
         if not self.url:
-            raise ValueError("a URL or credentials are needed")
+            raise ValueError("HttpTransport needs a URL or credentials")
         self._credentials, self._headers, self._retries = credentials, dict(headers or {}), retries
         self._clock: Clock = clock or SystemClock()
         self._session: aiohttp.ClientSession | None = None
         self._generation = 0
         self._host = urlsplit(self.url).netloc
-        #: told of every attempt; a manager counts them here
+        #: Called after every attempt; a manager counts them in its metrics.
         self.on_answer: OnAnswer | None = None
 
     @classmethod
     def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> "HttpTransport":
-        """To the cluster of a kubeconfig file."""
+        """Create a transport to the cluster of a kubeconfig file."""
         return cls(credentials=credentials.from_kubeconfig(path, context))
 
     @classmethod
     def in_cluster(cls) -> "HttpTransport":
-        """To the cluster this pod runs in."""
-        return cls(credentials=credentials.in_cluster())
+        """Create a transport to the cluster in which this pod runs."""
+        return cls(credentials=credentials.in_cluster_config())
 
     @classmethod
-    def found(cls) -> "HttpTransport":
-        """In-cluster, or else by kubeconfig."""
-        return cls(credentials=credentials.found())
+    def from_environment(cls) -> "HttpTransport":
+        """Create a transport to the cluster that get_config finds."""
+        return cls(credentials=credentials.get_config())
 
     def __repr__(self) -> str:
         return f"<HttpTransport {self.url}>"
@@ -86,11 +91,13 @@ class HttpTransport:
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = NO_HEADERS,
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """Send, repeat as the server asks, and return code, headers and JSON body. Raises OSError."""
+    ) -> Response:
+        """Send a request, retry as the server requests, and return status code, headers and decoded body. Raises
+        OSError.
+        """
         for attempt in itertools.count(1):
             last = attempt > self._retries
             try:
@@ -107,10 +114,10 @@ class HttpTransport:
             await sleep(self._clock, wait)
         raise AssertionError("not reached")
 
-    async def open_watch(
-        self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """Open a watch, repeat as the server asks; the stream ends when the server ends it or the connection breaks."""
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
+        """Open a watch, retrying as the server requests. The stream ends when the server ends it or the connection
+        breaks.
+        """
         if not any(name == "watch" for name, _ in query):
             query = [*query, ("watch", "true")]
         for attempt in itertools.count(1):
@@ -131,9 +138,7 @@ class HttpTransport:
             await self._session.close()
             self._session = None
 
-    async def _send(
-        self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
-    ) -> aiohttp.ClientResponse:
+    async def _send(self, method: str, path: str, query: Query, headers: Headers, body: Any) -> aiohttp.ClientResponse:
         sent = CIMultiDict({**self._headers, **headers})
         data = None
         if body is not None:
@@ -165,7 +170,7 @@ class HttpTransport:
         return response
 
     async def _connected(self) -> aiohttp.ClientSession:
-        """The connections; with new certificates they are made anew, and the old ones given up."""
+        """Return the session; after a change of the certificates the old one is closed and another created."""
         known = self._credentials
         if self._session is not None and known is not None and known.generation != self._generation:
             old, self._session = self._session, None
@@ -180,7 +185,7 @@ class HttpTransport:
 
 
 class HttpStream:
-    """Watch events, one JSON document a line. What cannot be read is an ERROR event, and the end."""
+    """Watch events, one JSON document per line. An undecodable line yields an ERROR event and ends the stream."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -196,27 +201,27 @@ class HttpStream:
         except orjson.JSONDecodeError as error:
             yield {"type": "ERROR", "object": _undecodable(error)}
         except (aiohttp.ClientError, ConnectionError):
-            return  # as client-go does: a broken stream has ended, the reflector goes on from where it is
+            return  # as in client-go: the stream ends, and the reflector continues
 
     async def aclose(self) -> None:
-        """End the watch."""
+        """Close the watch."""
         self._response.close()
 
 
 def _keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Let the system notice that the other end is gone, where nothing is sent for minutes (Go's dialer: 30 s)."""
+    """Enable TCP keep-alive, to detect a broken connection of an idle watch (Go's dialer: 30 s)."""
     transport = response.connection.transport if response.connection else None
     sock = transport.get_extra_info("socket") if transport else None
     if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # macOS has another name for the first
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # TCP_KEEPIDLE is TCP_KEEPALIVE on macOS
         if hasattr(socket, name):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), _KEEP_ALIVE)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body; OSError when it breaks off."""
+    """Return the body; OSError if the connection breaks."""
     try:
         async with response:
             return await response.read()
@@ -225,7 +230,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _undecodable(error: Exception) -> dict[str, Any]:
-    """The Status of an event that is no JSON (client-go: rest/watch, ClientWatchDecoding)."""
+    """Return the Status for an event that cannot be decoded (client-go: rest/watch, ClientWatchDecoding)."""
     text = f"unable to decode an event from the watch stream: {error}"
     return {
         "apiVersion": "v1",
@@ -245,19 +250,19 @@ def _undecodable(error: Exception) -> dict[str, Any]:
 
 
 def _quoted(text: str) -> str:
-    """A text in quotation marks, as Go's %q writes it."""
+    """Quote a string as Go's %q does."""
     return orjson.dumps(text).decode()
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:
-    """Seconds to wait before asking again; None when the answer is final."""
+    """Return the seconds to wait before a retry; None if the answer is final."""
     text = response.headers.get("Retry-After", "")
     if (response.status == 429 or response.status >= 500) and text.isdigit():
         return float(text)
     return None
 
 
-def _decode(raw: bytes, headers: Mapping[str, str]) -> Any:
+def _decode(raw: bytes, headers: Headers) -> Any:
     if not raw:
         return None
     if _JSON in headers.get("Content-Type", _JSON):
@@ -269,7 +274,7 @@ def _decode(raw: bytes, headers: Mapping[str, str]) -> Any:
 
 
 def _os_error(error: Exception) -> OSError:
-    """What went wrong on the way, as the operating system would say it."""
+    """Convert an exception of aiohttp into the corresponding OSError."""
     inner = getattr(error, "os_error", None)
     for found in (inner, error.__cause__, error.__context__):
         if isinstance(found, ConnectionRefusedError | ConnectionResetError):

@@ -1,4 +1,4 @@
-"""Models of the official client, and objects of other libraries: read from plain JSON objects, and written as such."""
+"""Conversion between JSON objects and models of the official client or of other libraries."""
 
 import re
 import sys
@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 M = TypeVar("M")
 
-#: What JSON has as it is; nearly everything in an object is of these.
+#: Types that JSON represents as they are; almost every value in an object has one of them.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-#: Fields that are MicroTimes: they must have a fraction, also where it is zero.
+#: Fields of type MicroTime, which always have a fraction of a second.
 _MICRO_TIMES = frozenset({"acquireTime", "renewTime", "pingTime", "eventTime", "lastObservedTime"})
 _LIST = re.compile(r"list\[(.*)\]")
 _DICT = re.compile(r"dict\(str, (.*)\)")
@@ -18,19 +18,21 @@ _SCALARS = frozenset({"str", "int", "float", "bool", "object", "date", "bytes"})
 
 
 class Model(Protocol):
-    """A model of the official client, or of another library that says what it is in the same way."""
+    """A model of the official client, or of another library with the same method."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields."""
+        """Return the fields."""
         ...
 
 
-#: What can be written: a JSON object, or a model.
+#: An object that can be written: a JSON object or a model.
 Writable = Mapping[str, Any] | Model
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A JSON object from a mapping, a model of the official client, or anything with `to_dict`; raises TypeError."""
+    """Convert a mapping, a model of the official client, or any object with `to_dict` to a JSON object; raises
+    TypeError.
+    """
     if isinstance(value, tuple):
         raise TypeError(
             "not a Kubernetes object: a tuple (add_finalizer and remove_finalizer return the object and whether it was "
@@ -43,7 +45,7 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> Any:
-    """JSON from mappings, sequences, dates and models of the official client (by their `attribute_map`)."""
+    """Convert mappings, sequences, dates and models (by their `attribute_map`) to JSON."""
     if type(value) in _PLAIN or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
@@ -62,10 +64,10 @@ def to_json(value: Any) -> Any:
 
 
 def as_model(model: type[M], obj: Mapping[str, Any]) -> M:
-    """A JSON object as a model of the official client: `as_model(client.V1Pod, await reader.get("v1", "Pod", name))`.
+    """Convert a JSON object to a model: `as_model(client.V1Pod, await reader.get("v1", "Pod", name))`.
 
-    Fields that the model does not have are lost. Raises ValueError when one that it needs is missing, TypeError for a
-    class that is no model.
+    Fields that the model does not have are dropped. ValueError if a required field is missing, TypeError if `model` is
+    not a model class.
     """
     if callable(from_dict := getattr(model, "from_dict", None)):
         found: M = from_dict(dict(obj))
@@ -82,7 +84,7 @@ def _field(name: object, value: Any) -> Any:
 
 
 def _time(value: date, *, micro: bool) -> str:
-    """RFC 3339; a time without a zone is UTC."""
+    """Format a time by RFC 3339; without a time zone it is UTC."""
     if not isinstance(value, datetime):
         return value.isoformat()
     zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -90,7 +92,7 @@ def _time(value: date, *, micro: bool) -> str:
 
 
 def _read(name: str, value: Any, owner: type) -> Any:
-    """A value as the type that the models before v36 of the official client call `name`."""
+    """Convert a value to the type that models of the official client before v36 call `name`."""
     if value is None or name in _SCALARS:
         return value
     if name == "datetime":
@@ -103,8 +105,8 @@ def _read(name: str, value: Any, owner: type) -> Any:
 
 
 def _class(name: str, owner: type) -> type[Any]:
-    """The class of that name beside `owner`, or in the package that has all models."""
+    """Return the class of that name from the module of `owner`, or from the package of all models."""
     for module in (owner.__module__, owner.__module__.rpartition(".")[0]):
         if isinstance(found := getattr(sys.modules.get(module), name, None), type):
             return found
-    raise TypeError(f"no model {name} beside {owner.__name__}")
+    raise TypeError(f"no model {name} in the package of {owner.__name__}")

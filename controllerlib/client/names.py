@@ -1,15 +1,15 @@
-"""What an object is called: keys, names, and the tombstone of an object whose end nobody saw."""
+"""Keys and names of objects, and tombstones of deleted ones (client-go: tools/cache, object-names.go)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
-#: A Kubernetes object as it travels: never changed in place by this package.
+#: A Kubernetes object as JSON; this package never modifies one in place.
 Object = dict[str, Any]
 
 
 class NoMetadata(Exception):
-    """Something without `metadata` was used as an object (client-go: "object has no meta")."""
+    """A value without `metadata` was used as an object (client-go: "object has no meta")."""
 
     def __init__(self, obj: object) -> None:
         super().__init__("object has no meta: object does not implement the Object interfaces")
@@ -17,23 +17,23 @@ class NoMetadata(Exception):
 
 
 class KeyFailure(Exception):
-    """A store could not compute the key of `obj` (client-go's KeyError); the cause is its `__cause__`."""
+    """The key of `obj` could not be computed (client-go: cache.KeyError); `__cause__` is the reason."""
 
     def __init__(self, obj: object, cause: Exception) -> None:
         super().__init__(f"couldn't create key for object {obj!r}: {cause}")
         self.obj = obj
-        self.__cause__ = cause
+        self.__cause__: BaseException | None = cause
 
 
 class ExplicitKey(str):
-    """A key given instead of an object: key functions pass it through (client-go: cache.ExplicitKey)."""
+    """A key that is used instead of an object; key functions return it unchanged (client-go: cache.ExplicitKey)."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedFinalStateUnknown:
-    """Stands for an object that vanished while nobody watched: its key and the last known state, if any.
+    """The tombstone of an object whose deletion was missed: its key and its last known state, if any.
 
     Source: client-go, cache.DeletedFinalStateUnknown.
     """
@@ -44,7 +44,7 @@ class DeletedFinalStateUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """Namespace and name; its text is the key form, without a slash when there is no namespace.
+    """Namespace and name. Its string is the key, without a slash if there is no namespace.
 
     Source: client-go, cache.ObjectName.
     """
@@ -57,7 +57,7 @@ class ObjectName:
 
 
 def metadata(obj: object) -> Mapping[str, Any]:
-    """The metadata of `obj`; raises NoMetadata."""
+    """Return the metadata of `obj`; raises NoMetadata."""
     if isinstance(obj, Mapping):
         meta = obj.get("metadata")
         if isinstance(meta, Mapping):
@@ -66,7 +66,7 @@ def metadata(obj: object) -> Mapping[str, Any]:
 
 
 def meta_namespace_key(obj: object) -> str:
-    """`namespace/name`, or `name` when there is no namespace (client-go: MetaNamespaceKeyFunc); raises NoMetadata."""
+    """Return `namespace/name`, or `name` without a namespace; raises NoMetadata (client-go: MetaNamespaceKeyFunc)."""
     if isinstance(obj, ExplicitKey):
         return str(obj)
     meta: Any = obj.get("metadata") if type(obj) is dict else metadata(obj)
@@ -78,20 +78,20 @@ def meta_namespace_key(obj: object) -> str:
 
 
 def deletion_handling_key(obj: object) -> str:
-    """As `meta_namespace_key`, but a tombstone gives its own key and its object is not looked at."""
+    """As `meta_namespace_key`, but return the key of a tombstone without looking at its object."""
     if type(obj) is DeletedFinalStateUnknown:
         return obj.key
     return meta_namespace_key(obj)
 
 
 def object_name(obj: object) -> ObjectName:
-    """The ObjectName of `obj`; raises NoMetadata."""
+    """Return the ObjectName of `obj`; raises NoMetadata."""
     meta = metadata(obj)
     return ObjectName(meta.get("namespace") or "", meta.get("name", ""))
 
 
 def deleted_object_name(obj: object) -> ObjectName:
-    """The name of a deleted object: from a tombstone's key (only the first slash splits), else from the object."""
+    """Return the name of a deleted object: from a tombstone's key (split at the first slash), or from the object."""
     if isinstance(obj, DeletedFinalStateUnknown):
         namespace, slash, name = obj.key.partition("/")
         return ObjectName(namespace, name) if slash else ObjectName("", namespace)
@@ -99,7 +99,7 @@ def deleted_object_name(obj: object) -> ObjectName:
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """The (namespace, name) of a key; raises ValueError "unexpected key format" when it has two slashes or more."""
+    """Split a key into (namespace, name); ValueError "unexpected key format" if it has more than one slash."""
     parts = key.split("/")
     if len(parts) == 1:
         return "", parts[0]
@@ -108,17 +108,22 @@ def split_key(key: str) -> tuple[str, str]:
     raise ValueError(f'unexpected key format: "{key}"')
 
 
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether `value` is a mapping. The exact type is tested first because objects are almost always dicts."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def resource_version(obj: object) -> str:
-    """The object's resourceVersion, an opaque text; "" when it has none."""
-    if type(obj) is dict or isinstance(obj, Mapping):
+    """Return the object's resourceVersion, an opaque string; "" if it has none."""
+    if is_mapping(obj):
         meta = obj.get("metadata")
-        if type(meta) is dict or isinstance(meta, Mapping):
+        if is_mapping(meta):
             return meta.get("resourceVersion") or ""
     return ""
 
 
 def copy_json(value: Any) -> Any:
-    """A deep copy of a JSON value (several times faster than copy.deepcopy, which must expect anything)."""
+    """Return a deep copy of a JSON value; several times faster than copy.deepcopy, which handles arbitrary objects."""
     if type(value) is dict:
         return {k: copy_json(v) if type(v) is dict or type(v) is list else v for k, v in value.items()}
     if type(value) is list:

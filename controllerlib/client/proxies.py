@@ -1,4 +1,4 @@
-"""Which proxy a URL is reached through, as the environment says (golang.org/x/net/http/httpproxy)."""
+"""The proxy for a URL by the environment's variables (golang.org/x/net/http/httpproxy)."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
@@ -8,7 +8,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy's URL from HTTP_PROXY or HTTPS_PROXY, unless NO_PROXY names the host; never for this machine itself."""
+    """Return the proxy in HTTP_PROXY or HTTPS_PROXY, unless NO_PROXY matches the host or it is a loopback address."""
     parts = urlsplit(url)
     proxy = _variable(environment, f"{parts.scheme}_proxy")
     if not proxy or not _is_proxied(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), environment):
@@ -28,8 +28,10 @@ def _is_proxied(host: str, port: int, environment: Mapping[str, str]) -> bool:
 
 
 def is_excepted(entry: str, host: str, port: int) -> bool:
-    """Whether one entry of NO_PROXY names a host: `*`, a network, an address, a domain with all below it, or with a
-    leading dot only what is below it; addresses and domains may have a port.
+    """Return whether one entry of NO_PROXY matches a host.
+
+    An entry is `*`, a network, an address, a domain (which includes its subdomains), or a domain with a leading dot
+    (only its subdomains); addresses and domains may have a port.
     """
     if entry == "*":
         return True
@@ -47,7 +49,7 @@ def is_excepted(entry: str, host: str, port: int) -> bool:
 
 
 def _split_port(entry: str) -> tuple[str, int]:
-    """(name, port), the port 0 when there is none."""
+    """Split off the port; 0 if there is none."""
     if _is_address(entry.strip("[]")):
         return entry.strip("[]"), 0
     name, _, port = entry.rpartition(":")

@@ -1,4 +1,4 @@
-"""Kinds and the resources they are served as: what discovery says, and the paths that follow."""
+"""Resources as discovery describes them, and their URL paths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind as the server serves it."""
+    """The resource of a kind."""
 
     api_version: str
     kind: str
@@ -17,16 +17,16 @@ class Resource:
 
     @property
     def group(self) -> str:
-        """The API group; "" is core."""
+        """The API group; "" is the core group."""
         return split_api_version(self.api_version)[0]
 
     @property
     def qualified(self) -> str:
-        """The resource with its group, as messages name it: "pods", "jobs.batch"."""
+        """The resource with its group, as in messages: "pods", "jobs.batch"."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-        """The URL path; a namespace given for a cluster-scoped kind is ignored."""
+        """Return the URL path; the namespace is ignored for a cluster-scoped kind."""
         path = root(self.api_version)
         if namespace and self.namespaced:
             path += f"/namespaces/{namespace}"
@@ -37,18 +37,18 @@ class Resource:
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
-    """(group, version) of an apiVersion; the core group is ""."""
+    """Split an apiVersion into (group, version); the core group is ""."""
     group, slash, version = api_version.rpartition("/")
     return (group, version) if slash else ("", api_version)
 
 
 def root(api_version: str) -> str:
-    """The path under which a group and version are served."""
+    """Return the path of a group and version."""
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
 def read_discovery(api_version: str, document: Mapping[str, Any]) -> Sequence[Resource]:
-    """The resources of an APIResourceList."""
+    """Return the resources of an APIResourceList."""
     rows = document.get("resources") or ()
     below: dict[str, list[str]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Which resource a kind is served as: learnt from discovery, asked again when a kind is not known."""
+"""The mapping from kinds to resources, read from discovery."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -8,28 +8,28 @@ from controllerlib.client.resource import Resource, read_discovery, root
 
 
 def no_kind_match(api_version: str, kind: str) -> ApiError:
-    """The server does not serve that kind (apimachinery: meta.NoKindMatchError)."""
+    """Return the error for a kind that is not served (apimachinery: meta.NoKindMatchError)."""
     return ApiError(404, "NoKindMatch", f'no matches for kind "{kind}" in version "{api_version}"')
 
 
 def is_no_kind_match(error: BaseException) -> bool:
-    """Whether the server does not serve the kind (yet)."""
+    """Return whether the kind is not served (yet)."""
     return isinstance(error, ApiError) and error.reason == "NoKindMatch"
 
 
 class RESTMapper:
-    """One discovery request for each apiVersion, and another when a kind is missing (a CRD may be new).
+    """Requests discovery once per apiVersion, and again when a kind is missing, because its CRD may be new.
 
     Source: apimachinery, meta.RESTMapper.
     """
 
     def __init__(self, fetch: Callable[[str], Awaitable[Mapping[str, Any]]]) -> None:
-        """`fetch` gets the JSON document of a path, raising ApiError."""
+        """`fetch` returns the JSON document at a path and raises ApiError."""
         self._fetch = fetch
         self._known: dict[tuple[str, str], Resource] = {}
 
     async def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind; raises ApiError, with reason NoKindMatch when it is not served."""
+        """Return the resource of a kind; raises ApiError, with reason NoKindMatch if it is not served."""
         known = self._known.get((api_version, kind))
         if known is not None:
             return known
@@ -47,9 +47,9 @@ class RESTMapper:
             raise no_kind_match(api_version, kind) from None
 
     def known(self, api_version: str, kind: str) -> Resource | None:
-        """The resource if it was learnt already."""
+        """Return the resource if it is in the cache."""
         return self._known.get((api_version, kind))
 
     def forget(self) -> None:
-        """Ask anew for everything."""
+        """Clear the cache."""
         self._known.clear()

@@ -10,14 +10,14 @@ _TOKEN = re.compile(r"\s*(?P<not>!)?\s*(?P<key>[^\s,!=<>()]+)\s*(?P<rest>.*)", r
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label."""
+    """One requirement on a label."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` fulfil it; a missing label fulfils `!=` and `notin`."""
+        """Return whether `labels` satisfy it; a missing label satisfies `!=` and `notin`."""
         value = labels.get(self.key)
         if self.operator == "exists":
             return value is not None
@@ -38,7 +38,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements must hold; without any, everything is selected. `nothing` selects nothing at all.
+    """Selects objects that satisfy all requirements; without any, all objects. `nothing` selects no object.
 
     Source: apimachinery, labels.Selector.
     """
@@ -48,11 +48,11 @@ class Selector:
 
     @property
     def is_everything(self) -> bool:
-        """Whether labels need not be looked at."""
+        """Whether every object is selected, so that labels need not be evaluated."""
         return not self.nothing and not self.requirements
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether an object with these labels is selected."""
+        """Return whether an object with these labels is selected."""
         return not self.nothing and all(requirement.matches(labels or {}) for requirement in self.requirements)
 
 
@@ -60,18 +60,18 @@ EVERYTHING = Selector()
 NOTHING = Selector(nothing=True)
 
 
-def parse(text: str) -> Selector:
-    """A selector from its text: `a=b,c!=d,e in (f,g),h,!i`; raises ValueError."""
+def parse_selector(text: str) -> Selector:
+    """Parse a label selector such as `a=b,c!=d,e in (f,g),h,!i`; raises ValueError (labels.Parse)."""
     return Selector(tuple(_requirement(part) for part in _split(text)))
 
 
-def of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector of exactly these values (`matchLabels`)."""
+def selector_from_set(labels: Mapping[str, str]) -> Selector:
+    """Return the selector of these values (`matchLabels`; labels.SelectorFromSet)."""
     return Selector(tuple(Requirement(key, "in", (value,)) for key, value in labels.items()))
 
 
-def of_label_selector(selector: Mapping[str, Any] | None) -> Selector:
-    """From a LabelSelector object: None selects nothing, an empty one everything."""
+def label_selector_as_selector(selector: Mapping[str, Any] | None) -> Selector:
+    """Convert a LabelSelector: None selects nothing, an empty one everything (metav1.LabelSelectorAsSelector)."""
     if selector is None:
         return NOTHING
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!exists"}
@@ -79,7 +79,7 @@ def of_label_selector(selector: Mapping[str, Any] | None) -> Selector:
         Requirement(row["key"], operators[row["operator"]], tuple(row.get("values") or ()))
         for row in selector.get("matchExpressions") or ()
     ]
-    return Selector((*of_labels(selector.get("matchLabels") or {}).requirements, *listed))
+    return Selector((*selector_from_set(selector.get("matchLabels") or {}).requirements, *listed))
 
 
 def _split(text: str) -> Sequence[str]:
@@ -113,8 +113,8 @@ def _requirement(part: str) -> Requirement:
     return Requirement(key, word[1], tuple(value.strip() for value in word[2].split(",")))
 
 
-def parse_fields(text: str) -> Sequence[tuple[str, str, bool]]:
-    """Field conditions as (path, value, equal?); raises ValueError."""
+def parse_field_selector(text: str) -> Sequence[tuple[str, str, bool]]:
+    """Parse a field selector into (path, value, whether it must be equal); raises ValueError."""
     found = []
     for part in _split(text):
         for sign, equal in (("!=", False), ("==", True), ("=", True)):

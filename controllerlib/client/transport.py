@@ -1,11 +1,28 @@
-"""How requests reach an API server: over HTTP, or by any other way that answers alike."""
+"""The interface between clients and the way to the API server: HTTP, or an in-process server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
+
+Query = Sequence[tuple[str, str]]
+Headers = Mapping[str, str]
+NO_HEADERS: Headers = MappingProxyType({})
+#: Status code, headers and decoded body.
+Response = tuple[int, Mapping[str, str], Any]
+
+
+class WatchStream(Protocol):
+    """A stream of watch events that ends when the server ends it."""
+
+    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]: ...
+
+    async def aclose(self) -> None:
+        """Close the watch."""
+        ...
 
 
 class Transport(Protocol):
-    """Carries requests and answers; told nothing of kinds. Without a connection it raises an OSError.
+    """Sends requests; raises OSError if there is no connection.
 
     Source: Go, http.RoundTripper.
     """
@@ -15,19 +32,17 @@ class Transport(Protocol):
         method: str,
         path: str,
         *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = {},
+        query: Query = (),
+        headers: Headers = NO_HEADERS,
         body: Any = None,
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """Send `body` (JSON, or None) and return status code, headers and the decoded JSON body."""
+    ) -> Response:
+        """Send `body` (JSON, or None) and return status code, headers and decoded body."""
         ...
 
-    async def open_watch(
-        self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """Open a watch: with code 200 the third value is a stream (`async for`, `aclose()`), else a Status."""
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
+        """Open a watch. With status code 200 the third value is a WatchStream, otherwise a Status."""
         ...
 
     async def aclose(self) -> None:
-        """Give up connections; the transport cannot be used again."""
+        """Close the connections; the transport cannot be used afterwards."""
         ...

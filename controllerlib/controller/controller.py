@@ -1,4 +1,4 @@
-"""The controller: sources fill its queue, workers reconcile (controller-runtime: pkg/internal/controller)."""
+"""The controller: sources fill its queue, workers call the reconciler (controller-runtime: pkg/internal/controller)."""
 
 import asyncio
 import itertools
@@ -8,17 +8,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.handler import RequestQueue
-from controllerlib.controller.invocation import PANICS, Caller, Reconciler, RecoveredPanic, Strayed
+from controllerlib.controller.invocation import PANICS, Caller, Reconciler, RecoveredPanic, UnexpectedCancellation
 from controllerlib.controller.outcome import Decision, decide
-from controllerlib.controller.reconcile import Failed, Outcome, Result, Run, is_terminal, set_current
+from controllerlib.controller.reconcile import Outcome, ReconcileError, Result, Run, is_terminal
 from controllerlib.controller.source import Source
-from controllerlib.metrics.registry import ControllerMetrics, Registry, WorkQueueMetrics
-from controllerlib.observer import SILENT, Observer
-from controllerlib.tasks import Event, Tasks
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.reconcilemetrics import ControllerMetrics
+from controllerlib.metrics.registry import Registry
+from controllerlib.observer import NOOP_OBSERVER, Observer, set_current
+from controllerlib.random import Random, SystemRandom
+from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut
+from controllerlib.workqueue.item import WorkItem
 from controllerlib.workqueue.queue import Gate, WorkQueue, priority_queue, work_queue
 from controllerlib.workqueue.ratelimiters import (
     ItemExponentialFailureRateLimiter,
@@ -26,17 +29,17 @@ from controllerlib.workqueue.ratelimiters import (
     default_controller_rate_limiter,
 )
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """How a controller works; None: as the manager says, and else the default in brackets. Times in seconds.
+    """Options of a controller. None means the manager's value, or else the default in brackets. Times are seconds.
 
-    `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120] until every source must have synced · `recover_panic`
-    [True] retry bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup`
-    [False] fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter` makes the queue's
-    limiter [5 ms..1000 s per item; with the plain queue also 10 per second over all] · `skip_name_validation` [False]
+    `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120]: for each source · `recover_panic` [True]: retry after
+    bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup` [False]:
+    fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter`: creates the queue's rate
+    limiter [5 ms..1000 s per item; with the plain queue also 10 per second in total] · `skip_name_validation` [False]
 
     Source: controller-runtime, controller.Options.
     """
@@ -52,14 +55,14 @@ class ControllerOptions:
     skip_name_validation: bool | None = None
 
     def over(self, wider: "ControllerOptions") -> "ControllerOptions":
-        """These options, and where they are None those of `wider`."""
+        """Return these options, completed by those of `wider` where they are None."""
         mine = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         if (mine.get("max_concurrent_reconciles") or 1) <= 0:
             del mine["max_concurrent_reconciles"]
         return replace(wider, **mine)
 
 
-#: controller-runtime's built-in defaults.
+#: controller-runtime's defaults.
 DEFAULTS = ControllerOptions(
     max_concurrent_reconciles=1,
     cache_sync_timeout=120.0,
@@ -72,10 +75,14 @@ DEFAULTS = ControllerOptions(
 
 
 class Controller:
-    """Reconciles requests: each at most once at a time, `max_concurrent_reconciles` of them side by side.
+    """Reconciles requests: each by one worker at a time, up to `max_concurrent_reconciles` concurrently.
 
     Source: controller-runtime, controller.Controller.
     """
+
+    options: ControllerOptions
+    registry: Registry
+    started: OnceEvent
 
     def __init__(
         self,
@@ -85,15 +92,15 @@ class Controller:
         client: Client | None = None,
         options: ControllerOptions | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
         gate: Gate | None = None,
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         registry: Registry | None = None,
         taken: set[str] | None = None,
     ) -> None:
-        """`client` is what the reconciler is given; `taken` holds the names in use (a manager's: Go has one a process).
+        """`client` is passed to the reconciler. `taken` contains the names in use (per manager; in Go, per process).
 
-        ValueError without a name or with a taken one, TypeError without a reconciler.
+        ValueError if the name is missing or in use, TypeError if there is no reconciler.
         """
         if not name:
             raise ValueError("must specify Name for Controller")
@@ -111,42 +118,42 @@ class Controller:
             taken.add(name)
         self.registry = registry or Registry()
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._gate, self._observer = gate, observer
         self._metrics = ControllerMetrics(self.registry, name)
         self._queue_metrics = WorkQueueMetrics(self.registry, name, priorities=bool(self.options.use_priority_queue))
         self.registry.collectors.append(self._collect)
         self._sources: list[Source] = []
         self._runs = itertools.count(1)
-        drawn = int(self._chance.fraction("reconcile-id", name, 0) * _DRAWS)
-        #: what the ids of its runs begin with, in the form of a random UUID (version 4)
+        drawn = int(self._random.fraction("reconcile-id", name, 0) * _DRAWS)
+        #: The first part of its reconcile ids, which have the form of a random UUID (version 4).
         self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
         self._queue: WorkQueue[Any] | None = None
         self._own_requests: RequestQueue | None = None
         self._tasks: Tasks | None = None
         self._main: asyncio.Task[Any] | None = None
         self._was_started = self._sources_begun = False
-        self._synced = Event()
-        #: set when the workers run
-        self.started = Event()
-        self._stopping = Event()
+        self._synced = OnceEvent()
+        #: Set when the workers run.
+        self.started = OnceEvent()
+        self._stopping = OnceEvent()
 
     def __repr__(self) -> str:
         return f"<Controller {self.name} {self._queue!r}>"
 
     @property
     def need_leader_election(self) -> bool:
-        """Whether it may run on the leader only."""
+        """Whether it runs on the leader only."""
         return self.options.need_leader_election is not False
 
     @property
     def warmup_enabled(self) -> bool:
-        """Whether `warmup` does anything."""
+        """Whether `warmup` starts the sources."""
         return self.options.enable_warmup is True
 
     @property
     def under_way(self) -> Sequence[str]:
-        """What is being reconciled."""
+        """The requests being reconciled."""
         return [] if self._queue is None else [str(request) for request in self._queue.processing()]
 
     @property
@@ -156,32 +163,32 @@ class Controller:
 
     @property
     def queue(self) -> WorkQueue[Any]:
-        """The queue, to look into; RuntimeError before the start."""
+        """The queue; RuntimeError before the start."""
         if self._queue is None:
             raise RuntimeError(f"controller {self.name} has no queue before it is started")
         return self._queue
 
     async def watch(self, source: Source) -> None:
-        """Take requests from `source`: from the start on, or at once when started (and nobody then waits for it)."""
+        """Add a source; if the controller has started, start the source without waiting until it has synced."""
         if self._tasks is None:
             self._sources.append(source)
         else:
             await source.start(self._requests(), self._tasks)
 
     def add_source(self, source: Source) -> None:
-        """`watch` before the start."""
+        """As `watch`, before the start."""
         self._sources.append(source)
 
     async def warmup(self) -> None:
-        """Start the sources without the workers, and keep them until cancelled; nothing unless enabled."""
+        """Start the sources without the workers and run them until cancelled; does nothing unless warmup is enabled."""
         if self.warmup_enabled and not self._sources_begun:
             await self._host_sources()
 
     async def start(self) -> None:
         """Start the sources, wait until they have synced, and reconcile until cancelled.
 
-        Cancelled, it takes no more requests and waits for the runs under way; cancelled again, it cancels those too.
-        Raises RuntimeError when started twice, TimeoutError when a source does not sync, and what a source raises.
+        The first cancellation ends the sources and waits for the reconciles in progress; a second one cancels these.
+        Raises RuntimeError when started twice, TimeoutError if a source does not sync, and the exceptions of sources.
         """
         if self._was_started:
             raise RuntimeError(
@@ -191,7 +198,7 @@ class Controller:
         self._was_started = True
         self._main = asyncio.current_task()
         self._metrics.begin(self._workers)
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         try:
             async with Tasks() as workers:
                 try:
@@ -204,18 +211,15 @@ class Controller:
                         self.started.set()
                         await asyncio.get_running_loop().create_future()  # until cancelled
                 except asyncio.CancelledError as error:
-                    cancelled = error  # the workers may end the runs they are in
+                    cancelled.append(error)  # the workers may finish the reconciles in progress
                 finally:
                     self._stopping.set()
                     if self._queue is not None:
                         self._queue.shut_down()
         finally:
             self._caller.close()
-        if cancelled is not None:
-            try:
-                raise cancelled
-            finally:
-                del cancelled  # whose traceback knows this frame: a circle, which would keep all that hangs on it
+        if cancelled:
+            raise cancelled.pop()  # popped: see tasks.Tasks
 
     # --- sources
 
@@ -284,20 +288,20 @@ class Controller:
     async def _work(self, worker: int) -> None:
         queue = self.queue
         try:
-            while (handout := await queue.take()) is not None:
+            while (work := await queue.take()) is not None:
                 try:
-                    await self._process(worker, handout)
+                    await self._process(worker, work)
                 finally:
-                    queue.done(handout.item)
+                    queue.done(work.item)
         except asyncio.CancelledError as error:
             if self._stopping.is_set() or (self._main is not None and self._main.cancelling()):
                 raise
             raise RuntimeError(
-                f"worker {worker} of controller {self.name} was cancelled, not the controller"
+                f"worker {worker} of controller {self.name} was cancelled, but the controller was not"
             ) from error
 
-    async def _process(self, worker: int, handout: HandOut) -> None:
-        run = self._run(worker, handout)
+    async def _process(self, worker: int, work: WorkItem) -> None:
+        run = self._run(worker, work)
         set_current(run)
         self._observer.reconcile_started(run)
         self._metrics.started()
@@ -306,28 +310,28 @@ class Controller:
         try:
             limit = self.options.reconciliation_timeout
             due = None if limit is None else run.started + limit
-            # a thread cannot be stopped
+            # threads cannot be cancelled
             deadline = Deadline(self._clock, due) if due is not None and self._caller.is_async else None
             try:
                 if deadline is None:
-                    result = await self._caller.call(handout.item)
+                    result = await self._caller.call(work.item)
                 else:
                     async with deadline:
-                        result = await self._caller.call(handout.item)
+                        result = await self._caller.call(work.item)
             finally:
                 if due is not None:
                     timed_out = self._clock.monotonic() >= due if deadline is None else deadline.expired
         except asyncio.CancelledError as stray:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            error = Strayed("the reconciler let a CancelledError out, but was not cancelled itself")
+            error = UnexpectedCancellation("the reconciler raised CancelledError but was not cancelled")
             error.__cause__ = stray
         except Exception as failure:
             error = self._recovered(failure)
         finally:
             set_current(None)
-        self._finish(run, handout, result, error, timed_out)
-        del error  # no circle with the frame
+        self._finish(run, work, result, error, timed_out)
+        del error  # breaks the reference cycle of the traceback and this frame
 
     def _recovered(self, failure: Exception) -> Exception:
         if not isinstance(failure, PANICS):
@@ -337,14 +341,14 @@ class Controller:
             raise failure
         return RecoveredPanic(failure)
 
-    def _finish(self, run: Run, handout: HandOut, result: Result, error: Exception | None, timed_out: bool) -> None:
+    def _finish(self, run: Run, work: WorkItem, result: Result, error: Exception | None, timed_out: bool) -> None:
         terminal = error is not None and is_terminal(error)
         decision = decide(
             failed=error is not None, terminal=terminal, requeue=result.requeue, requeue_after=result.requeue_after
         )
         finished = self._clock.monotonic()
         if error is not None:
-            log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(handout.item)})
+            _log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(work.item)})
         self._metrics.finished(
             decision.label,
             finished - run.started,
@@ -352,41 +356,41 @@ class Controller:
             panicked=isinstance(error, RecoveredPanic),
             timed_out=timed_out,
         )
-        priority = error.priority if isinstance(error, Failed) else result.priority
-        after = self._requeue(handout, decision, handout.priority if priority is None else priority)
+        priority = error.priority if isinstance(error, ReconcileError) else result.priority
+        after = self._requeue(work, decision, work.priority if priority is None else priority)
         self._observer.reconcile_finished(run, Outcome(decision.label, result, error, after, finished))
 
-    def _requeue(self, handout: HandOut, decision: Decision, priority: int) -> float | None:
-        """Ask again for what was handed out, if decided so; returns after how many seconds it is due."""
-        queue, item = self.queue, handout.item
+    def _requeue(self, work: WorkItem, decision: Decision, priority: int) -> float | None:
+        """Requeue the item as decided; return the seconds until it is due, or None."""
+        queue, item = self.queue, work.item
         if decision.forget:
             queue.forget(item)
         if decision.rate_limited:
             cause = _RETRY if decision.label == "error" else _REQUEUE
-            self._requests().having(cause=cause, priority=priority).add(item, rate_limited=True)
+            self._requests().with_options(cause=cause, priority=priority).add(item, rate_limited=True)
         elif decision.after is not None:
-            self._requests().having(cause=_REQUEUE_AFTER, priority=priority).add(item, after=decision.after)
+            self._requests().with_options(cause=_REQUEUE_AFTER, priority=priority).add(item, after=decision.after)
         else:
             return None
         due = queue.due(item)
         return 0.0 if due is None else due - self._clock.monotonic()
 
-    def _run(self, worker: int, handout: HandOut) -> Run:
+    def _run(self, worker: int, work: WorkItem) -> Run:
         return Run(
             controller=self.name,
-            request=handout.item,
+            request=work.item,
             id=f"{self._id_head}{next(self._runs):012x}",
             worker=worker,
-            failures=self.queue.num_requeues(handout.item),
-            priority=handout.priority,
-            causes=handout.causes,
-            queued_since=handout.since,
+            failures=self.queue.num_requeues(work.item),
+            priority=work.priority,
+            causes=work.causes,
+            queued_since=work.since,
             started=self._clock.monotonic(),
             stopping=self._stopping,
         )
 
 
-#: 13 hexadecimal digits, as much as a fraction holds.
+#: 13 hexadecimal digits, the precision of a fraction.
 _DRAWS = 1 << 52
 
 _NOTHING = Result()

@@ -1,4 +1,4 @@
-"""What happened to a watched object, as predicates and event handlers see it (controller-runtime: pkg/event)."""
+"""Events of watched objects, for predicates and event handlers (controller-runtime: pkg/event)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from controllerlib.client.names import resource_version
 
 @dataclass(frozen=True, slots=True)
 class CreateEvent:
-    """An object appeared, or was there when watching began (controller-runtime: event.CreateEvent)."""
+    """An object was created, or existed when the watch started (controller-runtime: event.CreateEvent)."""
 
     obj: Mapping[str, Any] | None
     is_in_initial_list: bool = False
@@ -17,7 +17,7 @@ class CreateEvent:
 
 @dataclass(frozen=True, slots=True)
 class UpdateEvent:
-    """An object changed, or is told once more unchanged (controller-runtime: event.UpdateEvent)."""
+    """An object was updated, or is delivered again by a resync (controller-runtime: event.UpdateEvent)."""
 
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
@@ -25,7 +25,7 @@ class UpdateEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEvent:
-    """An object went; `delete_state_unknown`: its end was missed, `obj` is the last state that was seen.
+    """An object was deleted. `delete_state_unknown`: the deletion was missed, and `obj` is the last known state.
 
     Source: controller-runtime, event.DeleteEvent.
     """
@@ -36,7 +36,7 @@ class DeleteEvent:
 
 @dataclass(frozen=True, slots=True)
 class GenericEvent:
-    """Something outside the API happened that concerns an object (controller-runtime: event.GenericEvent)."""
+    """An event from outside the API that concerns an object (controller-runtime: event.GenericEvent)."""
 
     obj: Mapping[str, Any] | None
 
@@ -45,7 +45,7 @@ Event = CreateEvent | UpdateEvent | DeleteEvent | GenericEvent
 
 
 def is_unchanged(event: Event) -> bool:
-    """Whether nothing new is known: an initial list, or an update with one and the same resourceVersion."""
+    """Return whether the event is part of an initial list, or an update without a new resourceVersion."""
     if isinstance(event, CreateEvent):
         return event.is_in_initial_list
     if isinstance(event, UpdateEvent):

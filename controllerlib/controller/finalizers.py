@@ -1,4 +1,4 @@
-"""Finalizers: who has to agree before an object is gone (controller-runtime: pkg/controller/controllerutil)."""
+"""Finalizers (controller-runtime: pkg/controller/controllerutil)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,14 +15,14 @@ def _with_finalizers(obj: Object, finalizers: Sequence[str]) -> Object:
 
 
 def contains_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
-    """Whether `obj` has it."""
+    """Return whether `obj` has the finalizer."""
     return finalizer in _finalizers(obj)
 
 
 def add_finalizer(obj: Object, finalizer: str) -> tuple[Object, bool]:
-    """`obj` with it as the last one, and whether that is new (else the object is the one given).
+    """Return `obj` with the finalizer appended, and whether it was added.
 
-    Returns a changed copy; the argument is not changed: `obj, added = add_finalizer(obj, "example.com/mine")`.
+    Returns a changed copy (or `obj` itself if unchanged): `obj, added = add_finalizer(obj, "example.com/mine")`.
     """
     if contains_finalizer(obj, finalizer):
         return obj, False
@@ -30,9 +30,9 @@ def add_finalizer(obj: Object, finalizer: str) -> tuple[Object, bool]:
 
 
 def remove_finalizer(obj: Object, finalizer: str) -> tuple[Object, bool]:
-    """`obj` without it, however often it was there, and whether it was (else the object is the one given).
+    """Return `obj` without the finalizer, and whether it was removed.
 
-    Returns a changed copy; the argument is not changed: `obj, removed = remove_finalizer(obj, "example.com/mine")`.
+    Returns a changed copy (or `obj` itself if unchanged): `obj, removed = remove_finalizer(obj, "example.com/mine")`.
     """
     if not contains_finalizer(obj, finalizer):
         return obj, False

@@ -1,32 +1,37 @@
-"""From events to requests: what a watch asks a controller to reconcile (controller-runtime: pkg/handler)."""
+"""Event handlers: the requests that follow from an event (controller-runtime: pkg/handler)."""
 
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from controllerlib.cache.resourceeventhandler import HandlerResult
 from controllerlib.client.resource import split_api_version
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, is_unchanged
 from controllerlib.controller.owners import OwnerKind
 from controllerlib.controller.reconcile import Request
-from controllerlib.observer import SILENT, Observer, overrides
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import LOW_PRIORITY
 from controllerlib.workqueue.queue import WorkQueue
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-Answer = Awaitable[None] | None
-#: An object's requests; may be a coroutine function.
+#: Returns the requests for an object; may be a coroutine function.
 MapFunc = Callable[[Mapping[str, Any]], Sequence[Hashable] | Awaitable[Sequence[Hashable]]]
 
 
 class RequestQueue:
-    """A controller's queue as sources and handlers see it: every request comes with its cause.
+    """The queue of a controller for sources and handlers; adds the cause to each request.
 
     Source: controller-runtime, priorityqueue as handlers see it.
     """
+
+    cause: Cause | None
+    controller: str
+    priority: int | None
+    queue: WorkQueue[Any]
 
     __slots__ = ("_observe", "cause", "controller", "priority", "queue")
 
@@ -34,19 +39,19 @@ class RequestQueue:
         self,
         queue: WorkQueue[Any],
         controller: str = "",
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         *,
         cause: Cause | None = None,
         priority: int | None = None,
     ) -> None:
-        """`priority` is given to requests that are added without one."""
+        """`priority` is the default of added requests."""
         self.queue, self.controller, self.cause, self.priority = queue, controller, cause, priority
         self._observe = observer.enqueued if overrides(observer, "enqueued") else None
 
     def add(
         self, request: Hashable, *, after: float = 0.0, rate_limited: bool = False, priority: int | None = None
     ) -> None:
-        """Ask for `request`: now, after `after` seconds, or when the limiter says."""
+        """Add `request`: now, after `after` seconds, or with the delay of the rate limiter."""
         if priority is None:
             priority = self.priority
         self.queue.add(request, after=after, rate_limited=rate_limited, priority=priority, cause=self.cause)
@@ -54,15 +59,15 @@ class RequestQueue:
             self._observe(self.controller, request, self.cause, None if rate_limited else after, priority)
 
     def add_after(self, request: Hashable, seconds: float) -> None:
-        """Ask for `request` in `seconds`."""
+        """Add `request` after `seconds`."""
         self.add(request, after=seconds)
 
     def add_rate_limited(self, request: Hashable) -> None:
-        """Ask for `request` when the limiter says."""
+        """Add `request` with the delay of the rate limiter."""
         self.add(request, rate_limited=True)
 
-    def having(self, *, cause: Cause | None = None, priority: int | None = None) -> "RequestQueue":
-        """The same queue, for requests with this cause or priority."""
+    def with_options(self, *, cause: Cause | None = None, priority: int | None = None) -> "RequestQueue":
+        """Return the same queue with another cause or default priority."""
         other = RequestQueue.__new__(RequestQueue)
         other.queue, other.controller, other._observe = self.queue, self.controller, self._observe
         other.cause = cause or self.cause
@@ -71,50 +76,52 @@ class RequestQueue:
 
 
 class EventHandler(Protocol):
-    """Turns events into requests; must not block, a coroutine function may wait.
+    """Adds the requests of events to a queue. It must not block; a coroutine function may wait.
 
     Source: controller-runtime, handler.EventHandler.
     """
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """Add the requests of an event to `queue`."""
         ...
 
 
 class LowPriorityWhenUnchanged:
-    """Gives requests of initial lists and of unchanged objects the priority -100, unless the handler sets another."""
+    """Sets the default priority of a handler's requests to -100 for initial lists and unchanged objects."""
 
     def __init__(self, handler: EventHandler) -> None:
         self._handler = handler
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         return self._handler.handle(event, low_priority(event, queue))
 
 
 def low_priority(event: Event, queue: RequestQueue) -> RequestQueue:
-    """`queue` with priority -100 for an event that tells nothing new."""
+    """Return `queue` with a default priority of -100 if the event is part of an initial list or without a change."""
     if queue.priority is None and is_unchanged(event):
-        return queue.having(priority=LOW_PRIORITY)
+        return queue.with_options(priority=LOW_PRIORITY)
     return queue
 
 
 class EnqueueRequestForObject:
-    """The object itself; of an update the new one (controller-runtime: handler.EnqueueRequestForObject)."""
+    """Requests the object of the event; for an update the new one (controller-runtime:
+    handler.EnqueueRequestForObject).
+    """
 
     def handle(self, event: Event, queue: RequestQueue) -> None:
         """See EventHandler."""
         obj = (event.new or event.old) if isinstance(event, UpdateEvent) else event.obj
         if obj is None:
-            log.error("event without an object", extra={"event": type(event).__name__})
+            _log.error("event without an object", extra={"event": type(event).__name__})
             return
         low_priority(event, queue).add(Request.of(obj))
 
 
 class EnqueueRequestForOwner:
-    """The owners of the object that are of one kind: the controlling one, or all of them.
+    """Requests the owners of the object that are of one kind: the controlling one, or all of them.
 
-    The request's namespace is the object's, or none when the owner's kind is cluster-scoped.
+    The namespace of the request is that of the object, or "" if the owner's kind is cluster-scoped.
 
     Source: controller-runtime, handler.EnqueueRequestForOwner.
     """
@@ -122,7 +129,7 @@ class EnqueueRequestForOwner:
     def __init__(
         self, api_version: str, kind: str, *, only_controller: bool = False, namespaced: bool | None = None
     ) -> None:
-        """`namespaced` None: learnt from discovery when the watch starts. ValueError without a kind."""
+        """`namespaced` None: read from discovery when the watch starts. ValueError if the kind is missing."""
         if not api_version or not kind:
             raise ValueError("the owner needs an apiVersion and a kind")
         self._api_version, self._kind = api_version, kind
@@ -131,7 +138,7 @@ class EnqueueRequestForOwner:
         self._owner = OwnerKind(group, kind, namespaced is not False, only_controller)
 
     async def prepare(self, mapper: RESTMapper) -> None:
-        """Learn whether the owner's kind has namespaces; raises ApiError."""
+        """Read from discovery whether the owner's kind is namespaced; raises ApiError."""
         if not self._known:
             resource = await mapper.resource(self._api_version, self._kind)
             owner = self._owner
@@ -148,24 +155,26 @@ class EnqueueRequestForOwner:
 
 
 class EnqueueRequestsFromMapFunc:
-    """What a function makes of the object; of an update of the old one and then of the new one, each request once.
+    """Requests what a function returns for the object; for an update, for the old and the new one, without duplicates.
 
-    An answer that is no sequence of requests is a TypeError of `handle`.
+    `handle` raises TypeError if the function does not return a sequence of requests.
 
     Source: controller-runtime, handler.EnqueueRequestsFromMapFunc.
     """
 
     def __init__(self, func: MapFunc, request_type: type | None = None) -> None:
-        """`request_type`: what the requests are (None: anything hashable, or what the builder knows them to be)."""
+        """`request_type`: the type of the requests; None accepts any hashable type, or the one that the builder
+        sets.
+        """
         if not callable(func):
-            raise TypeError(f"a map function is needed, not {func!r}")
+            raise TypeError(f"EnqueueRequestsFromMapFunc needs a function, not {func!r}")
         self._func, self._type = func, request_type
 
     def of_type(self, request_type: type) -> "EnqueueRequestsFromMapFunc":
-        """The same, for requests of this type unless it was made for another."""
+        """Return the handler with this request type, unless it has one."""
         return EnqueueRequestsFromMapFunc(self._func, self._type or request_type)
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         objs = (event.old, event.new) if isinstance(event, UpdateEvent) else (event.obj,)
         queue = low_priority(event, queue)
@@ -197,21 +206,21 @@ class EnqueueRequestsFromMapFunc:
 
 
 class HandlerFuncs:
-    """One function for each kind of event, called with the event and the queue; the ones left out do nothing.
+    """One function per type of event, called with the event and the queue; omitted ones do nothing.
 
     Source: controller-runtime, handler.Funcs.
     """
 
     def __init__(
         self,
-        create: Callable[[CreateEvent, RequestQueue], Answer] | None = None,
-        update: Callable[[UpdateEvent, RequestQueue], Answer] | None = None,
-        delete: Callable[[DeleteEvent, RequestQueue], Answer] | None = None,
-        generic: Callable[[GenericEvent, RequestQueue], Answer] | None = None,
+        create: Callable[[CreateEvent, RequestQueue], HandlerResult] | None = None,
+        update: Callable[[UpdateEvent, RequestQueue], HandlerResult] | None = None,
+        delete: Callable[[DeleteEvent, RequestQueue], HandlerResult] | None = None,
+        generic: Callable[[GenericEvent, RequestQueue], HandlerResult] | None = None,
     ) -> None:
         self._create, self._update, self._delete, self._generic = create, update, delete, generic
 
-    def handle(self, event: Event, queue: RequestQueue) -> Answer:
+    def handle(self, event: Event, queue: RequestQueue) -> HandlerResult:
         """See EventHandler."""
         queue = low_priority(event, queue)
         if isinstance(event, CreateEvent):

@@ -1,4 +1,4 @@
-"""Calling a reconciler, whatever its shape: sync or async, with or without the client, a function or an object."""
+"""Calls of reconcilers: plain or coroutine functions or objects, with or without a client."""
 
 import asyncio
 import contextvars
@@ -11,14 +11,13 @@ from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.client import Client
 from controllerlib.controller.reconcile import Result
 
-Answer = Result | None
-#: `reconcile(request)` or `reconcile(request, client)`, sync or async; a sync one gets a client that blocks. A second
-#: parameter with a default gets the client only if it is called `client`.
+#: `reconcile(request)` or `reconcile(request, client)`. A plain function is passed a blocking client. A second
+#: parameter with a default value is passed the client only if its name is `client`.
 ReconcileFunc = (
-    Callable[[Any], Awaitable[Answer]]
-    | Callable[[Any, Client], Awaitable[Answer]]
-    | Callable[[Any], Answer]
-    | Callable[[Any, BlockingClient], Answer]
+    Callable[[Any], Awaitable[Result | None]]
+    | Callable[[Any, Client], Awaitable[Result | None]]
+    | Callable[[Any], Result | None]
+    | Callable[[Any, BlockingClient], Result | None]
 )
 
 
@@ -27,7 +26,7 @@ class ReconcilerObject(Protocol):
 
     @property
     def reconcile(self) -> ReconcileFunc:
-        """The method."""
+        """The method, with a request and optionally a client as arguments."""
         ...
 
 
@@ -35,21 +34,24 @@ Reconciler = ReconcileFunc | ReconcilerObject
 
 
 class RecoveredPanic(Exception):
-    """A bug in a reconciler, turned into an error that is retried (controller-runtime: "panic: ... [recovered]").
+    """A bug in a reconciler, converted to an error that is retried (controller-runtime: "panic: ... [recovered]").
 
-    The bug is its `__cause__`.
+    `__cause__` is the original exception.
     """
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"panic: {cause!r} [recovered]")
-        self.__cause__ = cause
+        self.__cause__: BaseException | None = cause
 
 
-class Strayed(Exception):
-    """A CancelledError of something that a reconciler waited for: a failure like others, with it as the `__cause__`."""
+class UnexpectedCancellation(Exception):
+    """A reconciler raised CancelledError although it was not cancelled; retried like other errors.
+
+    `__cause__` is that CancelledError.
+    """
 
 
-#: What only a bug raises: counted as a panic, as Go's runtime errors are.
+#: Exceptions that indicate a bug. They count as panics, like runtime errors in Go.
 PANICS = (
     ArithmeticError,
     AssertionError,
@@ -63,26 +65,30 @@ PANICS = (
 
 
 class Caller:
-    """Calls a reconciler on the loop, or in a thread when it is a plain function."""
+    """Calls a reconciler: a coroutine function on the event loop, a plain one in a thread."""
 
     def __init__(self, reconcile: Any, client: Client | None, threads: int) -> None:
-        """`threads`: how many plain calls may run at a time. TypeError when it cannot be called with a request."""
+        """`threads`: maximum number of concurrent calls in threads. TypeError if `reconcile` does not accept a
+        request.
+        """
         func = getattr(reconcile, "reconcile", reconcile)
         if isinstance(reconcile, type) and func is not reconcile:
-            raise TypeError(f"a reconciler is an object of the class {reconcile.__name__}, not the class itself")
+            raise TypeError(f"a reconciler must be an instance of {reconcile.__name__}, not the class")
         if not callable(func):
             raise TypeError(
                 f"must provide a non-nil Reconciler: {reconcile!r} is not callable and has no method reconcile"
             )
         self._func, self._client, self._threads = func, client, threads
         self._takes = _how_called(func)
-        self.is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
+        self.is_async: bool = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
             getattr(func, "__call__", None)  # noqa: B004  an object with an async __call__
         )
         self._pool: ThreadPoolExecutor | None = None
 
     async def call(self, request: Any) -> Result:
-        """One reconcile; raises what it raises, TypeError when it returns neither None nor a Result."""
+        """Reconcile once. Raises the exceptions of the reconciler, and TypeError if it returns neither None nor a
+        Result.
+        """
         if self.is_async:
             args, named = self._arguments(request, self._client)
             answer = await self._func(*args, **named)
@@ -93,11 +99,11 @@ class Caller:
         if answer is None:
             return Result()
         if not isinstance(answer, Result):
-            raise TypeError(f"a reconciler returns None or a Result, not {answer!r}")
+            raise TypeError(f"a reconciler must return None or a Result, not {answer!r}")
         return answer
 
     def close(self) -> None:
-        """Give up the threads, without waiting for them."""
+        """Shut down the threads without waiting for them."""
         if self._pool is not None:
             self._pool.shutdown(wait=False)
             self._pool = None
@@ -118,7 +124,7 @@ class Caller:
 
 
 def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:
-    """How it wants the client: not, as the second argument, or by its name; TypeError when it cannot be called."""
+    """Return how to pass the client: not at all, as the second argument, or by name; TypeError for other signatures."""
     try:
         signature = inspect.signature(func)
     except (TypeError, ValueError):

@@ -1,23 +1,24 @@
-"""What follows from how a reconcile ended (controller-runtime: pkg/internal/controller, reconcileHandler)."""
+"""The decision after a reconcile (controller-runtime: pkg/internal/controller, reconcileHandler)."""
 
 from typing import Literal, NamedTuple
 
-Label = Literal["success", "error", "requeue", "requeue_after"]
+#: The label of a reconcile in controller_runtime_reconcile_total.
+ResultLabel = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class Decision(NamedTuple):
-    """The label it counts under, whether failures are forgotten, and the requeue."""
+    """The label of a reconcile, whether its failures are forgotten, and the requeue."""
 
-    label: Label
+    label: ResultLabel
     forget: bool
-    #: ask the limiter for the delay
+    #: Requeue with the delay of the rate limiter.
     rate_limited: bool = False
-    #: run again after this many seconds
+    #: Requeue after this many seconds.
     after: float | None = None
 
 
 def decide(*, failed: bool, terminal: bool, requeue: bool, requeue_after: float | None) -> Decision:
-    """An error counts before a result, a terminal one is neither retried nor forgotten, a time before `requeue`."""
+    """Decide in this order: error (terminal ones are neither retried nor forgotten), `requeue_after`, `requeue`."""
     if failed:
         return Decision("error", forget=False, rate_limited=not terminal)
     if requeue_after is not None and requeue_after > 0:

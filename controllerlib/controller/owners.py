@@ -1,4 +1,4 @@
-"""Owner references: whose an object is (controller-runtime: pkg/controller/controllerutil)."""
+"""Owner references (controller-runtime: pkg/controller/controllerutil)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from controllerlib.client.resource import split_api_version
 
 
 class AlreadyOwned(Exception):
-    """Another controller owns the object (controller-runtime: controllerutil.AlreadyOwnedError)."""
+    """The object is controlled by another owner (controller-runtime: controllerutil.AlreadyOwnedError)."""
 
     def __init__(self, obj: ObjectName, owner: Mapping[str, Any]) -> None:
         whose = f"{owner.get('kind')} controller {owner.get('name')}"
@@ -18,12 +18,12 @@ class AlreadyOwned(Exception):
 
 
 class NotOwned(Exception):
-    """The reference to remove is not there."""
+    """The owner reference to remove does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerKind:
-    """The kind of owner that is looked for; versions of one group are the same kind."""
+    """A kind of owner, in any version of its group."""
 
     group: str
     kind: str
@@ -31,9 +31,9 @@ class OwnerKind:
     only_controller: bool = True
 
     def names_in(self, obj: Mapping[str, Any] | None) -> Sequence[ObjectName]:
-        """Names of the owners of that kind, in the order of the references.
+        """Return the names of the object's owners of this kind, in the order of the references.
 
-        A reference whose apiVersion has two slashes or more ends the search.
+        A reference with an invalid apiVersion (two or more slashes) ends the search.
         """
         meta = (obj or {}).get("metadata") or {}
         found: list[ObjectName] = []
@@ -50,7 +50,7 @@ class OwnerKind:
 
 
 def _is_same(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """Group, kind and name count; uid and version do not."""
+    """Compare group, kind and name, but not uid and version."""
     return (
         split_api_version(left.get("apiVersion") or "")[0] == split_api_version(right.get("apiVersion") or "")[0]
         and left.get("kind") == right.get("kind")
@@ -97,10 +97,9 @@ def _upsert(obj: Object, reference: Object) -> Object:
 
 
 def set_controller_reference(owner: Mapping[str, Any], obj: Object, *, block_owner_deletion: bool = True) -> Object:
-    """`obj` owned and controlled by `owner`; raises AlreadyOwned, or ValueError when the namespaces do not fit.
+    """Return `obj` with `owner` as its controller; AlreadyOwned, or ValueError if the namespaces are incompatible.
 
-    Returns a changed copy; the argument is not changed. A reference to an owner of that group, kind and name is
-    replaced (its uid may be new).
+    Returns a changed copy. An existing reference to an owner with that group, kind and name is replaced.
     """
     _check_namespaces(owner, obj)
     reference = {**_reference(owner), "controller": True, "blockOwnerDeletion": block_owner_deletion}
@@ -112,14 +111,14 @@ def set_controller_reference(owner: Mapping[str, Any], obj: Object, *, block_own
 
 
 def set_owner_reference(owner: Mapping[str, Any], obj: Object, *, block_owner_deletion: bool | None = None) -> Object:
-    """`obj` owned, not controlled, by `owner`; raises ValueError when the namespaces do not fit."""
+    """Return `obj` with `owner` as an owner, not as its controller; ValueError if the namespaces are incompatible."""
     _check_namespaces(owner, obj)
     extra = {} if block_owner_deletion is None else {"blockOwnerDeletion": block_owner_deletion}
     return _upsert(obj, {**_reference(owner), **extra})
 
 
 def remove_owner_reference(owner: Mapping[str, Any], obj: Object) -> Object:
-    """`obj` without the reference to `owner`; raises NotOwned."""
+    """Return `obj` without the reference to `owner`; raises NotOwned."""
     references = _references(obj)
     if not references:
         raise NotOwned(f"{obj.get('kind')} does not have any owner references")
@@ -130,7 +129,7 @@ def remove_owner_reference(owner: Mapping[str, Any], obj: Object) -> Object:
 
 
 def remove_controller_reference(owner: Mapping[str, Any], obj: Object) -> Object:
-    """`obj` without the reference to `owner`, which must be its controller; raises NotOwned."""
+    """Return `obj` without the reference to its controller `owner`; raises NotOwned."""
     kind, references = obj.get("kind"), _references(obj)
     if not has_controller_reference(obj):
         raise NotOwned(f"{kind} does not have a owner reference with controller equals true")
@@ -148,16 +147,16 @@ def _index_of(owner: Mapping[str, Any], references: Sequence[Mapping[str, Any]])
 
 
 def controller_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The reference to the controlling owner."""
+    """Return the reference to the controller."""
     return next((reference for reference in _references(obj) if reference.get("controller")), None)
 
 
 def has_controller_reference(obj: Mapping[str, Any]) -> bool:
-    """Whether any owner controls `obj`."""
+    """Return whether `obj` has a controller."""
     return controller_of(obj) is not None
 
 
 def has_owner_reference(owner: Mapping[str, Any], obj: Mapping[str, Any]) -> bool:
-    """Whether `obj` refers to `owner`."""
+    """Return whether `obj` has a reference to `owner`."""
     reference = _reference(owner)
     return any(_is_same(present, reference) for present in _references(obj))

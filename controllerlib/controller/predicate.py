@@ -1,19 +1,19 @@
-"""Which events are worth a reconcile (controller-runtime: pkg/predicate). The cache sees all of them anyway."""
+"""Predicates: filters of events before they are handled (controller-runtime: pkg/predicate)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllerlib.client.selector import Selector, parse
+from controllerlib.client.selector import Selector, parse_selector
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 
-#: A predicate is a function of an event.
+#: Returns whether an event is to be handled.
 Predicate = Callable[[Event], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Funcs:
-    """One function for each kind of event; the ones left out let everything pass.
+class PredicateFuncs:
+    """One function per type of event; omitted ones accept every event.
 
     Source: controller-runtime, predicate.Funcs.
     """
@@ -34,7 +34,7 @@ class Funcs:
 
 
 def of_object(test: Callable[[Mapping[str, Any]], bool]) -> Predicate:
-    """`test` on the object, of updates on the new one (NewPredicateFuncs)."""
+    """Apply `test` to the object, for updates to the new one (predicate.NewPredicateFuncs)."""
 
     def predicate(event: Event) -> bool:
         obj = event.new if isinstance(event, UpdateEvent) else event.obj
@@ -44,10 +44,12 @@ def of_object(test: Callable[[Mapping[str, Any]], bool]) -> Predicate:
 
 
 def _changed(what: Callable[[Mapping[str, Any]], Any]) -> Predicate:
-    """Restricts updates only: to those in which `what` differs; without an old or new object nothing passes."""
+    """Return a predicate that accepts updates only if `what` differs; it rejects updates without an old or new
+    object.
+    """
 
     def predicate(event: Event) -> bool:
-        """Passes updates in which that changed, and all that is no update."""
+        """Accept updates with that change, and all other events."""
         if not isinstance(event, UpdateEvent):
             return True
         if event.old is None or event.new is None:
@@ -61,39 +63,39 @@ def _meta(obj: Mapping[str, Any], name: str) -> Any:
     return (obj.get("metadata") or {}).get(name)
 
 
-#: Updates that changed anything: no resyncs, no repetitions after a new list.
-resource_version_changed = _changed(lambda obj: _meta(obj, "resourceVersion"))
-#: Updates that changed the spec: no resyncs, no writes of status or metadata.
-generation_changed = _changed(lambda obj: _meta(obj, "generation"))
-#: Updates that changed annotations; none and no entries are the same.
-annotations_changed = _changed(lambda obj: _meta(obj, "annotations") or {})
-#: Updates that changed labels; none and no entries are the same.
-labels_changed = _changed(lambda obj: _meta(obj, "labels") or {})
+#: Accepts updates with another resourceVersion: no resyncs and relists.
+resource_version_changed: Predicate = _changed(lambda obj: _meta(obj, "resourceVersion"))
+#: Accepts updates of the spec: no resyncs, no updates of status or metadata.
+generation_changed: Predicate = _changed(lambda obj: _meta(obj, "generation"))
+#: Accepts updates of annotations; missing and empty are equal.
+annotations_changed: Predicate = _changed(lambda obj: _meta(obj, "annotations") or {})
+#: Accepts updates of labels; missing and empty are equal.
+labels_changed: Predicate = _changed(lambda obj: _meta(obj, "labels") or {})
 
 
 def label_selector(selector: str | Selector) -> Predicate:
-    """Objects with these labels. Of updates the new labels count: an object that leaves the selection is not told."""
-    wanted = parse(selector) if isinstance(selector, str) else selector
+    """Accept objects with these labels; for updates the labels of the new object count."""
+    wanted = parse_selector(selector) if isinstance(selector, str) else selector
     return of_object(lambda obj: wanted.matches(_meta(obj, "labels")))
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Passes what every predicate passes, asked in order until one says no; without any: everything (And)."""
+    """Accept events that all predicates accept, evaluated in order; without predicates every event (predicate.And)."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Passes what one predicate passes, asked in order until one says yes; without any: nothing (Or)."""
+    """Accept events that any predicate accepts, evaluated in order; without predicates no event (predicate.Or)."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def negated(predicate: Predicate) -> Predicate:
-    """Passes what `predicate` does not, for every kind of event (Not)."""
+    """Accept events that `predicate` rejects, of every type (predicate.Not)."""
     return lambda event: not predicate(event)
 
 
 def passes(event: Event, predicates: Sequence[Predicate]) -> bool:
-    """Whether all let it pass; the first no ends the asking."""
+    """Return whether all predicates accept the event; evaluated in order until one rejects it."""
     for predicate in predicates:  # noqa: SIM110 - a generator that is left early ends by an exception, event for event
         if not predicate(event):
             return False

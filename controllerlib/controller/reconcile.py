@@ -1,20 +1,21 @@
-"""What a reconciler is asked and answers (controller-runtime: pkg/reconcile)."""
+"""Requests and results of reconcilers (controller-runtime: pkg/reconcile)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from controllerlib.client.errors import is_not_found
 from controllerlib.client.names import split_key
-from controllerlib.tasks import Event
+from controllerlib.controller.outcome import ResultLabel
+from controllerlib.observer import current_run
+from controllerlib.tasks import OnceEvent
 from controllerlib.workqueue.cause import Cause
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The object to reconcile: its namespace ("" when it has none) and name, nothing else.
+    """The namespace ("" for cluster-scoped objects) and name of the object to reconcile.
 
     Source: controller-runtime, reconcile.Request.
     """
@@ -24,12 +25,12 @@ class Request:
 
     @classmethod
     def parse(cls, key: str) -> "Request":
-        """The request of a key, `namespace/name` or `name`; raises ValueError."""
+        """Parse a key, `namespace/name` or `name`; raises ValueError."""
         return cls(*split_key(key))
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Request":
-        """The request of an object."""
+        """Return the request of an object."""
         meta = obj.get("metadata") or {}
         return cls(meta.get("namespace") or "", meta.get("name") or "")
 
@@ -39,11 +40,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Result:
-    """A success, and what should follow.
+    """The result of a successful reconcile (controller-runtime: reconcile.Result).
 
-    `requeue_after`: run again that many seconds (or a timedelta) after this run ended; None, zero and negative mean no
-    requeue. `priority`: of that requeue; None keeps the one the request had. `requeue` is
-    controller-runtime's deprecated way to ask for a rate limited run without failing.
+    `requeue_after`: reconcile again that many seconds (or a timedelta) after the end of this reconcile; None, zero and
+    negative values mean no requeue. `priority`: the priority of the requeue; None keeps that of the request. `requeue`
+    (deprecated in controller-runtime, kept for operators that are ported): requeue with the delay of the rate limiter.
     """
 
     requeue_after: float | None = None
@@ -53,37 +54,37 @@ class Result:
     def __init__(
         self, requeue_after: float | timedelta | None = None, priority: int | None = None, requeue: bool = False
     ) -> None:
-        """TypeError or ValueError for a time or a priority that is none."""
+        """TypeError or ValueError for an invalid delay or priority."""
         object.__setattr__(self, "requeue_after", None if requeue_after is None else _seconds(requeue_after))
         object.__setattr__(self, "priority", _priority(priority))
         object.__setattr__(self, "requeue", requeue)
 
 
-#: What a timedelta holds.
+#: The maximum of a timedelta.
 _LONGEST = timedelta.max.total_seconds()
 
 
 def _seconds(value: Any) -> float:
-    if type(value) is float and -_LONGEST < value < _LONGEST:  # most are such, and quicker to see
+    if type(value) is float and -_LONGEST < value < _LONGEST:  # the most frequent case
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-        raise TypeError(f"requeue_after is a number of seconds or a timedelta, not {value!r}")
+        raise TypeError(f"requeue_after must be a number of seconds or a timedelta, not {value!r}")
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     try:
         timedelta(seconds=seconds)
     except (OverflowError, ValueError):
-        raise ValueError(f"requeue_after must be a time that can be waited for, not {value!r}") from None
+        raise ValueError(f"requeue_after must be a finite delay, not {value!r}") from None
     return seconds
 
 
 def _priority(value: Any) -> int | None:
     if value is not None and not isinstance(value, int):
-        raise TypeError(f"priority is an int, not {value!r}")
+        raise TypeError(f"priority must be an int, not {value!r}")
     return value
 
 
 class TerminalError(Exception):
-    """A failure that retrying cannot help: counted as an error, never retried. The cause is its `__cause__`.
+    """A failure that must not be retried; `__cause__` is its cause.
 
     Source: controller-runtime, reconcile.TerminalError.
     """
@@ -91,11 +92,13 @@ class TerminalError(Exception):
     def __init__(self, cause: BaseException | str | None = None) -> None:
         super().__init__(f"terminal error: {cause}" if cause is not None else "nil terminal error")
         if isinstance(cause, BaseException):
-            self.__cause__ = cause
+            self.__cause__: BaseException | None = cause
 
 
-class Failed(Exception):
-    """A failure with a say in the priority of its retry: `raise Failed(priority=10) from error`."""
+class ReconcileError(Exception):
+    """A failure that sets the priority of its retry: `raise ReconcileError(priority=10) from error`."""
+
+    priority: int | None
 
     def __init__(self, message: str = "", *, priority: int | None = None) -> None:
         super().__init__(message)
@@ -103,7 +106,7 @@ class Failed(Exception):
 
 
 def is_terminal(error: BaseException) -> bool:
-    """Whether a TerminalError is anywhere in the chain of causes."""
+    """Return whether the chain of causes contains a TerminalError."""
     seen: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and following not in seen:
@@ -114,59 +117,42 @@ def is_terminal(error: BaseException) -> bool:
     return False
 
 
-#: success, or the class of failure, as controller_runtime_reconcile_total counts it
-Label = Literal["success", "error", "requeue", "requeue_after"]
-
-
 class Run(NamedTuple):
-    """One call of a reconciler (a tuple, not a dataclass: one is made for every call)."""
+    """One call of a reconciler. A named tuple because one is created for every call."""
 
     controller: str
     request: Any
-    #: unique within the process: also in log records
+    #: Unique in the process; also in log records.
     id: str
     worker: int
-    #: failures of this request that are being counted
+    #: The failure count of the request.
     failures: int
     priority: int
-    #: why it runs: everything that asked for it since the last hand-out
+    #: The causes since the last reconcile.
     causes: tuple[Cause, ...]
-    #: when it became ready, and when it was started (monotonic seconds)
+    #: When the request became ready, and when the reconcile started (monotonic seconds).
     queued_since: float
     started: float
-    #: set when the controller is being stopped: finish soon
-    stopping: Event
+    #: Set when the controller stops.
+    stopping: OnceEvent
 
 
 class Outcome(NamedTuple):
-    """How a run ended and what was decided."""
+    """The result of a reconcile and the decided requeue."""
 
-    label: Label
+    label: ResultLabel
     result: Result
     error: BaseException | None
-    #: seconds until the next run; None: none was asked for
+    #: Seconds until the requeue; None without a requeue.
     requeue_after: float | None
-    #: monotonic seconds
+    #: The end of the reconcile (monotonic seconds).
     finished: float
 
 
-_current: ContextVar[Run | None] = ContextVar("controllerlib_run", default=None)
-
-
-def current_run() -> Run | None:
-    """The run that this code is part of; None outside a reconcile."""
-    return _current.get()
-
-
 def reconcile_id() -> str:
-    """The id of the current run, "" outside (controller-runtime: ReconcileIDFromContext)."""
-    run = _current.get()
+    """Return the id of the current reconcile; "" outside of one (controller-runtime: ReconcileIDFromContext)."""
+    run = current_run()
     return run.id if run else ""
-
-
-def set_current(run: Run | None) -> None:
-    """The controller's: from here on, this task is part of `run`."""
-    _current.set(run)
 
 
 ObjectReconciler = Callable[[dict[str, Any]], Awaitable[Result | None]]
@@ -175,12 +161,15 @@ ObjectReconciler = Callable[[dict[str, Any]], Awaitable[Result | None]]
 def as_reconciler(
     get: Callable[..., Awaitable[dict[str, Any]]], api_version: str, kind: str, reconcile: ObjectReconciler
 ) -> Callable[[Request], Awaitable[Result | None]]:
-    """A reconciler of objects, fetched with `get(api_version, kind, name, namespace=...)`; a missing one is done."""
+    """Return a reconciler that gets the object and calls `reconcile` with it; does nothing if it does not exist.
+
+    The object is read by `get(api_version, kind, name, namespace=...)`.
+    """
 
     async def fetch_and_reconcile(request: Request) -> Result | None:
         try:
             obj = await get(api_version, kind, request.name, namespace=request.namespace or None)
-        except Exception as error:  # only "does not exist" is an answer here, everything else is the caller's
+        except Exception as error:  # other errors propagate
             if is_not_found(error):
                 return None
             raise

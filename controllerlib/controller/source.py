@@ -1,4 +1,4 @@
-"""Where a controller's events come from (controller-runtime: pkg/source)."""
+"""Sources: where the events of a controller come from (controller-runtime: pkg/source)."""
 
 import asyncio
 import inspect
@@ -7,21 +7,21 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from controllerlib.cache.informers import CacheInformer, Form, Informers
+from controllerlib.cache.informermap import CacheInformer, Form, Informers
 from controllerlib.cache.process import Notification
-from controllerlib.cache.reflector import ANSWERS
-from controllerlib.client.names import DeletedFinalStateUnknown, resource_version
+from controllerlib.cache.resourceeventhandler import HandlerResult
+from controllerlib.client.errors import REQUEST_ERRORS
+from controllerlib.client.names import DeletedFinalStateUnknown, is_mapping, resource_version
 from controllerlib.clock import Clock, SystemClock, sleep
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
-from controllerlib.controller.handler import Answer, EventHandler, RequestQueue
+from controllerlib.controller.handler import EventHandler, RequestQueue
 from controllerlib.controller.predicate import Predicate, passes
-from controllerlib.tasks import Event as Happening
-from controllerlib.tasks import Tasks
+from controllerlib.tasks import OnceEvent, Tasks
 from controllerlib.workqueue.cause import Cause, CauseKind
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: Seconds between two attempts to get an informer (a kind may not be served yet).
+#: Seconds between attempts to get an informer, whose kind may not be served yet.
 RETRY = 10.0
 
 
@@ -29,30 +29,30 @@ class Source(Protocol):
     """Adds requests to a controller's queue (controller-runtime: source.Source)."""
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Begin, and return; what goes on runs in `tasks`."""
+        """Start the source and return; its background work runs in `tasks`."""
         ...
 
     async def wait_synced(self) -> None:
-        """Wait until everything that was there at the start has been handled."""
+        """Wait until the objects that existed at the start have been handled."""
         ...
 
 
-class Adapter:
-    """An informer's handler that makes events of its notifications and gives them to an event handler."""
+class SourceEventHandler:
+    """An informer's handler that converts notifications to events for an EventHandler."""
 
     def __init__(self, handler: EventHandler, queue: RequestQueue, predicates: Sequence[Predicate] = ()) -> None:
         self._handler, self._queue, self._predicates = handler, queue, predicates
 
-    def notify(self, notification: Notification) -> Answer:
-        """Handle one notification, if the predicates let it pass."""
+    def notify(self, notification: Notification) -> HandlerResult:
+        """Handle a notification if the predicates accept it."""
         event = event_of(notification)
         if event is None or not passes(event, self._predicates):
             return None
-        return self._handler.handle(event, self._queue.having(cause=cause_of(notification)))
+        return self._handler.handle(event, self._queue.with_options(cause=cause_of(notification)))
 
 
 def event_of(notification: Notification) -> Event | None:
-    """The event of a notification; None for a deletion of which no object is left."""
+    """Return the event of a notification; None for a deletion without a known object."""
     kind, obj, old, initial, _, _ = notification
     if kind == "added":
         return CreateEvent(obj, initial)
@@ -60,14 +60,14 @@ def event_of(notification: Notification) -> Event | None:
         return UpdateEvent(old, obj)
     if isinstance(obj, DeletedFinalStateUnknown):
         if not isinstance(obj.obj, Mapping):
-            log.error("deletion without an object", extra={"key": obj.key})
+            _log.error("deletion without an object", extra={"key": obj.key})
             return None
         return DeleteEvent(obj.obj, True)
     return DeleteEvent(obj, False)
 
 
 def cause_of(notification: Notification) -> Cause:
-    """Why a notification asks for a reconcile."""
+    """Return the cause of the requests of a notification."""
     kind: CauseKind = notification.kind
     if notification.sync:
         kind = "resync" if notification.origin == "resync" else "relist"
@@ -76,7 +76,7 @@ def cause_of(notification: Notification) -> Cause:
 
 
 def _cause(kind: CauseKind, obj: Any) -> Cause:
-    if not (type(obj) is dict or isinstance(obj, Mapping)):  # a dict nearly always, and quicker to see
+    if not is_mapping(obj):
         return Cause(kind)
     meta = obj.get("metadata") or {}
     return Cause(
@@ -89,12 +89,16 @@ def _cause(kind: CauseKind, obj: Any) -> Cause:
     )
 
 
-class Kind:
-    """All objects of a kind, through a cache's informer.
+class KindSource:
+    """The objects of a kind, through the informer of a cache (controller-runtime: source.Kind).
 
-    `after_sync`: add the handler only once the informer has synced, as controller-runtime does; its first resync then
-    comes after two periods. Otherwise the handler is added first, and the first resync comes after one.
+    `after_sync`: add the handler after the informer has synced, as controller-runtime does; the first resync is then
+    delivered after two periods. Otherwise the handler is added first, and the first resync is delivered after one
+    period.
     """
+
+    api_version: str
+    kind: str
 
     def __init__(
         self,
@@ -108,23 +112,23 @@ class Kind:
         after_sync: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        """ValueError when the kind is missing."""
+        """ValueError if the kind is missing."""
         if not api_version or not kind:
             raise ValueError("must create Kind with a non-empty apiVersion and kind")
         self._cache, self.api_version, self.kind, self._handler = cache, api_version, kind, handler
         self._predicates, self._form, self._after_sync = tuple(predicates), form, after_sync
         self._clock: Clock = clock or SystemClock()
-        self._synced = Happening()
+        self._synced = OnceEvent()
 
     def __repr__(self) -> str:
         return f"kind source: {self.api_version} {self.kind}"
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Begin to look for the informer; every 10 s until there is one."""
+        """Start to get the informer; retried every 10 s."""
         tasks.start(self._run(queue), f"source {self.kind}")
 
     async def wait_synced(self) -> None:
-        """Wait until the handler has handled every object that was there."""
+        """Wait until the handler has processed the initial list."""
         await self._synced.wait()
 
     async def _run(self, queue: RequestQueue) -> None:
@@ -132,8 +136,8 @@ class Kind:
             try:
                 informer = await self._find()
                 break
-            except ANSWERS as error:
-                log.error(
+            except REQUEST_ERRORS as error:
+                _log.error(
                     "if kind is a CRD, it should be installed: %s %s, watched by controller %s: %s",
                     self.api_version,
                     self.kind,
@@ -142,7 +146,7 @@ class Kind:
                     extra={"kind": self.kind, "error": str(error)},
                 )
             await sleep(self._clock, RETRY)
-        registration = informer.add_handler(Adapter(self._handler, queue, self._predicates))
+        registration = informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
         try:
             await informer.wait_synced()
             await registration.wait_synced()
@@ -164,8 +168,10 @@ class Kind:
         )
 
 
-class Informer:
-    """An informer that somebody else runs; nobody waits for it to sync (controller-runtime: source.Informer)."""
+class InformerSource:
+    """The objects of an informer that is run elsewhere; does not wait for its sync (controller-runtime:
+    source.Informer).
+    """
 
     def __init__(self, informer: CacheInformer, handler: EventHandler, predicates: Sequence[Predicate] = ()) -> None:
         self._informer, self._handler, self._predicates = informer, handler, tuple(predicates)
@@ -175,14 +181,14 @@ class Informer:
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
         """Add the handler."""
-        self._informer.add_handler(Adapter(self._handler, queue, self._predicates))
+        self._informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
 
-class Channel:
-    """Events from outside the API: `send` them, at any time; those sent before the start wait for it.
+class ChannelSource:
+    """Events from outside the API, passed to `send`; those sent before the start are handled at the start.
 
     Source: controller-runtime, source.Channel.
     """
@@ -193,7 +199,7 @@ class Channel:
         predicates: Sequence[Predicate] = (),
         events: AsyncIterator[GenericEvent] | None = None,
     ) -> None:
-        """`events`: a stream to read besides what is sent; its end ends the source, not the controller."""
+        """`events`: a stream of further events; when it ends, the controller continues."""
         self._handler, self._predicates, self._events = handler, tuple(predicates), events
         self._early: deque[GenericEvent] = deque()
         self._queue: RequestQueue | None = None
@@ -202,8 +208,8 @@ class Channel:
     def __repr__(self) -> str:
         return "channel source"
 
-    def send(self, event: GenericEvent) -> Answer:
-        """Handle an event; after `close` it is ignored."""
+    def send(self, event: GenericEvent) -> HandlerResult:
+        """Handle an event; ignored after `close`."""
         if self._closed:
             return None
         if self._queue is None:
@@ -212,11 +218,11 @@ class Channel:
         return self._handle(event)
 
     def close(self) -> None:
-        """Take no more events."""
+        """Ignore further events."""
         self._closed = True
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
-        """Handle what was sent before, then what comes."""
+        """Handle the events sent so far, and then further ones."""
         self._queue = queue
         while self._early:
             answer = self._handle(self._early.popleft())
@@ -226,7 +232,7 @@ class Channel:
             tasks.start(self._read(self._events), "source channel")
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
     async def _read(self, events: AsyncIterator[GenericEvent]) -> None:
         async for event in events:
@@ -234,15 +240,15 @@ class Channel:
             if answer is not None:
                 await answer
 
-    def _handle(self, event: GenericEvent) -> Answer:
+    def _handle(self, event: GenericEvent) -> HandlerResult:
         assert self._queue is not None
         if not passes(event, self._predicates):
             return None
-        return self._handler.handle(event, self._queue.having(cause=_cause("generic", event.obj)))
+        return self._handler.handle(event, self._queue.with_options(cause=_cause("generic", event.obj)))
 
 
-class Func:
-    """A function that is given the queue; it may be a coroutine function, which must return soon.
+class FuncSource:
+    """A function that is called with the queue; it may be a coroutine function, which must return soon.
 
     Source: controller-runtime, source.Func.
     """
@@ -255,9 +261,9 @@ class Func:
 
     async def start(self, queue: RequestQueue, tasks: Tasks) -> None:
         """Call the function."""
-        answer = self._func(queue.having(cause=Cause("generic")))
+        answer = self._func(queue.with_options(cause=Cause("generic")))
         if inspect.isawaitable(answer):
             await answer
 
     async def wait_synced(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""

@@ -1,134 +1,34 @@
-"""Leader election: of several candidates one runs, the others wait (client-go: tools/leaderelection)."""
+"""Leader election: one of several candidates leads (client-go: tools/leaderelection)."""
 
-import asyncio
 import inspect
 import logging
-import socket
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 from controllerlib.backoff import jitter
-from controllerlib.cache.reflector import ANSWERS
-from controllerlib.client.client import Client
-from controllerlib.client.errors import is_conflict, is_not_found
-from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock, sleep
+from controllerlib.client.errors import REQUEST_ERRORS, is_conflict, is_not_found
+from controllerlib.clock import Clock, Deadline, SystemClock, sleep
 from controllerlib.leaderelection.lease import JITTER, LeaseRecord, LeaseState, check_durations
+from controllerlib.leaderelection.lock import Lock
 from controllerlib.metrics.registry import Registry
-from controllerlib.record.corev1 import EventRecorder
+from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks, ended
 from controllerlib.wait import TimedOut, poll
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-_NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-#: Seconds between tries to release against conflicts; the first one comes at once.
+#: Seconds between attempts to release the lease after conflicts; the second attempt is made immediately.
 _RELEASE_PAUSE = 0.01
-
-
-class Lock(Protocol):
-    """Where the record is kept (client-go: resourcelock.Interface). Raises ApiError or OSError."""
-
-    async def get(self) -> LeaseRecord:
-        """The record; NotFound when there is none."""
-        ...
-
-    async def create(self, record: LeaseRecord) -> None:
-        """Make it; AlreadyExists."""
-        ...
-
-    async def update(self, record: LeaseRecord) -> None:
-        """Write over what was read or written last; Conflict."""
-        ...
-
-    def record_event(self, text: str) -> None:
-        """Tell whoever looks at the lock what happened ("<identity> became leader")."""
-        ...
-
-
-class LeaseLock:
-    """A record in a Lease object (client-go: resourcelock.LeaseLock)."""
-
-    def __init__(
-        self,
-        client: Client,
-        name: str,
-        namespace: str,
-        *,
-        labels: Mapping[str, str] | None = None,
-        recorder: EventRecorder | None = None,
-        timeout: float | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        """`labels` are added to those the Lease has. `recorder`: writes events about the Lease; None: nobody does.
-
-        `timeout`: seconds a request may take before it counts as failed (TimeoutError), so that one that hangs does not
-        cost the leadership.
-        """
-        self._client, self._name, self._namespace, self._labels = client, name, namespace, dict(labels or {})
-        self._recorder, self._timeout = recorder, timeout
-        self._clock: Clock = clock or SystemClock()
-        self._lease: Object | None = None
-
-    def __repr__(self) -> str:
-        return f"{self._namespace}/{self._name}"
-
-    async def get(self) -> LeaseRecord:
-        """Read the Lease."""
-        self._lease = await self._in_time(
-            self._client.get("coordination.k8s.io/v1", "Lease", self._name, self._namespace)
-        )
-        return LeaseRecord.of(self._lease)
-
-    async def create(self, record: LeaseRecord) -> None:
-        """Create the Lease."""
-        meta = {
-            "name": self._name,
-            "namespace": self._namespace,
-            **({"labels": self._labels} if self._labels else {}),
-        }
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": record.spec()}
-        self._lease = await self._in_time(self._client.create(lease))
-
-    async def update(self, record: LeaseRecord) -> None:
-        """Update the Lease read or written last; RuntimeError when there was none."""
-        if self._lease is None:
-            raise RuntimeError("lease not initialized, call get or create first")
-        meta = self._lease["metadata"]
-        if self._labels:
-            meta = {**meta, "labels": {**(meta.get("labels") or {}), **self._labels}}
-        self._lease = await self._in_time(self._client.update({**self._lease, "metadata": meta, "spec": record.spec()}))
-
-    def record_event(self, text: str) -> None:
-        """An event of type Normal and reason LeaderElection on the Lease."""
-        if self._recorder is not None and self._lease is not None:
-            self._recorder.event(self._lease, "Normal", "LeaderElection", text)
-
-    async def _in_time(self, request: Awaitable[Object]) -> Object:
-        until = None if self._timeout is None else self._clock.monotonic() + self._timeout
-        async with Deadline(self._clock, until):
-            return await request
-
-
-def new_lock(kind: str, client: Client, name: str, namespace: str, **options: Any) -> LeaseLock:
-    """A lock of one of the kinds that client-go had; only "leases" is left (ValueError). `options`: LeaseLock's."""
-    if kind == "leases":
-        return LeaseLock(client, name, namespace, **options)
-    if kind in ("endpoints", "configmaps", "endpointsleases", "configmapsleases"):
-        raise ValueError(f"{kind} lock is removed, migrate to leases")
-    raise ValueError(f"Invalid lock-type {kind}")
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderCallbacks:
-    """What to do (client-go: LeaderCallbacks).
+    """The callbacks of an elector (client-go: LeaderCallbacks).
 
-    `started` runs while we lead and is cancelled when that ends. `stopped` is called at every end, also when we never
-    led. `new_leader` is told whom the lease names whenever that changes, ourselves too. All may be coroutine functions.
+    `started` runs while this candidate leads and is cancelled when it ceases to. `stopped` is called when `run` ends,
+    even if this candidate never led. `new_leader` is called with the identity of each new leader, including this
+    candidate. All may be coroutine functions.
     """
 
     started: Callable[[], Awaitable[None]] | None
@@ -137,35 +37,38 @@ class LeaderCallbacks:
 
 
 class LeaderHealthz:
-    """A health check that fails when we lead but can no longer renew (client-go: HealthzAdaptor).
+    """A health check that fails when this candidate leads but cannot renew its lease (client-go: HealthzAdaptor).
 
-    It can be added to a manager before there is an elector: `manager.add_healthz_check(check.name, check)`.
+    It can be added to a manager before the elector exists: `manager.add_healthz_check(check.name, check)`.
     """
 
     name = "leaderElection"
 
     def __init__(self, tolerance: float = 20.0) -> None:
-        """`tolerance`: seconds beyond the lease's duration within which all is still well."""
+        """`tolerance`: seconds beyond the lease duration before the check fails."""
         self._tolerance = tolerance
         self._elector: LeaderElector | None = None
 
     def set_leader_election(self, elector: "LeaderElector") -> None:
-        """Look at this elector from now on."""
+        """Set the elector to check."""
         self._elector = elector
 
     def __call__(self) -> None:
-        """Raise RuntimeError when the lease has run out."""
+        """Raise RuntimeError when the lease has expired."""
         if self._elector is not None:
             self._elector.check(self._tolerance)
 
 
 class LeaderElector:
-    """One candidate (client-go: LeaderElector). Durations in seconds.
+    """One candidate of an election (client-go: LeaderElector). Durations are seconds.
 
-    Raises ValueError for durations that cannot work (lease > renew > 1.2 * retry), or when something is missing.
-    Differs from client-go where that could let two lead: with `release_on_cancel` what leads is cancelled and has ended
-    before the lease is released, and a lease that somebody else took in between is left alone.
+    ValueError if the durations are invalid (lease > renew > 1.2 * retry) or an argument is missing. Differs from
+    client-go where that could allow two leaders: with `release_on_cancel` the lease is released only after `started`
+    was cancelled and has ended, and a lease that another candidate has acquired meanwhile is not changed.
     """
+
+    name: str
+    state: LeaseState
 
     def __init__(
         self,
@@ -181,16 +84,16 @@ class LeaderElector:
         name: str = "",
         watch_dog: LeaderHealthz | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        chance_key: str = "",
+        random: Random | None = None,
+        random_key: str = "",
         registry: Registry | None = None,
     ) -> None:
-        """`lease_duration`: for how long others leave a lease alone that does not change, stored in whole seconds.
-        `renew_deadline`: for how long renewing is tried before leadership counts as lost. `retry_period`: between
-        renewals; candidates ask every 1 to 2.2 times of it.
+        """`lease_duration`: how long other candidates respect a lease that is not renewed; stored in whole seconds.
+        `renew_deadline`: how long a failing renewal is retried before leadership is lost. `retry_period`: the time
+        between renewals; candidates retry after 1 to 2.2 times of it.
 
-        `coordinated`: somebody else decides who leads; this one never makes or takes over a lease. `chance_key`: what
-        its draws go by; "": the identity.
+        `coordinated`: another component assigns the lease; this candidate only renews it. `random_key` identifies its
+        random numbers; "" means the identity.
         """
         check_durations(lease_duration, renew_deadline, retry_period)
         if callbacks.started is None:
@@ -205,8 +108,8 @@ class LeaderElector:
         self._lease_duration, self._renew_deadline, self._retry = lease_duration, renew_deadline, retry_period
         self._release, self._coordinated = release_on_cancel, coordinated
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
-        self._chance_key = chance_key or identity
+        self._random: Random = random or SystemRandom()
+        self._random_key = random_key or identity
         self._metrics = _Metrics(registry or Registry(), name)
         self._tries = 0
         self.state = LeaseState(identity, lease_duration)
@@ -217,23 +120,25 @@ class LeaderElector:
         return f"<LeaderElector {self.state.identity} leader={self.leader or '-'}>"
 
     def is_leader(self) -> bool:
-        """Whether the last record seen names us."""
+        """Return whether the last observed record names this candidate."""
         return self.state.is_leader()
 
     @property
     def leader(self) -> str:
-        """Who leads, as last seen; "" when nobody was seen to."""
+        """The identity of the last observed leader; "" if there was none."""
         return self.state.record.holder
 
     def check(self, tolerance: float) -> None:
-        """Raise RuntimeError when we lead but have not renewed for the lease's duration and `tolerance` seconds."""
+        """Raise RuntimeError if this candidate leads but has not renewed for the lease duration plus `tolerance`
+        seconds.
+        """
         if not self.state.health(self._clock.monotonic(), self._lease_duration, tolerance):
             raise RuntimeError(f"failed election to renew leadership on lease {self.name}")
 
     async def run(self) -> None:
-        """Wait to be elected, lead, and return when leadership is lost; cancelled, release it if so configured.
+        """Wait for leadership, lead, and return when it is lost. When cancelled, release the lease if configured.
 
-        What a callback raises ends it all and is raised.
+        An exception of a callback ends the election and is raised.
         """
         callbacks = self._callbacks
         assert callbacks.started is not None
@@ -257,42 +162,42 @@ class LeaderElector:
                 await answer
 
     async def _acquire(self, tasks: Tasks) -> None:
-        log.info("attempting to acquire leader lease", extra={"lock": str(self._lock)})
+        _log.info("attempting to acquire leader lease", extra={"lock": str(self._lock)})
         while True:
             led = await self._try()
             self._report(tasks)
             if led:
                 break
             self._tries += 1
-            fraction = self._chance.fraction("leader-election", self._chance_key, self._tries)
+            fraction = self._random.fraction("leader-election", self._random_key, self._tries)
             await sleep(self._clock, jitter(self._retry, JITTER, fraction))
         self._lock.record_event(f"{self.state.identity} became leader")
         self._metrics.leading(True)
-        log.info("successfully acquired lease", extra={"lock": str(self._lock)})
+        _log.info("successfully acquired lease", extra={"lock": str(self._lock)})
 
     async def _renew(self, tasks: Tasks) -> None:
-        """Renew for ever; returns when it did not work for the renew deadline."""
+        """Renew until that fails for the renew deadline."""
         while True:
             try:
                 await poll(self._try, self._retry, self._renew_deadline, clock=self._clock)
             except TimedOut:
                 self._report(tasks)
-                log.info("failed to renew the lease", extra={"lock": str(self._lock)})
+                _log.info("failed to renew the lease", extra={"lock": str(self._lock)})
                 return
             self._report(tasks)
             await sleep(self._clock, self._retry)
 
     def _report(self, tasks: Tasks) -> None:
-        leader, told = self.state.new_leader(), self._callbacks.new_leader
-        if leader is not None and told is not None:
-            tasks.start(_told(told, leader), f"new leader {leader}")
+        leader, callback = self.state.new_leader(), self._callbacks.new_leader
+        if leader is not None and callback is not None:
+            tasks.start(_call(callback, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
-        """One round: take or renew the lease; what goes wrong fails the round."""
+        """Make one attempt to acquire or renew the lease; request errors fail the attempt."""
         try:
             return await (self._follow() if self._coordinated else self._take())
-        except ANSWERS as error:
-            log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
+        except REQUEST_ERRORS as error:
+            _log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
             return False
 
     async def _take(self) -> bool:
@@ -300,8 +205,8 @@ class LeaderElector:
         if state.is_leader() and state.is_valid(now):
             try:
                 return await self._write(state.claim(wall))
-            except ANSWERS as error:
-                log.info("renewing without looking failed, looking", extra={"error": str(error)})
+            except REQUEST_ERRORS as error:
+                _log.info("optimistic renewal failed, reading the lease", extra={"error": str(error)})
         try:
             record = await self._lock.get()
         except Exception as error:
@@ -319,7 +224,7 @@ class LeaderElector:
         return await self._write(state.claim(wall))
 
     async def _follow(self) -> bool:
-        """Coordinated: only renew what was given to us, and step back when another one is preferred."""
+        """Make one attempt of a coordinated election: renew an assigned lease unless another holder is preferred."""
         state, now, wall = self.state, self._clock.monotonic(), _wall(self._clock.now())
         state.read(await self._lock.get(), self._clock.monotonic())
         record = state.coordinated(now, wall)
@@ -334,15 +239,15 @@ class LeaderElector:
         return True
 
     async def _give_up(self) -> None:
-        """Leave the lease to the next one; conflicts are tried again within the renew deadline."""
+        """Release the lease; conflicts are retried within the renew deadline."""
         pause = 0.0
         try:
             async with Deadline(self._clock, self._clock.monotonic() + self._renew_deadline):
                 while not await self._give_up_once():
                     await sleep(self._clock, pause)
                     pause = _RELEASE_PAUSE
-        except (*ANSWERS, TimeoutError) as error:
-            log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
+        except (*REQUEST_ERRORS, TimeoutError) as error:
+            _log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
 
     async def _give_up_once(self) -> bool:
         state = self.state
@@ -351,14 +256,16 @@ class LeaderElector:
             return True
         try:
             return await self._write(state.released(_wall(self._clock.now())))
-        except ANSWERS as error:
+        except REQUEST_ERRORS as error:
             if is_conflict(error):
                 return False
             raise
 
 
 class _Metrics:
-    """Whether we lead, and how often renewing needed a second look (upstream never registers that second one)."""
+    """Whether this candidate leads, and the number of renewals that needed a read (upstream does not register the
+    latter).
+    """
 
     def __init__(self, registry: Registry, name: str) -> None:
         self._name = name
@@ -389,127 +296,12 @@ async def _finished(leading: Awaitable[None]) -> None:
     await leading
 
 
-async def _told(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
+async def _call(callback: Callable[[str], Awaitable[None] | None], leader: str) -> None:
     answer = callback(leader)
     if inspect.isawaitable(answer):
         await answer
 
 
 def _wall(moment: datetime) -> str:
-    """A MicroTime."""
+    """Format a MicroTime."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderElectionOptions:
-    """What a manager needs to elect a leader (controller-runtime: manager.Options.LeaderElection*). In seconds.
-
-    `name`: of the Lease (LeaderElectionID). `namespace` "": that of the pod, from its service account (ValueError
-    outside a cluster). `identity` "": host name and a random part. `lock`: another place than a Lease. The durations
-    and `release_on_cancel` are LeaderElector's; requests time out after half the renew deadline, at least a second.
-    `resource_lock`: "leases" is the only kind left. `watch_dog`: a health check to tell of the elector.
-    `new_leader` is told whom the lease names.
-    """
-
-    name: str
-    namespace: str = ""
-    identity: str = ""
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
-    release_on_cancel: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    lock: Lock | None = None
-    resource_lock: str = "leases"
-    watch_dog: LeaderHealthz | None = None
-    new_leader: Callable[[str], Awaitable[None] | None] | None = None
-
-
-class Election(Protocol):
-    """Waits for leadership, keeps it, and returns when it is lost."""
-
-    def prepare(self, manager: Any) -> None:
-        """Called once, before the manager starts anything; raises ValueError when it cannot work."""
-        ...
-
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Call `lead` once elected; return when leadership is lost. Cancelled, give it up if so configured."""
-        ...
-
-
-class LeaderElection:
-    """A manager's election, by a Lease (controller-runtime: pkg/leaderelection)."""
-
-    def __init__(self, options: LeaderElectionOptions) -> None:
-        """ValueError without a name, or for another kind of lock than leases."""
-        if not options.name:
-            raise ValueError("LeaderElectionID must be configured")
-        self._options = options
-        self._lead: Callable[[], Awaitable[None]] | None = None
-        #: there once the manager started
-        self.elector: LeaderElector | None = None
-
-    def prepare(self, manager: Any) -> None:
-        """See Election."""
-        options = self._options
-        part = _random_part(manager.chance, options.name)
-        identity = options.identity or f"{socket.gethostname()}_{part}"
-        self.elector = LeaderElector(
-            options.lock or self._lease(manager, identity),
-            identity,
-            LeaderCallbacks(started=self._started, stopped=lambda: None, new_leader=options.new_leader),
-            lease_duration=options.lease_duration,
-            renew_deadline=options.renew_deadline,
-            retry_period=options.retry_period,
-            release_on_cancel=options.release_on_cancel,
-            name=options.name,
-            watch_dog=options.watch_dog,
-            clock=manager.clock,
-            chance=manager.chance,
-            chance_key=options.identity or part,
-            registry=manager.registry,
-        )
-
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """See Election; RuntimeError without `prepare`."""
-        if self.elector is None:
-            raise RuntimeError("the election was not prepared")
-        self._lead = lead
-        await self.elector.run()
-
-    async def _started(self) -> None:
-        assert self._lead is not None
-        await self._lead()
-
-    def _lease(self, manager: Any, identity: str) -> LeaseLock:
-        options = self._options
-        return new_lock(
-            options.resource_lock,
-            manager.api_reader.having(user_agent=f"{manager.user_agent}/leader-election"),
-            options.name,
-            options.namespace or _own_namespace(),
-            labels=options.labels,
-            recorder=manager.event_recorder_for(identity),
-            timeout=max(1.0, options.renew_deadline / 2),
-            clock=manager.clock,
-        )
-
-
-#: How many candidates each loop has seen: of two in one process, with one seed, each is somebody else.
-_candidates: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-
-
-def _random_part(chance: Chance, name: str) -> str:
-    """What tells this candidate from all others; under a seed the same in each run, on each machine."""
-    loop = asyncio.get_running_loop()
-    ordinal = _candidates[loop] = _candidates.get(loop, 0) + 1
-    return f"{int(chance.fraction('leader-election-identity', name, ordinal) * 2**48):012x}"
-
-
-def _own_namespace() -> str:
-    try:
-        return Path(_NAMESPACE_FILE).read_text().strip()
-    except OSError:
-        raise ValueError(
-            "unable to find leader election namespace: not running in-cluster, please specify LeaderElectionNamespace"
-        ) from None

@@ -1,6 +1,7 @@
-"""Leader election decided: whether to take, keep or leave a lease (client-go: tools/leaderelection).
+"""The decisions of leader election: whether to acquire, renew or release a lease (client-go: tools/leaderelection).
 
-Validity counts from when a change was seen here, never from what the record says of its time: clocks may differ.
+The validity of a lease is counted from the local observation of its last change, not from its timestamps, because
+clocks may differ.
 """
 
 from collections.abc import Mapping
@@ -9,15 +10,16 @@ from typing import Any
 
 from controllerlib.client.names import Object
 
-#: How much longer than the retry period a candidate may wait (client-go: JitterFactor).
+#: The maximum jitter of the retry period (client-go: JitterFactor).
 JITTER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What a Lease says: who leads, since when, renewed when (RFC 3339), and how often that changed.
+    """The record in a Lease: the holder, the times of acquisition and renewal (RFC 3339), and the number of
+    transitions.
 
-    `duration` is in whole seconds. `preferred_holder` and `strategy` are those of coordinated election.
+    `duration` is in whole seconds. `preferred_holder` and `strategy` belong to coordinated leader election.
     """
 
     holder: str = ""
@@ -30,7 +32,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> "LeaseRecord":
-        """From a Lease object."""
+        """Read the record of a Lease object."""
         spec = lease.get("spec") or {}
         return cls(
             spec.get("holderIdentity") or "",
@@ -43,7 +45,7 @@ class LeaseRecord:
         )
 
     def spec(self) -> Object:
-        """The spec of the Lease object."""
+        """Return the spec of the Lease object."""
         coordinated = {"preferredHolder": self.preferred_holder, "strategy": self.strategy}
         return {
             "holderIdentity": self.holder,
@@ -56,7 +58,7 @@ class LeaseRecord:
 
 
 def check_durations(lease: float, renew: float, retry: float) -> None:
-    """Raise ValueError unless lease > renew > 1.2 * retry, all positive (seconds)."""
+    """Raise ValueError unless lease > renew > 1.2 * retry and all are positive (seconds)."""
     if lease <= renew:
         raise ValueError("leaseDuration must be greater than renewDeadline")
     if renew <= JITTER * retry:
@@ -68,9 +70,9 @@ def check_durations(lease: float, renew: float, retry: float) -> None:
 
 @dataclass(slots=True)
 class LeaseState:
-    """What one candidate has seen of a lease. Times are monotonic seconds, `wall` is the text to write.
+    """The observations of one candidate. Times are monotonic seconds; `wall` is a timestamp to write.
 
-    `observed` is when `record` was last seen to change here, be it read or written; None before.
+    `observed` is the time at which the last change of `record` was read or written; None initially.
     """
 
     identity: str
@@ -81,36 +83,38 @@ class LeaseState:
     _read: LeaseRecord | None = None
 
     def is_leader(self) -> bool:
-        """Whether the last record seen names us."""
+        """Return whether the last observed record names this candidate."""
         return self.record.holder == self.identity
 
     def is_valid(self, now: float) -> bool:
-        """Whether the lease seen last has not run out, by its own duration counted from when it was seen."""
+        """Return whether the last observed lease has not expired, counted from its observation."""
         return self.observed is not None and self.observed + self.record.duration > now
 
     def read(self, record: LeaseRecord, now: float) -> None:
-        """Take note of a record that was read; only one that differs from the last one read begins a new period."""
+        """Record a record that was read; the validity is extended only if it differs from the previous one."""
         if record != self._read:
             self._read = record
             self.wrote(record, now)
 
     def wrote(self, record: LeaseRecord, now: float) -> None:
-        """Take note of a record that we wrote."""
+        """Record a record that was written."""
         self.record, self.observed = record, now
 
     def may_take(self, now: float) -> bool:
-        """Whether the lease is ours, nobody's, or has run out."""
+        """Return whether the lease is held by this candidate, unheld, or expired."""
         return not self.record.holder or self.is_leader() or not self.is_valid(now)
 
     def claim(self, wall: str) -> LeaseRecord:
-        """The record to write: renewed if it is ours, else taken over (one transition more)."""
+        """Return the record to write: a renewal if this candidate holds the lease, otherwise an acquisition (one
+        transition more).
+        """
         seconds, seen = int(self.duration), self.record
         if self.is_leader():
             return LeaseRecord(self.identity, seconds, seen.acquired, wall, seen.transitions)
         return LeaseRecord(self.identity, seconds, wall, wall, seen.transitions + 1)
 
     def coordinated(self, now: float, wall: str) -> LeaseRecord | None:
-        """The record to write when somebody else decides who leads: None unless the lease was given to us for now."""
+        """Return the record to write in a coordinated election; None unless the lease is assigned to this candidate."""
         seen = self.record
         if self.observed is None or self.observed + seen.duration < now:
             return None
@@ -119,22 +123,24 @@ class LeaseState:
         return replace(self.claim(wall), strategy=seen.strategy)
 
     def first(self, wall: str) -> LeaseRecord:
-        """The record of a lease that does not exist yet."""
+        """Return the record of a Lease to be created."""
         return LeaseRecord(self.identity, int(self.duration), wall, wall, 0)
 
     def released(self, wall: str) -> LeaseRecord:
-        """The record that leaves the lease to whoever asks next."""
+        """Return the record of a released lease."""
         return LeaseRecord("", 1, wall, wall, self.record.transitions)
 
     def new_leader(self) -> str | None:
-        """The leader, if it is another than the one reported last; it then counts as reported."""
+        """Return the leader if it differs from the one returned last; otherwise None."""
         if self.record.holder == self.reported:
             return None
         self.reported = self.record.holder
         return self.reported
 
     def health(self, now: float, lease_duration: float, tolerance: float) -> bool:
-        """False when we lead but have not renewed for longer than the lease and `tolerance`."""
+        """Return False if this candidate leads but has not renewed for longer than the lease duration and
+        `tolerance`.
+        """
         if not self.is_leader() or self.observed is None:
             return True
         return now - self.observed <= lease_duration + tolerance

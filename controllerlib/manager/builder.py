@@ -1,14 +1,14 @@
-"""Saying in one sentence what a controller watches (controller-runtime: pkg/builder)."""
+"""The builder of controllers (controller-runtime: pkg/builder)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, get_origin
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informers import Form
+from controllerlib.cache.informermap import Form
 from controllerlib.client.client import Client
 from controllerlib.client.resource import split_api_version
-from controllerlib.clock import Chance, Clock
+from controllerlib.clock import Clock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import (
     EnqueueRequestForObject,
@@ -19,19 +19,20 @@ from controllerlib.controller.handler import (
 from controllerlib.controller.invocation import Reconciler
 from controllerlib.controller.predicate import Predicate
 from controllerlib.controller.reconcile import Request
-from controllerlib.controller.source import Kind, Source
+from controllerlib.controller.source import KindSource, Source
 from controllerlib.metrics.registry import Registry
 from controllerlib.observer import Observer
+from controllerlib.random import Random
 from controllerlib.workqueue.queue import Gate
 
 
-class Surroundings(Protocol):
-    """What a controller takes from the manager that it is added to (`manager.Manager`)."""
+class BuilderContext(Protocol):
+    """The attributes of a manager that a controller needs; see Manager."""
 
     client: Client
     cache: Cache
     clock: Clock
-    chance: Chance
+    random: Random
     gate: Gate | None
     observer: Observer
     registry: Registry
@@ -42,7 +43,7 @@ class Surroundings(Protocol):
     handlers_after_sync: bool
 
     def add_controller(self, controller: Controller) -> None:
-        """Run it, and know it by its name."""
+        """Run the controller and register it by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +53,20 @@ class _Watch:
     predicates: tuple[Predicate, ...]
     form: Form
     handler: EventHandler | None = None
-    #: for `owns`: any owner instead of the controlling one
+    #: For `owns`: request every owner instead of the controlling one.
     every_owner: bool = False
 
 
 class Builder:
-    """Collects what a controller needs; `complete` makes it and adds it to the manager.
+    """Collects the settings of a controller; `complete` creates it and adds it to the manager.
 
-    Every method but `build` and `complete` returns the builder. Mistakes are raised by `build`, as ValueError; what has
-    a wrong type is refused at once, as TypeError.
+    Every method except `build` and `complete` returns the builder. Arguments of a wrong type raise TypeError at once;
+    other errors are raised by `build` as ValueError.
 
     Source: controller-runtime, builder.Builder.
     """
 
-    def __init__(self, manager: Surroundings | None) -> None:
+    def __init__(self, manager: BuilderContext | None) -> None:
         self._manager, self._name = manager, ""
         self._for: list[_Watch] = []
         self._owns: list[_Watch] = []
@@ -77,14 +78,14 @@ class Builder:
         self._request_type: type | None = None
 
     def named(self, name: str) -> "Builder":
-        """Call it `name` instead of after its kind."""
+        """Set the name; the default is the kind in lower case."""
         self._name = name
         return self
 
     def for_(
         self, api_version: str, kind: str, *, predicates: Sequence[Predicate] = (), only_metadata: bool = False
     ) -> "Builder":
-        """Reconcile each object of this kind; once only."""
+        """Reconcile each object of this kind; may be called once."""
         self._for.append(_Watch(api_version, kind, tuple(predicates), _form(only_metadata)))
         return self
 
@@ -97,7 +98,9 @@ class Builder:
         only_metadata: bool = False,
         match_every_owner: bool = False,
     ) -> "Builder":
-        """Reconcile the owner (of the `for_` kind) of each object of this kind: the controlling one, or every one."""
+        """Reconcile the owners, of the `for_` kind, of each object of this kind: the controlling owner, or every
+        one.
+        """
         form = _form(only_metadata)
         self._owns.append(_Watch(api_version, kind, tuple(predicates), form, every_owner=match_every_owner))
         return self
@@ -111,7 +114,7 @@ class Builder:
         predicates: Sequence[Predicate] = (),
         only_metadata: bool = False,
     ) -> "Builder":
-        """Reconcile what `handler` makes of each event of this kind; TypeError when it is no handler."""
+        """Reconcile the requests of `handler` for each event of this kind; TypeError if it is not an event handler."""
         if isinstance(handler, type) or not callable(getattr(handler, "handle", None)):
             what = "wrap a function in EnqueueRequestsFromMapFunc" if callable(handler) else "it has no method handle"
             raise TypeError(f"watches({api_version!r}, {kind!r}, ...) needs an event handler, not {handler!r}: {what}")
@@ -119,36 +122,38 @@ class Builder:
         return self
 
     def watches_raw_source(self, source: Source) -> "Builder":
-        """Reconcile what `source` adds; event filters do not apply to it."""
+        """Reconcile the requests of `source`; event filters do not apply to it."""
         self._raw.append(source)
         return self
 
     def with_event_filter(self, predicate: Predicate) -> "Builder":
-        """Let every watch see only what `predicate` lets pass; several must all let it pass."""
+        """Filter the events of every watch; several predicates must all accept an event."""
         self._filters = (*self._filters, predicate)
         return self
 
     def with_options(self, options: ControllerOptions | None = None, **settings: Any) -> "Builder":
-        """Set options: all of them, or some by name."""
+        """Set all options, or single ones by name."""
         self._options = replace(options or self._options, **settings)
         return self
 
     def with_user_agent(self, user_agent: str) -> "Builder":
-        """The User-Agent of what the reconciler sends; by default the manager's, a slash and the name."""
+        """Set the user agent of the reconciler's client; the default is the manager's, a slash and the name."""
         self._user_agent = user_agent
         return self
 
     def with_request_type(self, request: type) -> "Builder":
-        """Use requests of another type than Request: then only `watches` and raw sources make them."""
+        """Use another type of request than Request; only `watches` and raw sources can produce it."""
         self._request_type = request
         return self
 
     def complete(self, reconcile: Reconciler) -> Controller:
-        """`build`, and add the controller to the manager."""
+        """Create the controller and add it to the manager; see `build`."""
         return self.build(reconcile)
 
     def build(self, reconcile: Reconciler) -> Controller:
-        """Make the controller and add it to the manager. Raises ValueError, TypeError for what is no reconciler."""
+        """Create the controller and add it to the manager. Raises ValueError, and TypeError for an invalid
+        reconciler.
+        """
         if reconcile is None:
             raise ValueError("must provide a non-nil Reconciler")
         if self._manager is None:
@@ -158,10 +163,10 @@ class Builder:
         controller = Controller(
             name,
             reconcile,
-            client=manager.client.having(user_agent=self._user_agent or f"{manager.user_agent}/{name}"),
+            client=manager.client.with_options(user_agent=self._user_agent or f"{manager.user_agent}/{name}"),
             options=self._find_options(manager),
             clock=manager.clock,
-            chance=manager.chance,
+            random=manager.random,
             gate=manager.gate,
             observer=manager.observer,
             registry=manager.registry,
@@ -194,8 +199,8 @@ class Builder:
                 "WatchesRawSource() to set them up"
             )
 
-    def _find_options(self, manager: Surroundings) -> ControllerOptions:
-        """Its own options, then those for its kind, then the manager's."""
+    def _find_options(self, manager: BuilderContext) -> ControllerOptions:
+        """Merge the controller's options, those of its kind, and the manager's."""
         wider = manager.controller_defaults
         if self._for:
             group, _ = split_api_version(self._for[0].api_version)
@@ -204,7 +209,7 @@ class Builder:
                 wider = replace(wider, max_concurrent_reconciles=workers)
         return self._options.over(wider)
 
-    def _sources(self, manager: Surroundings) -> Sequence[Source]:
+    def _sources(self, manager: BuilderContext) -> Sequence[Source]:
         sources: list[Source] = [self._kind(manager, watch, EnqueueRequestForObject()) for watch in self._for]
         for watch in self._owns:
             owner = self._for[0]
@@ -216,14 +221,14 @@ class Builder:
         return [*sources, *self._raw]
 
     def _checking(self, handler: EventHandler) -> EventHandler:
-        """`handler`, which makes only requests that the reconciler is for."""
+        """Return the handler, restricted to requests of the reconciler's type."""
         wanted: Any = Request if self._request_type is None else self._request_type
         if isinstance(handler, EnqueueRequestsFromMapFunc) and isinstance(wanted, type) and get_origin(wanted) is None:
             return handler.of_type(wanted)
         return handler
 
-    def _kind(self, manager: Surroundings, watch: _Watch, handler: EventHandler) -> Source:
-        return Kind(
+    def _kind(self, manager: BuilderContext, watch: _Watch, handler: EventHandler) -> Source:
+        return KindSource(
             manager.cache.informers,
             watch.api_version,
             watch.kind,

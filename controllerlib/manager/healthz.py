@@ -1,14 +1,16 @@
-"""What a health endpoint answers (controller-runtime: pkg/healthz)."""
+"""Answers of health endpoints (controller-runtime: pkg/healthz)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 
+#: A health check; it raises if the process is unhealthy (controller-runtime: healthz.Checker).
+Checker = Callable[[], Awaitable[None] | None]
 PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of a small HTTP server."""
+    """An HTTP response."""
 
     code: int
     body: bytes
@@ -19,14 +21,14 @@ NOT_FOUND = Reply(404, b"404 page not found\n")
 
 
 def single(error: str | None) -> Reply:
-    """The answer of one check; `error`: why it failed, None when it did not."""
+    """Return the response for one check; `error` is its failure, or None."""
     return Reply(200, b"ok") if error is None else Reply(500, f"internal server error: {error}\n".encode())
 
 
 def aggregated(healthy: Mapping[str, bool], excluded: Collection[str], *, verbose: bool) -> Reply:
-    """The answer of all checks together: short when all is well, unless `verbose`; never why a check failed.
+    """Return the response for all checks: "ok" if all passed, unless `verbose`; the causes of failures are omitted.
 
-    `excluded`: names whose checks were not made; of those that there are, `healthy` says nothing or True.
+    `excluded`: the names in the request's `exclude`; excluded checks count as healthy.
     """
     failed = not all(healthy.values())
     if not failed and not verbose:

@@ -1,4 +1,4 @@
-"""The manager: one cache, one client and one life for everything an operator runs (controller-runtime: pkg/manager)."""
+"""The manager: owns the shared cache, the client and the lifecycle of controllers (controller-runtime: pkg/manager)."""
 
 import asyncio
 import logging
@@ -6,36 +6,37 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.cache.cache import Cache
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.options import CacheOptions, Selection
 from controllerlib.client.client import Client
 from controllerlib.client.transport import Transport
-from controllerlib.clock import Chance, Clock, Deadline, SystemChance, SystemClock
+from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.manager.builder import Builder
+from controllerlib.manager.healthz import Checker
 from controllerlib.manager.routing import GROUPS, GroupName, route
-from controllerlib.manager.runnablegroup import Run, RunnableGroup, Stopping
-from controllerlib.metrics.registry import Registry, count_requests
-from controllerlib.observer import SILENT, Observer
+from controllerlib.manager.runnablegroup import RunnableGroup, RunnableGroupStopped, StartFunc
+from controllerlib.metrics.registry import Registry
+from controllerlib.metrics.requestmetrics import count_requests
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random, SystemRandom
 from controllerlib.record.provider import Provider
-from controllerlib.tasks import Event, ended
+from controllerlib.tasks import OnceEvent, ended
 from controllerlib.workqueue.queue import Gate
 
 if TYPE_CHECKING:
     import ssl
 
-    from controllerlib.leaderelection.elector import Election
+    from controllerlib.leaderelection.leaderelection import Election
+    from controllerlib.manager.metricsendpoint import ExtraHandler
     from controllerlib.manager.server import Endpoint, HttpServer
-    from controllerlib.metrics.prometheus import ExtraHandler
     from controllerlib.record import corev1, eventsv1
 
-log = logging.getLogger(__name__)
-
-Check = Callable[[], Awaitable[None] | None]
+_log = logging.getLogger(__name__)
 
 
 class GraceExpired(Exception):
-    """Runnables did not end in time (controller-runtime: "failed waiting for all runnables to end"); names those."""
+    """Runnables have not ended within the grace period; the message names them (controller-runtime: manager)."""
 
     def __init__(self, grace: float, running: Sequence[str] = ()) -> None:
         left = f"; still running: {', '.join(running)}" if running else ""
@@ -46,23 +47,35 @@ class GraceExpired(Exception):
 
 
 class LeaderElectionLost(Exception):
-    """Another one leads now: the process must end (controller-runtime: "leader election lost")."""
+    """Another candidate leads now, so the process must end (controller-runtime: "leader election lost")."""
 
     def __init__(self) -> None:
         super().__init__("leader election lost")
 
 
 class Manager:
-    """Runs controllers and whatever else is added, in order, until cancelled (controller-runtime: manager.Manager)."""
+    """Runs controllers and other runnables, in order, until cancelled (controller-runtime: manager.Manager)."""
+
+    gate: Gate | None
+    observer: Observer
+    registry: Registry
+    api_reader: Client
+    cache: Cache
+    client: Client
+    user_agent: str
+    handlers_after_sync: bool
+    controller_defaults: ControllerOptions
+    group_kind_concurrency: dict[str, int]
+    elected: OnceEvent
 
     def __init__(
         self,
         transport: Transport | Client,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
         gate: Gate | None = None,
-        observer: Observer = SILENT,
+        observer: Observer = NOOP_OBSERVER,
         user_agent: str = "controllerlib",
         sync_period: float = 36_000.0,
         sync_period_jitter: float = 0.1,
@@ -82,60 +95,60 @@ class Manager:
         liveness_endpoint: str = "/healthz",
         readiness_endpoint: str = "/readyz",
     ) -> None:
-        """Times in seconds.
+        """Times are seconds.
 
-        `sync_period`: how often everything known is told again, for each informer stretched by a factor of
-        1 ± `sync_period_jitter`. `namespaces`: what the cache holds; empty: all. `cache` replaces these three.
-        `controllers`: defaults of controllers; `group_kind_concurrency`: workers by "Kind.group".
-        `handlers_after_sync`: add handlers only after the informer synced and look for that every 100 ms, as upstream
-        does; the first resync then comes after two periods instead of one. `graceful_shutdown_timeout`: how long a stop
-        waits for what runs (0: not at all, negative: for ever).
+        `sync_period`: the resync period, multiplied for each informer by a random factor of 1 ± `sync_period_jitter`.
+        `namespaces`: those of the cache; empty means all. `cache` replaces these three. `controllers`: default options
+        of controllers. `group_kind_concurrency`: number of workers by "Kind.group". `handlers_after_sync`: add handlers
+        after their informer has synced, which is checked every 100 ms, as upstream does; the first resync is then
+        delivered after two periods instead of one. `graceful_shutdown_timeout`: how long a shutdown waits for runnables
+        (0: not at all, negative: no limit).
 
-        `election`: whoever leads runs what needs that, see controllerlib.election.LeaderElection; None: everybody does.
-        `registry`: of the metrics. `metrics_bind_address`, `health_probe_bind_address`: where /metrics and the checks
-        are served (":8080": every interface), "0" or "": nowhere; `metrics_tls`: over TLS.
+        `election`: leader election, see LeaderElection; None runs everything without one. `registry`: of the metrics.
+        `metrics_bind_address`, `health_probe_bind_address`: addresses of /metrics and of the health checks, such as
+        ":8080" for all interfaces; "0" or "" disables them. `metrics_tls`: serve /metrics over TLS.
         """
         self.clock: Clock = clock or SystemClock()
-        self.chance: Chance = chance or SystemChance()
+        self.random: Random = random or SystemRandom()
         self.gate, self.observer, self.registry = gate, observer, registry or Registry()
         live = transport if isinstance(transport, Client) else Client(transport)
-        #: reads and writes at the server
-        self.api_reader = live.having(user_agent=user_agent, observer=observer)
+        #: Reads and writes at the server.
+        self.api_reader = live.with_options(user_agent=user_agent, observer=observer)
         names = namespaces if isinstance(namespaces, Mapping) else {name: Selection() for name in namespaces}
         options = cache or CacheOptions(sync_period, sync_period_jitter, names)
         self.cache = Cache(
             self.api_reader,
             options,
             clock=self.clock,
-            chance=self.chance,
+            random=self.random,
             observer=observer,
             informer_options=informers,
             skip_handler_failures=skip_handler_failures,
             poll=handlers_after_sync,
         )
-        #: reads from the cache, writes at the server
-        self.client = self.api_reader.having(reader=self.cache)
+        #: Reads from the cache, writes at the server.
+        self.client = self.api_reader.with_options(reader=self.cache)
         self.user_agent, self.handlers_after_sync = user_agent, handlers_after_sync
         self.controller_defaults = controllers or ControllerOptions()
         self.group_kind_concurrency = dict(group_kind_concurrency or {})
         self.graceful_shutdown_timeout = graceful_shutdown_timeout
         self._election = election
-        self._events = Provider(self.api_reader, self.clock, self.chance)
-        #: controllers by name
+        self._events = Provider(self.api_reader, self.clock, self.random)
+        #: Controllers by name.
         self.controllers: dict[str, Controller] = {}
-        #: names in use
+        #: Names in use.
         self.controller_names: set[str] = set()
         self._groups: dict[GroupName, RunnableGroup] = {name: RunnableGroup(name, self._fail) for name in GROUPS}
         self._groups["caches"].add(self.cache.run, self._cache_ready, "cache")
-        self._checks: dict[str, dict[str, Check]] = {"healthz": {}, "readyz": {}}
+        self._checks: dict[str, dict[str, Checker]] = {"healthz": {}, "readyz": {}}
         self._at_end: list[Callable[[], Awaitable[None]]] = []
         self._failure: asyncio.Future[None] | None = None
         self._leading: asyncio.Task[None] | None = None
         self._was_started = self._stopping = False
-        #: set when the runnables that need leadership were started
-        self.elected = Event()
+        #: Set when the runnables that need leader election were started.
+        self.elected = OnceEvent()
         self._extra: dict[str, ExtraHandler] = {}
-        #: the small HTTP servers that this manager runs, by name: "metrics", "health probe"
+        #: The HTTP servers of this manager by name: "metrics", "health probe".
         self.servers: dict[str, HttpServer] = {}
         self._serve_metrics(metrics_bind_address, metrics_tls)
         self._serve_health(health_probe_bind_address, {liveness_endpoint: "healthz", readiness_endpoint: "readyz"})
@@ -146,45 +159,48 @@ class Manager:
 
     @property
     def size(self) -> int:
-        """How many runnables were added, the cache among them."""
+        """The number of runnables, including the cache."""
         return sum(map(len, self._groups.values()))
 
     # --- building
 
     def controller(self, name: str = "") -> Builder:
-        """Begin to build a controller; without a name it gets that of its kind."""
+        """Return a builder; the default name of the controller is its kind."""
         builder = Builder(self)
         return builder.named(name) if name else builder
 
     def add(self, runnable: Any) -> None:
-        """Run an object with a coroutine method `start`, or a coroutine function.
+        """Add a runnable: an object with a coroutine method `start`, or a coroutine function.
 
-        Where it runs: see core.routing. While the manager runs it is started at once; raises Stopping afterwards.
+        For its group see routing.route. If the manager is running it is started at once; RunnableGroupStopped after
+        that.
         """
         if self._stopping:
-            raise Stopping
+            raise RunnableGroupStopped
         where = route(runnable)
-        run: Run = getattr(runnable, "start", None) or getattr(runnable, "run", None) or runnable
+        run: StartFunc = getattr(runnable, "start", None) or getattr(runnable, "run", None) or runnable
         name = getattr(runnable, "name", "") or type(runnable).__name__
         if where.warmup:
             self._groups["warmup"].add(runnable.warmup, None, f"warmup {name}")
         self._groups[where.group].add(run, getattr(runnable, "wait_ready", None), name)
 
     def add_controller(self, controller: Controller) -> None:
-        """`add`, and know it by its name."""
+        """Add a controller and register it by its name."""
         self.add(controller)
         self.controllers[controller.name] = controller
 
-    def add_healthz_check(self, name: str, check: Check) -> None:
-        """`check` raises when the process is not alive; RuntimeError after the start."""
+    def add_healthz_check(self, name: str, check: Checker) -> None:
+        """Add a check that raises if the process is not alive; RuntimeError after the start."""
         self._add_check("healthz", name, check)
 
-    def add_readyz_check(self, name: str, check: Check) -> None:
-        """`check` raises when the process is not ready; RuntimeError after the start."""
+    def add_readyz_check(self, name: str, check: Checker) -> None:
+        """Add a check that raises if the process is not ready; RuntimeError after the start."""
         self._add_check("readyz", name, check)
 
     def add_metrics_server_extra_handler(self, path: str, handler: "ExtraHandler") -> None:
-        """Serve `path` beside /metrics, if that is served. ValueError for a path in use, RuntimeError once started."""
+        """Serve `path` beside /metrics, if that is served. ValueError if the path is in use, RuntimeError after the
+        start.
+        """
         if self._was_started:
             raise RuntimeError("unable to add new metrics handler because metrics endpoint has already been created")
         if path == "/metrics":
@@ -193,29 +209,30 @@ class Manager:
             raise ValueError(f'can\'t register extra handler by duplicate path "{path}" on metrics http server')
         self._extra[path] = handler
 
-    def checks(self, kind: str) -> Mapping[str, Check]:
-        """The checks of "healthz" or "readyz"."""
+    def checks(self, kind: str) -> Mapping[str, Checker]:
+        """Return the checks of "healthz" or "readyz"."""
         return dict(self._checks[kind])
 
     def event_recorder(self, name: str) -> "eventsv1.EventRecorder":
-        """Records events.k8s.io/v1 Events, reported by `name` (GetEventRecorder)."""
+        """Return a recorder of events.k8s.io/v1 Events reported by `name` (GetEventRecorder)."""
         return self._events.recorder(name)
 
-    def event_recorder_for(self, name: str) -> "corev1.EventRecorder":
-        """Records core/v1 Events from the component `name` (GetEventRecorderFor, deprecated upstream)."""
+    def event_recorder_for(self, name: str) -> "corev1.CoreEventRecorder":
+        """Return a recorder of core/v1 Events from the component `name` (GetEventRecorderFor, deprecated upstream)."""
         return self._events.core_recorder(name)
 
     def at_end(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` after everything else ended, but for the events."""
+        """Call `work` after all runnables have ended, before the queued events are written."""
         self._at_end.append(work)
 
     # --- running
 
     async def start(self) -> None:
-        """Run until cancelled, or until something fails: then raise that, after everything was stopped.
+        """Run until cancelled, or until a runnable fails: then stop everything and raise its exception.
 
-        Cancelled once, it stops in order and waits for `graceful_shutdown_timeout`; twice, it cancels what is left.
-        Raises RuntimeError the second time, GraceExpired (with what failed before as its context), LeaderElectionLost.
+        The first cancellation stops the runnables in order and waits for `graceful_shutdown_timeout`; a second one
+        cancels the rest. Raises RuntimeError when started twice, GraceExpired (with the earlier failure as its cause)
+        and LeaderElectionLost.
         """
         if self._was_started:
             raise RuntimeError("manager already started")
@@ -227,25 +244,21 @@ class Manager:
         self._failure = loop.create_future()
         starting = loop.create_task(self._start_groups(), name="manager start")
         starting.add_done_callback(self._start_ended)
-        outcome: BaseException | None = None
+        outcome: list[BaseException] = []
         try:
             await self._failure
-        except BaseException as error:  # the stop procedure runs whatever happened, then it is raised
-            outcome = error
+        except BaseException as error:  # raised after the stop procedure
+            outcome.append(error)
         self._stopping = True
         starting.cancel()
         await ended(starting)
-        late = await self._stop(0.0 if isinstance(outcome, LeaderElectionLost) else self.graceful_shutdown_timeout)
+        late = await self._stop(0.0 if isinstance(outcome[0], LeaderElectionLost) else self.graceful_shutdown_timeout)
         if late is not None:
-            raise late from outcome
-        assert outcome is not None
-        try:
-            raise outcome
-        finally:
-            del outcome  # no circle with the frame
+            raise late from outcome.pop()
+        raise outcome.pop()  # popped: see tasks.Tasks
 
     async def wait_started(self) -> None:
-        """Wait until all controllers have synced and work (until elected, if leadership is asked for)."""
+        """Wait until all controllers have synced and their workers run; with leader election, until elected as well."""
         await self.elected.wait()
         for controller in list(self.controllers.values()):
             await controller.started.wait()
@@ -277,14 +290,14 @@ class Manager:
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None or self._failure.done() or self._stopping:
-            log.error("error received after stop sequence was engaged", exc_info=error)
+            _log.error("error received after stop sequence was engaged", exc_info=error)
         else:
             self._failure.set_exception(error)
 
     # --- stopping
 
     async def _stop(self, grace: float) -> BaseException | None:
-        """Stop everything; returns what went wrong with that."""
+        """Stop everything; return the error of the stop procedure."""
         loop = asyncio.get_running_loop()
         if not self.elected.is_set():
             self._groups["leader_election"].refuse()
@@ -308,7 +321,7 @@ class Manager:
         return problem
 
     def _running(self) -> Sequence[str]:
-        """What was asked to end and has not, a controller with what it reconciles."""
+        """Return the runnables that were cancelled and have not ended, controllers with the requests in progress."""
         found = []
         for name in (name for group in self._groups.values() for name in group.ending):
             keys = self.controllers[name].under_way if name in self.controllers else ()
@@ -326,7 +339,7 @@ class Manager:
             warmup.cancel()
 
     async def _end(self, grace: float) -> None:
-        """Give up leadership, then let the events be written, for `grace` seconds (negative: for ever)."""
+        """End leader election, then wait `grace` seconds (negative: no limit) until queued events are written."""
         if self._leading is not None and not self._leading.done():
             self._leading.cancel()
             await ended(self._leading)
@@ -340,15 +353,17 @@ class Manager:
 
     def _serve_metrics(self, address: str, tls: "ssl.SSLContext | None") -> None:
         if address not in ("", "0"):
-            from controllerlib.metrics.prometheus import Metrics
+            from controllerlib.manager.metricsendpoint import MetricsEndpoint
 
-            self._serve("metrics", address, [Metrics(self.registry, self._extra)], tls)
+            self._serve("metrics", address, [MetricsEndpoint(self.registry, self._extra)], tls)
 
     def _serve_health(self, address: str, kinds: Mapping[str, str]) -> None:
         if address not in ("", "0"):
-            from controllerlib.manager.server import Health
+            from controllerlib.manager.server import HealthEndpoint
 
-            self._serve("health probe", address, [Health(path, self._checks[kind]) for path, kind in kinds.items()])
+            self._serve(
+                "health probe", address, [HealthEndpoint(path, self._checks[kind]) for path, kind in kinds.items()]
+            )
 
     def _serve(
         self, name: str, address: str, endpoints: "Sequence[Endpoint]", tls: "ssl.SSLContext | None" = None
@@ -358,7 +373,7 @@ class Manager:
         self.servers[name] = HttpServer(name, address, endpoints, tls=tls)
         self.add(self.servers[name])
 
-    def _add_check(self, kind: str, name: str, check: Check) -> None:
+    def _add_check(self, kind: str, name: str, check: Checker) -> None:
         if self._was_started:
             raise RuntimeError("unable to add new checker because manager has already been started")
         self._checks[kind][name] = check

@@ -1,24 +1,26 @@
-"""Which group of a manager something to run belongs to (controller-runtime: pkg/manager/runnable_group.go)."""
+"""The group of a runnable (controller-runtime: pkg/manager/runnable_group.go)."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 GroupName = Literal["http", "webhooks", "caches", "others", "warmup", "leader_election"]
-#: The order of starting.
+#: In the order in which they are started.
 GROUPS: tuple[GroupName, ...] = ("http", "webhooks", "caches", "others", "warmup", "leader_election")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a runnable is started, and whether its warm-up is, too."""
+    """The group of a runnable, and whether its warmup is started too."""
 
     group: GroupName
     warmup: bool = False
 
 
 def route(runnable: Any) -> Route:
-    """By what the runnable says of itself: `runnable_group` ("http", "webhooks", "caches"), `need_leader_election`,
-    `warmup`. What says nothing, plain functions too, runs on the leader only.
+    """Return the group of a runnable by its attributes.
+
+    These are `runnable_group` ("http", "webhooks" or "caches"), `need_leader_election` and `warmup`. A runnable without
+    them, such as a function, runs on the leader only.
     """
     needs = getattr(runnable, "need_leader_election", None)
     needs = needs() if callable(needs) else needs

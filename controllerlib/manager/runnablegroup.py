@@ -1,4 +1,4 @@
-"""A group of things that run side by side, start together and stop together (pkg/manager/runnable_group.go)."""
+"""Groups of runnables that are started and stopped together (controller-runtime: pkg/manager/runnable_group.go)."""
 
 import asyncio
 import logging
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib.clock import pause
-from controllerlib.tasks import Event, ended
+from controllerlib.tasks import OnceEvent, ended
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-Run = Callable[[], Awaitable[Any]]
+StartFunc = Callable[[], Awaitable[Any]]
 
 
-class Stopping(RuntimeError):
-    """Something was added after the stop began."""
+class RunnableGroupStopped(RuntimeError):
+    """A runnable was added after the stop procedure began."""
 
     def __init__(self) -> None:
         super().__init__("can't accept new runnable as stop procedure is already engaged")
@@ -23,19 +23,21 @@ class Stopping(RuntimeError):
 
 @dataclass(slots=True)
 class _Member:
-    run: Run
-    ready: Run | None
+    run: StartFunc
+    ready: StartFunc | None
     name: str
-    is_ready: Event = field(default_factory=Event)
+    is_ready: OnceEvent = field(default_factory=OnceEvent)
 
 
 class RunnableGroup:
-    """Members added before the start are waited for by `start`; later ones are started at once.
+    """A group of runnables. `start` waits until those added before are ready; later ones are started at once.
 
-    What a member raises goes to `on_error`; a member that returns is simply over. The owner must `stop` the group.
+    An exception of a runnable is passed to `on_error`; a runnable may return. The owner must call `stop`.
 
     Source: controller-runtime, runnableGroup.
     """
+
+    name: str
 
     def __init__(self, name: str, on_error: Callable[[BaseException], None]) -> None:
         self.name, self._on_error = name, on_error
@@ -48,22 +50,22 @@ class RunnableGroup:
 
     @property
     def ending(self) -> Sequence[str]:
-        """The names of the members that were cancelled and have not ended."""
+        """The names of the runnables that were cancelled and have not ended."""
         return list(
             dict.fromkeys(task.get_name().removeprefix(f"{self.name}: ") for task in self._tasks if task.cancelling())
         )
 
-    def add(self, run: Run, ready: Run | None = None, name: str = "") -> None:
-        """Run `run`; `ready` waits until it is up. Raises Stopping."""
+    def add(self, run: StartFunc, ready: StartFunc | None = None, name: str = "") -> None:
+        """Add a runnable; `ready` waits until it is ready. Raises RunnableGroupStopped."""
         if self._stopped:
-            raise Stopping
+            raise RunnableGroupStopped
         member = _Member(run, ready, name or getattr(run, "__qualname__", "runnable"))
         self._members.append(member)
         if self._started:
             self._start(member)
 
     async def start(self) -> None:
-        """Start the members, and wait until those there now are ready; nothing once stopped."""
+        """Start the runnables and wait until they are ready; no effect when started or stopped before."""
         if self._started or self._stopped:
             return
         self._started = True
@@ -74,7 +76,7 @@ class RunnableGroup:
             await member.is_ready.wait()
 
     async def stop(self) -> None:
-        """Take no more members, cancel those there are, and wait until they ended."""
+        """Accept no more runnables, cancel the existing ones and wait until they have ended."""
         self.refuse()
         tasks = list(self._tasks)
         for task in tasks:
@@ -83,11 +85,11 @@ class RunnableGroup:
             await ended(task)
 
     def refuse(self) -> None:
-        """Take no more members; what has not been started will not be."""
+        """Accept no more runnables, and start none."""
         self._stopped = True
 
     async def kill(self) -> None:
-        """Cancel the members again, and give them a few turns of the loop to end."""
+        """Cancel the runnables again, and let the event loop run a few times so that they can end."""
         self.refuse()
         for task in list(self._tasks):
             task.cancel()
@@ -95,7 +97,7 @@ class RunnableGroup:
             if not self._tasks:
                 return
             await pause()
-        log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
+        _log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
 
     def _start(self, member: _Member) -> None:
         loop = asyncio.get_running_loop()
@@ -112,7 +114,7 @@ class RunnableGroup:
             await member.run()
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a member's failure is the owner's to report, whatever it is
+        except BaseException as error:  # reported by the owner
             self._on_error(error)
 
     async def _wait_ready(self, member: _Member) -> None:

@@ -1,38 +1,36 @@
-"""A manager's small HTTP servers: /metrics, /healthz and /readyz; the one server that knows aiohttp here."""
+"""The HTTP servers of a manager for /metrics, /healthz and /readyz; the only module that serves with aiohttp."""
 
 import asyncio
 import inspect
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from aiohttp import web
 
-from controllerlib.manager.healthz import NOT_FOUND, Reply, aggregated, single
-from controllerlib.tasks import Event
+from controllerlib.manager.healthz import NOT_FOUND, Checker, Reply, aggregated, single
+from controllerlib.tasks import OnceEvent
 
-log = logging.getLogger(__name__)
-
-Check = Callable[[], Awaitable[None] | None]
+_log = logging.getLogger(__name__)
 
 
 class Endpoint(Protocol):
-    """Answers some paths."""
+    """Replies to requests of some paths."""
 
     async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
-        """The answer; None when the path is somebody else's."""
+        """Return the response; None if the path belongs to another endpoint."""
         ...
 
 
-class Health:
-    """The endpoint of some checks: all of them, or below it each by its name (controller-runtime: healthz.Handler).
+class HealthEndpoint:
+    """Serves health checks: all of them, or below the path each by its name (controller-runtime: healthz.Handler).
 
-    `?verbose` shows each, `?exclude=NAME` leaves one out.
+    `?verbose` lists the checks, `?exclude=NAME` excludes one.
     """
 
-    def __init__(self, path: str, checks: Mapping[str, Check]) -> None:
-        """`checks` raise when something is wrong. Without any, the path is not served."""
+    def __init__(self, path: str, checks: Mapping[str, Checker]) -> None:
+        """`checks` raise if the process is unhealthy. Without checks the path is not served."""
         self._path, self._checks = path.rstrip("/"), checks
 
     async def reply(self, path: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Reply | None:
@@ -50,63 +48,66 @@ class Health:
         return aggregated(healthy, excluded, verbose="verbose" in query)
 
 
-async def _failure(name: str, check: Check) -> str | None:
-    """Make a check; returns what went wrong."""
+async def _failure(name: str, check: Checker) -> str | None:
+    """Run a check; return its error, or None."""
     try:
         answer = check()
         if inspect.isawaitable(answer):
             await answer
-    except Exception as error:  # however a check fails, it has failed
-        log.info("health check failed", extra={"check": name, "error": str(error)})
+    except Exception as error:  # any exception is a failure of the check
+        _log.info("health check failed", extra={"check": name, "error": str(error)})
         return str(error)
     return None
 
 
 def ping() -> None:
-    """The check that never fails (controller-runtime: healthz.Ping)."""
+    """A check that never fails (controller-runtime: healthz.Ping)."""
 
 
 def parse_address(text: str) -> tuple[str | None, int]:
-    """(host, port) of a bind address as Go writes it: ":8080" is every interface. ValueError."""
+    """Parse a bind address of Go into (host, port); ":8080" means all interfaces. ValueError if it is invalid."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"not an address to listen at: {text!r}")
+        raise ValueError(f"invalid bind address {text!r}: must be host:port or :port")
     return host.strip("[]") or None, int(port)
 
 
 class HttpServer:
-    """Serves endpoints until cancelled; whether we lead or not. To be added to a manager."""
+    """Serves endpoints until cancelled, on leaders and other candidates. It is added to a manager."""
+
+    name: str
+    url: str
 
     runnable_group = "http"
     need_leader_election = False
 
     def __init__(self, name: str, address: str, endpoints: Sequence[Endpoint], *, tls: ssl.SSLContext | None = None):
-        """`address`: see parse_address; port 0: any that is free."""
+        """For `address` see parse_address; port 0 selects a free port."""
         self.name, self._endpoints, self._tls = name, endpoints, tls
         self._host, self._port = parse_address(address)
-        self._listening = Event()
-        #: where it listens, once it does
+        self._listening = OnceEvent()
+        #: The URL, once it is listening.
         self.url = ""
 
     def __repr__(self) -> str:
         return f"<HttpServer {self.name} {self.url or 'not listening'}>"
 
     async def start(self) -> None:
-        """Serve until cancelled; OSError when the address cannot be had."""
+        """Serve until cancelled; OSError if the address is not available."""
         runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=1.0, keepalive_timeout=90.0)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._host, self._port, ssl_context=self._tls).start()
             port = runner.addresses[0][1]
             self.url = f"{'https' if self._tls else 'http'}://{self._host or '127.0.0.1'}:{port}"
-            log.info("serving", extra={"server": self.name, "url": self.url})
+            _log.info("serving", extra={"server": self.name, "url": self.url})
             self._listening.set()
             await asyncio.get_running_loop().create_future()
         finally:
             await runner.cleanup()
 
     async def wait_ready(self) -> None:
-        """Wait until it listens."""
+        """Wait until it is listening."""
         await self._listening.wait()
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:

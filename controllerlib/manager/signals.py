@@ -1,4 +1,4 @@
-"""An operator as a process: credentials, a manager, and a stop on SIGTERM (controller-runtime: manager/signals)."""
+"""Running an operator as a process: credentials, manager and signals (controller-runtime: pkg/manager/signals)."""
 
 import asyncio
 import inspect
@@ -14,10 +14,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work`; the first SIGTERM or SIGINT cancels it, the second ends the process with status 1.
+    """Run `work`; the first SIGTERM or SIGINT cancels it, a second one ends the process with status 1.
 
-    Returns when the work does, also when it was cancelled by a signal; raises what it raises. To be called in the main
-    thread (ValueError elsewhere). SetupSignalHandler in controller-runtime.
+    Returns when `work` ends, also after a signal; raises its exceptions. Must be called in the main thread (ValueError
+    elsewhere). In controller-runtime: SetupSignalHandler.
     """
     loop = asyncio.get_running_loop()
     task = loop.create_task(work, name="operator")
@@ -52,10 +52,9 @@ def run(
 ) -> None:
     """Run an operator in this process until SIGTERM or SIGINT, then stop it in order and release its lease.
 
-    `build` adds controllers to the manager; it may be a coroutine function. `transport`: None: to the cluster of
-    KUBECONFIG, the one this pod runs in, or that of ~/.kube/config. `options`: Manager's; metrics are served unless
-    told otherwise ("0"). Raises what `Manager.start` raises: LeaderElectionLost among it, after which the process must
-    end.
+    `build` adds controllers to the manager; it may be a coroutine function. `transport` None connects to the cluster
+    that get_config finds. `options` are those of Manager; `metrics_bind_address` "0" disables the metrics server.
+    Raises the exceptions of `Manager.start`; after LeaderElectionLost the process must end.
     """
     asyncio.run(_run(build, transport, {**options, "metrics_bind_address": metrics_bind_address}))
 
@@ -66,7 +65,7 @@ async def _run(
     if transport is None:
         from controllerlib.client.http import HttpTransport
 
-        transport = HttpTransport.found()
+        transport = HttpTransport.from_environment()
     manager = Manager(transport, **options)
     answer = build(manager)
     if inspect.isawaitable(answer):

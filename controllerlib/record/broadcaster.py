@@ -1,4 +1,4 @@
-"""Hands what is recorded to everybody who listens, without ever waiting for them (apimachinery: watch.Broadcaster)."""
+"""The event broadcaster: delivers events to watchers without waiting for them (apimachinery: watch.Broadcaster)."""
 
 import asyncio
 import inspect
@@ -10,78 +10,81 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, Deadline
+from controllerlib.clock import Clock, Deadline
+from controllerlib.random import Random
 from controllerlib.record.eventobject import EVENT_TYPES, event_name, reference, unix_nanos
-from controllerlib.tasks import Event as Signal
-from controllerlib.tasks import ended
+from controllerlib.tasks import OnceEvent, ended
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: How many events wait for a listener; more are dropped.
+#: Number of queued events per watcher; further ones are dropped.
 QUEUED = 1000
 
-Handler = Callable[[Object], Awaitable[None] | None]
+EventFunc = Callable[[Object], Awaitable[None] | None]
 
 
-class Stamps:
-    """Moments in nanoseconds since 1970, no two alike: names are made of them, and a clock under test stands still."""
+class UniqueTimestamps:
+    """Strictly increasing wall times in nanoseconds. Event names contain them, and a test's clock may stand still."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._last = clock, 0
 
     def next(self) -> int:
-        """Now, or the nanosecond after the last one."""
+        """Return the current time, at least one nanosecond after the previous one."""
         self._last = max(unix_nanos(self._clock.now()), self._last + 1)
         return self._last
 
 
 class Broadcaster:
-    """Each listener has a queue of its own and hears of one event at a time; a full queue misses events.
+    """Delivers each event to all watchers, each of which has its own queue; when that is full, events are dropped.
 
-    `send` may be called from any thread. Listening begins on a running loop; `shutdown` must be called in the end.
+    `send` may be called in any thread. `listen` needs a running event loop; `shutdown` must be called at the end.
     """
+
+    clock: Clock
+    closing: OnceEvent
 
     def __init__(self, clock: Clock, *, capacity: int = QUEUED) -> None:
         self.clock, self._capacity = clock, capacity
-        #: set when no more events are taken: nobody should wait for better times from then on
-        self.closing = Signal()
-        self._listeners: dict[int, _Listener] = {}
+        #: Set at the shutdown: no more events are accepted, and retries end.
+        self.closing = OnceEvent()
+        self._watchers: dict[int, _Watcher] = {}
         self._next = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
-        return f"<Broadcaster listeners={len(self._listeners)}{' closed' if self.closing.is_set() else ''}>"
+        return f"<Broadcaster watchers={len(self._watchers)}{' closed' if self.closing.is_set() else ''}>"
 
     def send(self, event: Object) -> None:
-        """Tell everybody, now or as soon as the loop turns; never waits."""
+        """Queue an event for all watchers; never waits."""
         loop = self._loop
         if loop is None or asyncio._get_running_loop() is loop:
             self._distribute(event)
         else:
             try:
                 loop.call_soon_threadsafe(self._distribute, event)
-            except RuntimeError as error:  # the loop is closed: a thread outlived it
-                log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
+            except RuntimeError as error:  # a thread has outlived the event loop
+                _log.error("unable to record event (will not retry!): %s", error, extra={"event": event})
 
-    def listen(self, handler: Handler, name: str) -> Callable[[], None]:
-        """Call `handler` with each event from now on; returns what ends that."""
+    def listen(self, handler: EventFunc, name: str) -> Callable[[], None]:
+        """Call `handler` with each further event. Returns a function that stops it."""
         if self.closing.is_set():
-            log.error("unable to start event watcher (will not retry!)")
+            _log.error("unable to start event watcher (will not retry!)")
             return lambda: None
         self._loop = asyncio.get_running_loop()
         self._next += 1
         token = self._next
-        self._listeners[token] = _Listener(handler, self._capacity, name)
+        self._watchers[token] = _Watcher(handler, self._capacity, name)
 
         def stop() -> None:
-            listener = self._listeners.pop(token, None)
-            if listener is not None:
-                listener.task.cancel()
+            watcher = self._watchers.pop(token, None)
+            if watcher is not None:
+                watcher.task.cancel()
 
         return stop
 
     async def pause(self, seconds: float) -> bool:
-        """Wait; False when it was cut short by the shutdown."""
+        """Wait for `seconds`; return False if the shutdown interrupted the wait."""
         try:
             async with Deadline(self.clock, self.clock.monotonic() + seconds):
                 await self.closing.wait()
@@ -90,30 +93,30 @@ class Broadcaster:
         return False
 
     async def shutdown(self) -> None:
-        """Take no more events, and wait until everybody has heard those there are; cancelled, forget these."""
+        """Accept no more events and wait until the queued ones are handled. When cancelled, drop them."""
         self.closing.set()
-        listeners, self._listeners = list(self._listeners.values()), {}
+        watchers, self._watchers = list(self._watchers.values()), {}
         try:
-            for listener in listeners:
-                listener.close()
-                await ended(listener.task)
+            for watcher in watchers:
+                watcher.close()
+                await ended(watcher.task)
         finally:
-            for listener in listeners:
-                listener.task.cancel()
+            for watcher in watchers:
+                watcher.task.cancel()
 
     def _distribute(self, event: Object) -> None:
         if self.closing.is_set():
-            log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
+            _log.error("unable to record event (will not retry!): the broadcaster is shut down", extra={"event": event})
             return
-        for listener in self._listeners.values():
-            if not listener.offer(event):
-                log.error("too many queued events, dropped event", extra={"event": event})
+        for watcher in self._watchers.values():
+            if not watcher.offer(event):
+                _log.error("too many queued events, dropped event", extra={"event": event})
 
 
-class _Listener:
-    """A queue, and the task that empties it."""
+class _Watcher:
+    """The queue of a watcher, and the task that processes it."""
 
-    def __init__(self, handler: Handler, capacity: int, name: str) -> None:
+    def __init__(self, handler: EventFunc, capacity: int, name: str) -> None:
         self._handler, self._capacity = handler, capacity
         self._waiting: deque[Object] = deque()
         self._closed = False
@@ -146,54 +149,56 @@ class _Listener:
             answer = self._handler(event)
             if inspect.isawaitable(answer):
                 await answer
-        except Exception:  # one listener's bug must not silence it, let alone the operator
-            log.exception("event handler failed", extra={"event": event})
+        except Exception:  # the failure of one event must not end the watcher
+            _log.exception("event handler failed", extra={"event": event})
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
 
-class Scribe:
-    """What recorders of both APIs have in common: references, names, and saying no without raising."""
+class EventFactory:
+    """The common part of both APIs' recorders: references, names and timestamps. Errors are logged, not raised."""
 
-    def __init__(self, broadcaster: Broadcaster, stamps: Stamps, chance: Chance) -> None:
-        self._broadcaster, self._stamps, self._chance = broadcaster, stamps, chance
+    def __init__(self, broadcaster: Broadcaster, timestamps: UniqueTimestamps, random: Random) -> None:
+        self._broadcaster, self._timestamps, self._random = broadcaster, timestamps, random
 
     def refer(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
-        """The reference to an object; None, and a line in the log, when no event can be about it."""
+        """Return the reference to an object; log an error and return None if no event can refer to it."""
         facts = {"object": obj, "event_type": event_type, "reason": reason, "event_message": message}
         try:
             about = reference(obj)
         except (ValueError, TypeError) as error:
-            log.error("could not construct reference, will not report event: %s", error, extra=facts)
+            _log.error("could not construct reference, will not report event: %s", error, extra=facts)
             return None
         if event_type not in EVENT_TYPES:
-            log.error("unsupported event type", extra=facts)
+            _log.error("unsupported event type", extra=facts)
             return None
         return about
 
     def stamp(self, about: Object) -> tuple[str, int]:
-        """A new event's name and moment."""
-        nanos = self._stamps.next()
+        """Return the name and the timestamp of a new event."""
+        nanos = self._timestamps.next()
         name = about.get("name") or ""
         return event_name(name, nanos, lambda: self._uuid(name, nanos)), nanos
 
     def send(self, event: Object) -> None:
-        """Tell the broadcaster."""
+        """Send an event to the broadcaster."""
         self._broadcaster.send(event)
 
     def _uuid(self, name: str, nanos: int) -> str:
-        halves = (int(self._chance.fraction(f"event-name-{half}", name, nanos) * 2**53) for half in (0, 1))
+        halves = (int(self._random.fraction(f"event-name-{half}", name, nanos) * 2**53) for half in (0, 1))
         high, low = halves
         return str(uuid.UUID(int=(high << 75) | (low << 22), version=4))
 
 
 def host_name() -> str:
-    """This machine's name."""
+    """Return the host name."""
     return socket.gethostname()
 
 
 def formatted(message: str, args: tuple[Any, ...]) -> str:
-    """`message % args`, as logging does it: without args nothing is replaced. TypeError when they do not fit."""
+    """Return `message % args`; without args the message is not formatted, as in logging. TypeError if they do not
+    match.
+    """
     return message % args if args else message

@@ -1,6 +1,6 @@
-"""Recording core/v1 Events: counted, combined and thinned out before they are written (client-go: tools/record).
+"""Recording of core/v1 Events: counted, aggregated and rate limited before they are written (client-go: tools/record).
 
-Newer code records events.k8s.io/v1 Events (controllerlib.events); leader election still writes these.
+New code should record events.k8s.io/v1 Events; leader election still uses these.
 """
 
 import logging
@@ -8,45 +8,47 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
-from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.random import Random, SystemRandom
+from controllerlib.record.broadcaster import QUEUED, Broadcaster, EventFactory, EventFunc, UniqueTimestamps, formatted
 from controllerlib.record.correlator import Correlator, CorrelatorOptions
 from controllerlib.record.eventobject import core_event
 from controllerlib.record.fake import Lines, annotations_text, kind_text
-from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
-class EventRecorder(Protocol):
-    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+class CoreEventRecorder(Protocol):
+    """Records core/v1 Events. Never waits; an event that cannot be recorded is logged, not raised.
 
     `obj`: an object with apiVersion and kind, a model of the official client, or an ObjectReference. `event_type`:
-    "Normal" or "Warning". `reason`: UpperCamelCase, for programs; `message`: for people. May be called in any thread.
+    "Normal" or "Warning". `reason` is UpperCamelCase and for programs, `message` is for people. May be called in any
+    thread.
 
     Source: client-go, record.EventRecorder.
     """
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
-        """Record `message` as it is."""
+        """Record `message` without formatting."""
         ...
 
     def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
-        """Record `message % args`; TypeError when these do not fit."""
+        """Record `message % args`; TypeError if they do not match."""
         ...
 
     def annotated_eventf(
         self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
     ) -> None:
-        """The same, with annotations on the Event."""
+        """As `eventf`, with annotations of the Event."""
         ...
 
 
-class EventBroadcaster:
-    """Takes events from recorders to sinks, listeners and logs (client-go: record.EventBroadcaster).
+class CoreEventBroadcaster:
+    """Sends events from recorders to sinks, watchers and logs (client-go: record.EventBroadcaster).
 
-    `pause`: seconds between the (at most 12) tries of an event that could not be written, the first cut short at
-    random. Each sink has a correlator of its own. What is queued at the shutdown is tried once.
+    `pause`: seconds between the attempts (at most 12) to write an event; the first pause is shortened randomly. Each
+    sink has its own correlator. At the shutdown queued events are tried once.
     """
 
     def __init__(
@@ -55,35 +57,37 @@ class EventBroadcaster:
         options: CorrelatorOptions | None = None,
         pause: float = PAUSE,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        stamps: Stamps | None = None,
+        random: Random | None = None,
+        timestamps: UniqueTimestamps | None = None,
         capacity: int = QUEUED,
     ) -> None:
-        """`stamps`: shared by broadcasters that write to one server; `capacity`: events that wait for one listener."""
+        """`timestamps` is shared by broadcasters that write to one server. `capacity`: queued events per watcher."""
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._options, self._pause = options, pause
-        self._stamps = stamps or Stamps(self._clock)
+        self._timestamps = timestamps or UniqueTimestamps(self._clock)
         self._broadcaster = Broadcaster(self._clock, capacity=capacity)
 
     def __repr__(self) -> str:
         return f"<EventBroadcaster core/v1 {self._broadcaster!r}>"
 
-    def new_recorder(self, component: str, host: str = "") -> EventRecorder:
-        """A recorder whose events come from `component` (on `host`)."""
-        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), component, host)
+    def new_recorder(self, component: str, host: str = "") -> CoreEventRecorder:
+        """Return a recorder whose events name `component` (on `host`) as their source."""
+        return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), component, host)
 
     def start_recording_to_sink(self, sink: EventSink) -> Callable[[], None]:
-        """Write events to `sink`, one at a time; returns what ends that."""
+        """Write events to `sink` sequentially. Returns a function that stops it."""
         correlator = Correlator(self._options)
         return self.start_event_watcher(lambda event: self._write(sink, correlator, event), name="event sink")
 
-    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
-        """Call `handler` with each event; returns what ends that."""
+    def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
+        """Call `handler` with each event. Returns a function that stops it."""
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        """Call `logf`, such as `log.info`, with a format and its arguments for each event. Returns a function that
+        stops it.
+        """
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' %s",
@@ -96,36 +100,36 @@ class EventBroadcaster:
         )
 
     async def shutdown(self) -> None:
-        """Take no more events; wait until those there are were tried once."""
+        """Accept no more events and wait until the queued ones were tried once."""
         await self._broadcaster.shutdown()
 
     async def _write(self, sink: EventSink, correlator: Correlator, event: Object) -> None:
-        found = correlator.correlate(event, self._clock.monotonic(), self._stamps.next())
+        found = correlator.correlate(event, self._clock.monotonic(), self._timestamps.next())
         if found is None:
             return
         name = found.event["metadata"]["name"]
         for attempt in range(1, TRIES + 1):
             try:
                 stored = await record(sink, found.event, found.patch)
-            except Again:
+            except RetriableError:
                 if attempt == TRIES:
-                    log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+                    _log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
                     return
             else:
                 if stored is not None:
                     correlator.update(stored)
                 return
-            part = self._chance.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
+            part = self._random.fraction("event-sink", name, attempt) if attempt == 1 else 1.0
             if not await self._broadcaster.pause(self._pause * part):
-                log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
+                _log.error("unable to write event (broadcaster is shut down)", extra={"event": event})
                 return
 
 
 class _Recorder:
-    """An EventRecorder."""
+    """The recorder of a CoreEventBroadcaster."""
 
-    def __init__(self, scribe: Scribe, component: str, host: str) -> None:
-        self._scribe, self._component, self._host = scribe, component, host
+    def __init__(self, factory: EventFactory, component: str, host: str) -> None:
+        self._factory, self._component, self._host = factory, component, host
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
         self._record(obj, None, event_type, reason, message)
@@ -141,11 +145,11 @@ class _Recorder:
     def _record(
         self, obj: Any, annotations: Mapping[str, str] | None, event_type: str, reason: str, message: str
     ) -> None:
-        about = self._scribe.refer(obj, event_type, reason, message)
+        about = self._factory.refer(obj, event_type, reason, message)
         if about is None:
             return
-        name, nanos = self._scribe.stamp(about)
-        self._scribe.send(
+        name, nanos = self._factory.stamp(about)
+        self._factory.send(
             core_event(
                 about,
                 event_type,
@@ -160,26 +164,30 @@ class _Recorder:
         )
 
 
-class FakeRecorder:
-    """An EventRecorder for tests: `events` gets "<type> <reason> <message>" lines (client-go: record.FakeRecorder)."""
+class CoreFakeRecorder:
+    """A CoreEventRecorder for tests; `events` contains "<type> <reason> <message>" lines (client-go:
+    record.FakeRecorder).
+    """
+
+    events: Lines
 
     def __init__(self, size: int = 100, *, include_object: bool = False) -> None:
-        """`size`: how many lines may wait, see Lines. `include_object`: say the object's kind and apiVersion, too."""
+        """`size`: the capacity of `events`. `include_object`: add the object's kind and apiVersion."""
         self.events = Lines(size)
         self._include_object = include_object
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, {}, event_type, reason, message)
 
     def eventf(self, obj: Any, event_type: str, reason: str, message: str, *args: Any) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, {}, event_type, reason, formatted(message, args))
 
     def annotated_eventf(
         self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str, *args: Any
     ) -> None:
-        """See EventRecorder."""
+        """See CoreEventRecorder."""
         self._note(obj, annotations, event_type, reason, formatted(message, args))
 
     def _note(self, obj: Any, annotations: Mapping[str, str], event_type: str, reason: str, message: str) -> None:

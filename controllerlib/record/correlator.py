@@ -1,7 +1,7 @@
-"""Which core/v1 Events are written and how: similar ones combined, equal ones counted, too many left out.
+"""Correlation of core/v1 Events: similar ones are aggregated, equal ones counted, and excess ones dropped.
 
-Follows client-go's tools/record/events_cache.go. In this order: aggregate, count, spam filter; an event that the filter
-leaves out has been counted. `now` is monotonic seconds, `nanos` the wall time in nanoseconds since 1970.
+Follows client-go's tools/record/events_cache.go: aggregation, counting, spam filter, in this order; dropped events are
+counted. `now` is monotonic seconds, `nanos` the wall time in nanoseconds since 1970.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -15,7 +15,7 @@ from controllerlib.workqueue.tokenbucket import TokenBucket
 
 Event = Mapping[str, Any]
 
-#: One event in 300 s, as a float32 has it: a little more, so that after 300 s there is one.
+#: One event in 300 s as a float32, which is slightly more, so that one is allowed after exactly 300 s.
 _QPS = 0.0033333334140479565
 
 
@@ -26,32 +26,34 @@ def _source_and_object(event: Event, *, field_path: bool) -> tuple[Hashable, ...
 
 
 def event_key(event: Event) -> Hashable:
-    """What equal events have in common: all but the time."""
+    """Return the key of equal events: everything but the times."""
     return (*_source_and_object(event, field_path=True), event.get("reason"), event.get("message"))
 
 
 def spam_key(event: Event) -> Hashable:
-    """What shares an allowance: who tells of which object, Normal or Warning; not the reason."""
+    """Return the key of the spam filter: source, object and type, not the reason."""
     return _source_and_object(event, field_path=False)
 
 
 def aggregate_by_reason(event: Event) -> tuple[Hashable, Hashable]:
-    """(what similar events have in common, what tells them apart): all but the field path, and the message."""
+    """Return the key of similar events (everything but field path and message), and the message that distinguishes
+    them.
+    """
     who = (event.get("reportingComponent"), event.get("reportingInstance"))
     return (*_source_and_object(event, field_path=False), event.get("reason"), *who), event.get("message")
 
 
 def combined_message(event: Event) -> str:
-    """The message of an aggregate."""
+    """Return the message of an aggregate."""
     return f"(combined from similar events): {event.get('message', '')}"
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelatorOptions:
-    """How many events are too many (client-go: CorrelatorOptions).
+    """Options of a correlator (client-go: CorrelatorOptions).
 
-    `max_events` different messages, each within `max_interval` seconds of the one before, make an aggregate.
-    `burst`, `qps`: events at once and per second for each `spam_key`. `size`: keys remembered, of each sort.
+    `max_events` different messages, each within `max_interval` seconds of the previous one, are aggregated. `burst` and
+    `qps`: the token bucket of each `spam_key`. `size`: the number of keys in each cache.
     """
 
     max_events: int = 10
@@ -66,7 +68,7 @@ class CorrelatorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """An event to be written: created, or (`patch`, for one that was written before) patched.
+    """An event to be created, or to be patched if `patch` is set.
 
     Source: client-go, record.EventCorrelateResult.
     """
@@ -77,7 +79,7 @@ class Correlated:
 
 @dataclass(slots=True)
 class _Similar:
-    """The different messages of a group, oldest first, and when the last of them came."""
+    """The different messages of similar events, oldest first, and the time of the last one."""
 
     messages: dict[Hashable, None] = field(default_factory=dict)
     last: float = 0.0
@@ -92,7 +94,7 @@ class _Seen:
 
 
 class Correlator:
-    """What one sink has been told so far (client-go: record.EventCorrelator)."""
+    """The state of one sink's correlation (client-go: record.EventCorrelator)."""
 
     def __init__(self, options: CorrelatorOptions | None = None) -> None:
         self._options = options or CorrelatorOptions()
@@ -102,13 +104,13 @@ class Correlator:
         self._allowances: LRU[Hashable, TokenBucket] = LRU(size)
 
     def correlate(self, event: Object, now: float, nanos: int) -> Correlated | None:
-        """What is to be written instead of `event`; None: nothing."""
+        """Return the event to write instead of `event`; None if it is dropped."""
         event, key = self._aggregate(event, now, nanos)
         event, patch = self._observe(event, key)
         return Correlated(event, patch) if self._allow(event, now) else None
 
     def update(self, event: Event) -> None:
-        """Learn how the server stored an event."""
+        """Record an event as the server stored it."""
         self._see(event_key(event), event)
 
     def _aggregate(self, event: Object, now: float, nanos: int) -> tuple[Object, Hashable]:
@@ -121,7 +123,7 @@ class Correlator:
         self._similar.add(key, similar)
         if len(similar.messages) < self._options.max_events:
             return event, event_key(event)
-        # the set grows no further; which one goes, Go leaves to chance
+        # the size of the set is limited; which message is removed is undefined in Go
         del similar.messages[next(iter(similar.messages))]
         about, time = event["involvedObject"], time_text(nanos)
         return {

@@ -1,4 +1,4 @@
-"""Event objects of both APIs, as recorders make them (client-go: tools/record, tools/events, tools/reference)."""
+"""Event objects of both APIs (client-go: tools/record, tools/events, tools/reference)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,17 +17,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def unix_nanos(moment: datetime) -> int:
-    """Nanoseconds since 1970."""
+    """Convert to nanoseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND * 1000
 
 
 def time_text(nanos: int) -> str:
-    """A Time: RFC 3339 in whole seconds."""
+    """Format a Time: RFC 3339 in whole seconds."""
     return _moment(nanos).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_time_text(nanos: int) -> str:
-    """A MicroTime: RFC 3339 in microseconds."""
+    """Format a MicroTime: RFC 3339 in microseconds."""
     return _moment(nanos).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -36,15 +36,16 @@ def _moment(nanos: int) -> datetime:
 
 
 def reference(obj: Any, field_path: str = "") -> Object:
-    """The ObjectReference of an object; a reference is returned as it is (tools/reference: GetPartialReference).
+    """Return the ObjectReference of an object; a reference is returned unchanged (tools/reference:
+    GetPartialReference).
 
-    Raises ValueError when the object does not say its apiVersion and kind, TypeError when it is none.
+    ValueError if the object has no apiVersion or kind, TypeError if it is not an object.
     """
     found = as_object(obj)
     if "metadata" not in found and set(found) <= set(_REFERENCE) and found:
         return {**found, **({"fieldPath": field_path} if field_path else {})}
     if not found.get("kind") or not found.get("apiVersion"):
-        raise ValueError("the object does not say its apiVersion and kind")
+        raise ValueError("the object has no apiVersion or kind")
     meta = found.get("metadata") or {}
     fields = {
         **{name: found.get(name) for name in ("kind", "apiVersion")},
@@ -55,7 +56,7 @@ def reference(obj: Any, field_path: str = "") -> Object:
 
 
 def event_name(about: str, nanos: int, fallback: Callable[[], str]) -> str:
-    """`about.<nanos in hex>`, or what `fallback` makes where that is no DNS subdomain (GenerateEventName)."""
+    """Return `about.<nanos in hex>`, or the result of `fallback` if that is not a DNS subdomain (GenerateEventName)."""
     name = f"{about}.{nanos:x}"
     return name if len(name) <= 253 and _SUBDOMAIN.fullmatch(name) else fallback()
 
@@ -72,7 +73,7 @@ def core_event(
     host: str = "",
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
-    """A new core/v1 Event: counted once, in the namespace of what it is about, or in `default`."""
+    """Return a new core/v1 Event with count 1, in the namespace of its object or in `default`."""
     now = time_text(nanos)
     return {
         "apiVersion": "v1",
@@ -105,7 +106,7 @@ def series_event(
     instance: str,
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
-    """A new events.k8s.io/v1 Event, not yet a series."""
+    """Return a new events.k8s.io/v1 Event without a series."""
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",

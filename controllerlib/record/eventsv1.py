@@ -1,4 +1,4 @@
-"""Recording events.k8s.io/v1 Events: what repeats becomes a series (client-go: tools/events)."""
+"""Recording of events.k8s.io/v1 Events: repeated events become a series (client-go: tools/events)."""
 
 import asyncio
 import logging
@@ -8,30 +8,39 @@ from typing import Any, Protocol
 
 from controllerlib.backoff import jitter
 from controllerlib.client.names import Object
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
-from controllerlib.record import corev1 as core_v1
-from controllerlib.record.broadcaster import QUEUED, Broadcaster, Handler, Scribe, Stamps, formatted, host_name
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.random import Random, SystemRandom
+from controllerlib.record import corev1 as corev1
+from controllerlib.record.broadcaster import (
+    QUEUED,
+    Broadcaster,
+    EventFactory,
+    EventFunc,
+    UniqueTimestamps,
+    formatted,
+    host_name,
+)
 from controllerlib.record.eventobject import micro_time_text, reference, series_event, unix_nanos
 from controllerlib.record.fake import Lines, annotations_text, kind_text
 from controllerlib.record.series import FINISH, REFRESH, SeriesCache, series_patch
-from controllerlib.record.sink import PAUSE, TRIES, Again, EventSink, record
+from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
 from controllerlib.tasks import ended
 from controllerlib.wait import until
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: How many events are written at a time.
+#: Maximum number of concurrent writes.
 WORKERS = 8
 _JITTER = 0.25
 
 
 class EventRecorder(Protocol):
-    """Says what happened to an object. Never waits and never raises for what cannot be recorded: that is logged.
+    """Records events.k8s.io/v1 Events. Never waits; an event that cannot be recorded is logged, not raised.
 
     `regarding`, `related`: objects with apiVersion and kind, models of the official client, or ObjectReferences;
     `related` may be None. `event_type`: "Normal" or "Warning". `reason` (why) and `action` (what was done) are
-    UpperCamelCase, for programs; `note` is for people, and `note % args` is recorded (TypeError when these do not fit).
-    May be called in any thread.
+    UpperCamelCase and for programs; `note` is for people and is recorded as `note % args` (TypeError if they do not
+    match). May be called in any thread.
 
     Source: client-go, events.EventRecorder.
     """
@@ -39,7 +48,7 @@ class EventRecorder(Protocol):
     def eventf(
         self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
     ) -> None:
-        """Record what happened."""
+        """Record an event."""
         ...
 
     def annotated_eventf(
@@ -53,16 +62,17 @@ class EventRecorder(Protocol):
         note: str,
         *args: Any,
     ) -> None:
-        """The same, with annotations on the Event."""
+        """As `eventf`, with annotations of the Event."""
         ...
 
 
 class EventBroadcaster:
-    """Takes events from recorders to a sink, listeners and logs (client-go: events.EventBroadcaster).
+    """Sends events from recorders to a sink, watchers and logs (client-go: events.EventBroadcaster).
 
-    Of equal events (all but the note) the first is created, the second makes it a series; more are only counted here
-    and written every 30 minutes, and when none came for 6 minutes. Eight are written at a time, each tried at most 12
-    times, `pause` seconds (and up to a quarter) apart. What is queued at the shutdown is tried once.
+    Of equal events (everything but the note) the first is created and the second turns it into a series. Further ones
+    are counted here and written every 30 minutes, and once more after 6 minutes without one. Up to eight events are
+    written concurrently, each at most 12 times, `pause` seconds (plus up to a quarter) apart. At the shutdown queued
+    events are tried once.
     """
 
     def __init__(
@@ -71,19 +81,19 @@ class EventBroadcaster:
         *,
         pause: float = PAUSE,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        stamps: Stamps | None = None,
+        random: Random | None = None,
+        timestamps: UniqueTimestamps | None = None,
         host: str | None = None,
         capacity: int = QUEUED,
     ) -> None:
-        """`stamps`: shared by broadcasters that write to one server. `host`: None: this machine's name.
+        """`timestamps` is shared by broadcasters that write to one server. `host` None: the host name.
 
-        `capacity`: how many events wait for a listener, and how many to be written.
+        `capacity`: queued events per watcher, and events waiting to be written.
         """
         self._clock: Clock = clock or SystemClock()
-        self._chance: Chance = chance or SystemChance()
+        self._random: Random = random or SystemRandom()
         self._sink, self._pause, self._host, self._capacity = sink, pause, host, capacity
-        self._stamps = stamps or Stamps(self._clock)
+        self._timestamps = timestamps or UniqueTimestamps(self._clock)
         self._broadcaster = Broadcaster(self._clock, capacity=capacity)
         self._cache = SeriesCache()
         self._queue: deque[Object] = deque()
@@ -94,9 +104,9 @@ class EventBroadcaster:
         return f"<EventBroadcaster events.k8s.io/v1 cached={len(self._cache)} {self._broadcaster!r}>"
 
     def new_recorder(self, controller: str) -> EventRecorder:
-        """A recorder that reports as `controller`, and as `controller-<host>` for the instance."""
+        """Return a recorder with `controller` as reporting controller and `controller-<host>` as reporting instance."""
         instance = f"{controller}-{host_name() if self._host is None else self._host}"
-        return _Recorder(Scribe(self._broadcaster, self._stamps, self._chance), controller, instance)
+        return _Recorder(EventFactory(self._broadcaster, self._timestamps, self._random), controller, instance)
 
     def start_recording_to_sink(self) -> None:
         """Write events to the sink; RuntimeError the second time."""
@@ -109,12 +119,14 @@ class EventBroadcaster:
                 loop.create_task(until(work, period, clock=self._clock), name=f"event series every {period:g}s")
             )
 
-    def start_event_watcher(self, handler: Handler, *, name: str = "event watcher") -> Callable[[], None]:
-        """Call `handler` with each event; returns what ends that."""
+    def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
+        """Call `handler` with each event. Returns a function that stops it."""
         return self._broadcaster.listen(handler, name)
 
     def start_logging(self, logf: Callable[..., Any]) -> Callable[[], None]:
-        """Call `logf` with a format and its arguments for each event (`log.info`)."""
+        """Call `logf`, such as `log.info`, with a format and its arguments for each event. Returns a function that
+        stops it.
+        """
         return self.start_event_watcher(
             lambda event: logf(
                 "Event(%r): type: '%s' reason: '%s' action: '%s' %s",
@@ -128,7 +140,7 @@ class EventBroadcaster:
         )
 
     async def shutdown(self) -> None:
-        """Take no more events; wait until those there are were tried once. Cancelled, forget these."""
+        """Accept no more events and wait until the queued ones were tried once. When cancelled, drop them."""
         for task in self._loops:
             task.cancel()
         try:
@@ -148,7 +160,7 @@ class EventBroadcaster:
         if found is None:
             return
         if len(self._queue) >= self._capacity:
-            log.error("unable to record event: too many queued events, dropped event", extra={"event": found})
+            _log.error("unable to record event: too many queued events, dropped event", extra={"event": found})
             return
         self._queue.append(found)
         if len(self._busy) < WORKERS:
@@ -165,13 +177,13 @@ class EventBroadcaster:
         for attempt in range(1, TRIES + 1):
             try:
                 await self._record(event)
-            except Again:
-                fraction = self._chance.fraction("event-sink", name, attempt)
+            except RetriableError:
+                fraction = self._random.fraction("event-sink", name, attempt)
                 if attempt < TRIES and not await self._broadcaster.pause(jitter(self._pause, _JITTER, fraction)):
                     return
             else:
                 return
-        log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
+        _log.error("unable to write event (retry limit exceeded!)", extra={"event": event})
 
     async def _record(self, event: Object) -> Object | None:
         series = bool(event.get("series"))
@@ -179,30 +191,30 @@ class EventBroadcaster:
 
     async def _refresh(self) -> None:
         """Write every series again, so that it does not expire at the server."""
-        for entry in self._cache.series():
+        for cached in self._cache.series():
             try:
-                stored = await self._record(entry.event)
-            except Again:
+                stored = await self._record(cached.event)
+            except RetriableError:
                 continue
             if stored is not None:
-                self._cache.recorded(entry, stored)
+                self._cache.recorded(cached, stored)
 
     async def _finish(self) -> None:
-        """Write what has ended a last time, and forget it."""
-        for entry in self._cache.finished(self._clock.monotonic()):
-            if entry.is_series:
+        """Write series that have ended a last time, and remove ended events from the cache."""
+        for cached in self._cache.finished(self._clock.monotonic()):
+            if cached.is_series:
                 try:
-                    await self._record(entry.event)
-                except Again:
+                    await self._record(cached.event)
+                except RetriableError:
                     continue
-            self._cache.forget(entry)
+            self._cache.forget(cached)
 
 
 class _Recorder:
-    """An EventRecorder."""
+    """The recorder of an EventBroadcaster."""
 
-    def __init__(self, scribe: Scribe, controller: str, instance: str) -> None:
-        self._scribe, self._controller, self._instance = scribe, controller, instance
+    def __init__(self, factory: EventFactory, controller: str, instance: str) -> None:
+        self._factory, self._controller, self._instance = factory, controller, instance
 
     def eventf(
         self, regarding: Any, related: Any, event_type: str, reason: str, action: str, note: str, *args: Any
@@ -232,11 +244,11 @@ class _Recorder:
         action: str,
         note: str,
     ) -> None:
-        about = self._scribe.refer(regarding, event_type, reason, note)
+        about = self._factory.refer(regarding, event_type, reason, note)
         if about is None:
             return
-        name, nanos = self._scribe.stamp(about)
-        self._scribe.send(
+        name, nanos = self._factory.stamp(about)
+        self._factory.send(
             series_event(
                 about,
                 _related(related),
@@ -254,20 +266,20 @@ class _Recorder:
 
 
 def _related(obj: Any) -> Object | None:
-    """The reference; an object of which none can be made is left out."""
+    """Return the reference to `related`; None if it cannot be constructed."""
     if obj is None:
         return None
     try:
         return reference(obj)
     except (ValueError, TypeError) as error:
-        log.debug("could not construct reference: %s", error, extra={"object": obj})
+        _log.debug("could not construct reference: %s", error, extra={"object": obj})
         return None
 
 
 class EventRecorderAdapter:
-    """An EventRecorder that writes core/v1 Events: `related` and `action` are lost (record.EventRecorderAdapter)."""
+    """An EventRecorder that writes core/v1 Events, without `related` and `action` (record.EventRecorderAdapter)."""
 
-    def __init__(self, recorder: core_v1.EventRecorder) -> None:
+    def __init__(self, recorder: corev1.CoreEventRecorder) -> None:
         self._recorder = recorder
 
     def eventf(
@@ -292,10 +304,12 @@ class EventRecorderAdapter:
 
 
 class FakeRecorder:
-    """An EventRecorder for tests: `events` gets "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
+    """An EventRecorder for tests; `events` contains "<type> <reason> <note>" lines (client-go: events.FakeRecorder)."""
+
+    events: Lines
 
     def __init__(self, size: int = 100, *, verbose: bool = False) -> None:
-        """`size`: how many lines may wait, see Lines. `verbose`: with action, kinds and annotations."""
+        """`size`: the capacity of `events`. `verbose`: add action, kinds and annotations."""
         self.events = Lines(size)
         self._verbose = verbose
 

@@ -1,4 +1,4 @@
-"""What fake event recorders write: lines for a test to read."""
+"""The events of fake recorders, as lines of text."""
 
 import asyncio
 import queue
@@ -11,7 +11,7 @@ from controllerlib.client.models import as_object
 class Lines:
     """At most `size` lines, oldest first (Go's buffered channel of strings).
 
-    Full, it blocks as that does; on a running loop, which would stop for ever, it raises queue.Full instead.
+    When full, `put` blocks like a channel; on a running event loop it raises queue.Full instead of blocking forever.
     """
 
     def __init__(self, size: int) -> None:
@@ -28,22 +28,22 @@ class Lines:
         self._queue.put(line, block=asyncio._get_running_loop() is None)
 
     def get(self) -> str:
-        """Take the oldest line out; queue.Empty when there is none."""
+        """Remove and return the oldest line; queue.Empty if there is none."""
         return self._queue.get_nowait()
 
     def drain(self) -> list[str]:
-        """Take all lines out."""
+        """Remove and return all lines."""
         return [self.get() for _ in range(len(self))]
 
 
 def annotations_text(annotations: Mapping[str, str] | None) -> str:
-    """Annotations as Go prints a map, after a blank; "" without any."""
+    """Format annotations like a Go map, after a space; "" if there are none."""
     if not annotations:
         return ""
     return " map[" + " ".join(f"{key}:{annotations[key]}" for key in sorted(annotations)) + "]"
 
 
 def kind_text(obj: Any) -> str:
-    """An object's kind and apiVersion."""
+    """Format an object's kind and apiVersion."""
     found = as_object(obj)
     return f"{{kind={found.get('kind', '')},apiVersion={found.get('apiVersion', '')}}}"

@@ -1,4 +1,4 @@
-"""A mapping that forgets what was used least recently (k8s.io/utils/lru)."""
+"""A mapping that removes the least recently used entry (k8s.io/utils/lru)."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ V = TypeVar("V")
 
 
 class LRU(Generic[K, V]):
-    """At most `size` entries; reading or writing one makes it the newest."""
+    """A mapping of at most `size` entries; reading or writing an entry makes it the newest."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -18,14 +18,14 @@ class LRU(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value; None when there is none (any more)."""
+        """Return the value; None if there is none."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
         return value
 
     def add(self, key: K, value: V) -> None:
-        """Set the value, and forget the oldest one when there are too many."""
+        """Set the value, and remove the oldest entry if there are too many."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         if len(self._entries) > self._size:

@@ -1,4 +1,4 @@
-"""A manager's event recorders: one broadcaster for each API, made when first needed (controller-runtime: recorder)."""
+"""The event recorders of a manager: one broadcaster per API, created on first use (controller-runtime: recorder)."""
 
 import asyncio
 import logging
@@ -8,49 +8,50 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import Chance, Clock, Deadline
+from controllerlib.clock import Clock, Deadline
+from controllerlib.random import Random
 from controllerlib.record import corev1, eventsv1
-from controllerlib.record.broadcaster import QUEUED, Stamps, formatted
+from controllerlib.record.broadcaster import QUEUED, UniqueTimestamps, formatted
 from controllerlib.record.sink import ClientSink
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Broadcasters:
-    core: corev1.EventBroadcaster
+    core: corev1.CoreEventBroadcaster
     series: eventsv1.EventBroadcaster
 
 
 class Provider:
-    """Gives recorders. Before `begin` at most 1000 calls wait; after `stop` events are dropped without a word.
+    """Provides recorders. Before `begin` at most 1000 events are queued; after `stop` events are dropped silently.
 
     Recorders may be used in any thread.
     """
 
-    def __init__(self, client: Client, clock: Clock, chance: Chance) -> None:
-        self._client, self._clock, self._chance = client, clock, chance
+    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
+        self._client, self._clock, self._random = client, clock, random
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[Callable[[], None]] = deque(maxlen=QUEUED)
         self._broadcasters: _Broadcasters | None = None
         self._stopped = False
 
     def begin(self) -> None:
-        """Take events from now on, those that waited first; on the manager's loop."""
+        """Send events from now on, starting with the queued ones; must be called on the manager's event loop."""
         self._loop = asyncio.get_running_loop()
         while self._waiting:
             self._waiting.popleft()()
 
     def recorder(self, name: str) -> eventsv1.EventRecorder:
-        """Of events.k8s.io/v1 Events, reported by `name`."""
+        """Return a recorder of events.k8s.io/v1 Events reported by `name`."""
         return _Recorder(self, name)
 
-    def core_recorder(self, name: str) -> corev1.EventRecorder:
-        """Of core/v1 Events from the component `name`."""
+    def core_recorder(self, name: str) -> corev1.CoreEventRecorder:
+        """Return a recorder of core/v1 Events from the component `name`."""
         return _CoreRecorder(self, name)
 
     async def stop(self, seconds: float) -> None:
-        """Wait until the events there are have been tried once, at most so long (negative: for ever)."""
+        """Wait until queued events were tried once, at most `seconds` (negative: no limit)."""
         self._stopped = True
         made = self._broadcasters
         if made is None:
@@ -60,10 +61,10 @@ class Provider:
                 await made.series.shutdown()
                 await made.core.shutdown()
         except TimeoutError:
-            log.error("events were not written in time")
+            _log.error("events were not written in time")
 
     def do(self, work: Callable[[_Broadcasters], None]) -> None:
-        """Do something with the broadcasters: now, on their loop, or when there is one."""
+        """Call `work` with the broadcasters on their event loop: now, soon, or after `begin`."""
         if self._stopped:
             return
         if self._loop is None:
@@ -73,8 +74,8 @@ class Provider:
         else:
             try:
                 self._loop.call_soon_threadsafe(self._in_loop, work)
-            except RuntimeError as error:  # the loop is closed: a thread outlived it
-                log.error("unable to record event: %s", error)
+            except RuntimeError as error:  # a thread has outlived the event loop
+                _log.error("unable to record event: %s", error)
 
     def _in_loop(self, work: Callable[[_Broadcasters], None]) -> None:
         if not self._stopped:
@@ -82,13 +83,13 @@ class Provider:
 
     def _made(self) -> _Broadcasters:
         if self._broadcasters is None:
-            sink, stamps = ClientSink(self._client), Stamps(self._clock)
-            core = corev1.EventBroadcaster(clock=self._clock, chance=self._chance, stamps=stamps)
+            sink, timestamps = ClientSink(self._client), UniqueTimestamps(self._clock)
+            core = corev1.CoreEventBroadcaster(clock=self._clock, random=self._random, timestamps=timestamps)
             core.start_recording_to_sink(sink)
-            core.start_logging(log.debug)
-            series = eventsv1.EventBroadcaster(sink, clock=self._clock, chance=self._chance, stamps=stamps)
+            core.start_logging(_log.debug)
+            series = eventsv1.EventBroadcaster(sink, clock=self._clock, random=self._random, timestamps=timestamps)
             series.start_recording_to_sink()
-            series.start_logging(log.debug)
+            series.start_logging(_log.debug)
             self._broadcasters = _Broadcasters(core, series)
         return self._broadcasters
 
@@ -127,7 +128,7 @@ class _Recorder:
 class _CoreRecorder:
     def __init__(self, provider: Provider, name: str) -> None:
         self._provider, self._name = provider, name
-        self._made: corev1.EventRecorder | None = None
+        self._made: corev1.CoreEventRecorder | None = None
 
     def event(self, obj: Any, event_type: str, reason: str, message: str) -> None:
         self.annotated_eventf(obj, {}, event_type, reason, message)

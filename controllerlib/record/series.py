@@ -1,6 +1,7 @@
-"""Series of events.k8s.io/v1 Events: the first is created, the second makes it a series, the others only count.
+"""Series of events.k8s.io/v1 Events.
 
-Follows client-go's tools/events/event_broadcaster.go. Times are monotonic seconds.
+Follows client-go's tools/events/event_broadcaster.go: the first event is created, the second turns it into a series,
+further ones are counted. Times are monotonic seconds.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -9,27 +10,27 @@ from typing import Any
 
 from controllerlib.client.names import Object
 
-#: Seconds after which a series, or an event that never became one, has ended; also how often that is looked at.
+#: Seconds without an event after which a series or single event has ended; also the interval of the check.
 FINISH = 360.0
-#: Seconds between writes of a series that goes on.
+#: Seconds between writes of a continuing series.
 REFRESH = 1800.0
 
 
 def isomorphism_key(event: Mapping[str, Any]) -> Hashable:
-    """What the events of a series have in common: everything but the note and the time."""
+    """Return the key of the events of a series: everything but the note and the times."""
     names = ("type", "action", "reason", "reportingController", "reportingInstance")
     objects = (tuple(sorted((event.get(name) or {}).items())) for name in ("regarding", "related"))
     return (*(event.get(name) or "" for name in names), *objects)
 
 
 def series_patch(event: Mapping[str, Any]) -> Object:
-    """What the patch of a series changes."""
+    """Return the patch that updates a series."""
     return {"series": event["series"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An event in the cache, and when it was last observed. Never changed: the cache puts another in its place."""
+class CachedEvent:
+    """A cached event and the time of its last observation; immutable, the cache replaces it."""
 
     key: Hashable
     event: Object
@@ -37,48 +38,48 @@ class Entry:
 
     @property
     def is_series(self) -> bool:
-        """Whether it happened more than once."""
+        """Whether it was observed more than once."""
         return bool(self.event.get("series"))
 
 
 class SeriesCache:
-    """The events that may still become or continue a series."""
+    """The events that may become or continue a series."""
 
     def __init__(self) -> None:
-        self._entries: dict[Hashable, Entry] = {}
+        self._events: dict[Hashable, CachedEvent] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._events)
 
     def observe(self, event: Object, now: float, time: str) -> Object | None:
-        """Take note of an event; returns what is to be written now: the event, the new series, or nothing.
+        """Record an event; return the event or series to write now, or None.
 
         `time` is `now` as a MicroTime.
         """
         key = isomorphism_key(event)
-        known = self._entries.get(key)
+        known = self._events.get(key)
         if known is None:
-            self._entries[key] = Entry(key, event, now)
+            self._events[key] = CachedEvent(key, event, now)
             return event
         count = known.event["series"]["count"] + 1 if known.is_series else 2
         grown: Object = {**known.event, "series": {"count": count, "lastObservedTime": time}}
-        self._entries[key] = Entry(key, grown, now)
+        self._events[key] = CachedEvent(key, grown, now)
         return None if known.is_series else grown
 
-    def series(self) -> Sequence[Entry]:
-        """Every series: to be written again so that it does not expire."""
-        return [entry for entry in self._entries.values() if entry.is_series]
+    def series(self) -> Sequence[CachedEvent]:
+        """Return all series, which must be written again before they expire."""
+        return [cached for cached in self._events.values() if cached.is_series]
 
-    def finished(self, now: float) -> Sequence[Entry]:
-        """What was not observed for more than FINISH: a series is to be written a last time, then all is forgotten."""
-        return [entry for entry in self._entries.values() if entry.at < now - FINISH]
+    def finished(self, now: float) -> Sequence[CachedEvent]:
+        """Return the events that were not observed for more than FINISH seconds."""
+        return [cached for cached in self._events.values() if cached.at < now - FINISH]
 
-    def recorded(self, entry: Entry, event: Object) -> None:
-        """Keep the event as the server stored it, unless it happened again meanwhile."""
-        if self._entries.get(entry.key) is entry:
-            self._entries[entry.key] = Entry(entry.key, event, entry.at)
+    def recorded(self, cached: CachedEvent, event: Object) -> None:
+        """Store the event as the server returned it, unless it was observed again meanwhile."""
+        if self._events.get(cached.key) is cached:
+            self._events[cached.key] = CachedEvent(cached.key, event, cached.at)
 
-    def forget(self, entry: Entry) -> None:
-        """Remove an event, unless it happened again meanwhile."""
-        if self._entries.get(entry.key) is entry:
-            del self._entries[entry.key]
+    def forget(self, cached: CachedEvent) -> None:
+        """Remove an event, unless it was observed again meanwhile."""
+        if self._events.get(cached.key) is cached:
+            del self._events[cached.key]

@@ -1,4 +1,4 @@
-"""Where Events are written to, and what is worth a second try (client-go: tools/record, tools/events: recordEvent)."""
+"""Event sinks, and which errors are retried (client-go: tools/record, tools/events: recordEvent)."""
 
 import logging
 from typing import Any, Protocol
@@ -7,28 +7,28 @@ from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError, has_status_cause, is_already_exists
 from controllerlib.client.names import Object
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: How often one event is tried (maxTriesPerEvent).
+#: Maximum number of attempts per event (maxTriesPerEvent).
 TRIES = 12
-#: Seconds between tries.
+#: Seconds between attempts.
 PAUSE = 10.0
 
 
 class RequestConstructionError(Exception):
-    """No request could be made of the event; the next one would not be better. The reason is its `__cause__`."""
+    """No request can be constructed from the event, so it is not retried; `__cause__` is the reason."""
 
 
 class UnexpectedObjectError(Exception):
-    """The server answered with something else than an Event."""
+    """The server answered with an object that is not an Event."""
 
 
-class Again(Exception):
-    """The event was not written, and should be tried again. Why is its `__cause__`."""
+class RetriableError(Exception):
+    """The event was not written and should be retried; `__cause__` is the reason."""
 
 
 class EventSink(Protocol):
-    """Stores events. Raises ApiError for what the server refuses, anything else for what may pass.
+    """Stores events. Raises ApiError if the server rejects an event; other exceptions are retried.
 
     Source: client-go, record.EventSink, events.EventSink.
     """
@@ -38,22 +38,22 @@ class EventSink(Protocol):
         ...
 
     async def patch(self, event: Object, patch: Object) -> Object:
-        """Change the stored event by a strategic merge patch and return it."""
+        """Patch the stored event by a strategic merge patch and return it."""
         ...
 
 
 class ClientSink:
-    """Events at an API server, of either API: an event's apiVersion says which."""
+    """Writes events of either API, by their apiVersion, to an API server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def create(self, event: Object) -> Object:
-        """See EventSink; RequestConstructionError, UnexpectedObjectError."""
+        """See EventSink; also raises RequestConstructionError and UnexpectedObjectError."""
         return await _answer(self._client.create(event))
 
     async def patch(self, event: Object, patch: Object) -> Object:
-        """See EventSink; RequestConstructionError, UnexpectedObjectError."""
+        """See EventSink; also raises RequestConstructionError and UnexpectedObjectError."""
         return await _answer(self._client.patch(event, patch, type="strategic"))
 
 
@@ -68,10 +68,10 @@ async def _answer(request: Any) -> Object:
 
 
 async def record(sink: EventSink, event: Object, patch: Object | None, *, series: bool = False) -> Object | None:
-    """Write an event once: patched when there is a `patch`, created without one, or when there is nothing to patch.
+    """Make one attempt to write an event: patch it if `patch` is given, otherwise or if it does not exist create it.
 
-    Returns it as stored, None when it is given up. Raises Again when it is worth another try; so is, for a `series`,
-    that it came to exist in between.
+    Returns the stored event, or None if the error is final. Raises RetriableError for other errors; for a `series` also
+    if the event was created meanwhile.
     """
     try:
         if patch is not None:
@@ -83,14 +83,14 @@ async def record(sink: EventSink, event: Object, patch: Object | None, *, series
         meta = {name: value for name, value in event["metadata"].items() if name != "resourceVersion"}
         return await sink.create({**event, "metadata": meta})
     except RequestConstructionError as error:
-        log.error("unable to construct event (will not retry!)", extra={"event": event, "error": str(error)})
+        _log.error("unable to construct event (will not retry!)", extra={"event": event, "error": str(error)})
     except ApiError as error:
         if series and is_already_exists(error):
-            raise Again from error
+            raise RetriableError from error
         expected = is_already_exists(error) or has_status_cause(error, "NamespaceTerminating")
         level = logging.DEBUG if expected else logging.ERROR
-        log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
-    except Exception as error:  # whatever a sink raises but a refusal may be over the next time
-        log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
-        raise Again from error
+        _log.log(level, "server rejected event (will not retry!)", extra={"event": event, "error": error.message})
+    except Exception as error:  # all errors other than rejections may be temporary
+        _log.error("unable to write event (may retry after sleeping)", extra={"event": event, "error": str(error)})
+        raise RetriableError from error
     return None

@@ -1,17 +1,18 @@
-"""Why a request is in a queue."""
+"""The cause of a reconcile: why a request was added to a queue."""
 
 from typing import Literal, NamedTuple
 
-#: added: seen for the first time (initial lists too) · updated: a new resourceVersion · deleted · generic: a channel or
-#: somebody's own call · resync: unchanged, from the informer's timer · relist: unchanged, from a new list ·
-#: requeue_after: the last result asked · requeue: the last result asked without a time · retry: the last run failed
+#: added: a new object, or one of an initial list · updated: a new resourceVersion · deleted · generic: a channel or
+#: function source · resync: unchanged, from the resync timer · relist: unchanged, from another list · requeue_after:
+#: requested by the last Result · requeue: requested by the last Result without a delay · retry: the last reconcile
+#: failed
 CauseKind = Literal["added", "updated", "deleted", "generic", "resync", "relist", "requeue_after", "requeue", "retry"]
 
 
 class Cause(NamedTuple):
-    """One reason for a run: what happened, to which object (empty for requeues and retries), at which version.
+    """One cause of a reconcile: what happened, to which object (empty for requeues and retries), at which version.
 
-    A tuple, not a dataclass: there is one for every request that is asked for.
+    A named tuple because one is created for every request that is added.
     """
 
     kind: CauseKind

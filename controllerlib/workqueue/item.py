@@ -1,23 +1,23 @@
-"""What a work queue hands out, and what it tells those who measure it."""
+"""The items of a work queue, and the interface of its metrics."""
 
 from typing import Any, NamedTuple, Protocol
 
 from controllerlib.workqueue.cause import Cause
 
 
-class HandOut(NamedTuple):
-    """An item given to a worker (a tuple, not a dataclass: one is made for every item)."""
+class WorkItem(NamedTuple):
+    """An item that was handed to a worker. A named tuple because one is created for every item."""
 
     item: Any
     priority: int
-    #: why it was asked for, in the order of asking; only what was due by now
+    #: The causes that are due, in the order in which they were added.
     causes: tuple[Cause, ...]
-    #: when it became ready (monotonic seconds)
+    #: When the item became ready (monotonic seconds).
     since: float
 
 
 class QueueMetrics(Protocol):
-    """Told by a queue's state what happens; nothing here may wait (client-go: workqueue/metrics.go)."""
+    """The metrics that a queue updates; no method may wait (client-go: workqueue/metrics.go)."""
 
     def added(self, item: Any, priority: int, now: float) -> None:
         """An item became ready at `now`."""
@@ -28,11 +28,11 @@ class QueueMetrics(Protocol):
         ...
 
     def got(self, item: Any, priority: int, since: float, now: float) -> None:
-        """An item that was ready since `since` was handed out."""
+        """An item that became ready at `since` was handed to a worker."""
         ...
 
     def done(self, item: Any, since: float, now: float) -> None:
-        """An item that was handed out at `since` is done."""
+        """An item that was handed to a worker at `since` was processed."""
         ...
 
     def retried(self) -> None:
@@ -40,5 +40,5 @@ class QueueMetrics(Protocol):
         ...
 
 
-class NotTaken(Exception):
-    """`done` for an item that was never handed out (client-go would queue it twice)."""
+class NotProcessing(Exception):
+    """`done` was called for an item that is not being processed (client-go would queue it twice)."""

@@ -1,53 +1,55 @@
-"""The priority queue: one entry per key, highest priority first (controller-runtime: pkg/controller/priorityqueue).
+"""The state of the priority queue (controller-runtime: pkg/controller/priorityqueue).
 
-Unlike the plain queue a key has a single entry, ready or waiting: asking twice merges, the earlier moment and the
-higher priority win. A key that is handed out is locked: its new entry counts as ready but waits for `done`.
+Unlike the plain queue it has one entry per key, which is ready or waiting. Adding a key again merges the two: the
+earlier deadline and the higher priority win. A key that is being processed is locked: its new entry counts as ready,
+but is handed out only after `done`.
 """
 
 from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
+from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, QueueMetrics
+from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 T = TypeVar("T", bound=Hashable)
 
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
 
-#: The priority of initial lists and of updates that changed nothing (controller-runtime: handler.LowPriority).
+#: The priority of initial lists and of updates without a change (controller-runtime: handler.LowPriority).
 LOW_PRIORITY = -100
 
 
-class _Entry(Generic[T]):
-    """What is asked for one key. `place` names its one valid heap row: rows with another place are stale."""
+class _QueuedKey(Generic[T]):
+    """The entry of a key. `place` identifies its valid heap row; rows with another place are stale."""
 
     __slots__ = ("causes", "counter", "due", "key", "place", "priority", "since")
 
     def __init__(self, key: T, priority: int, counter: int, due: float | None, since: float) -> None:
         self.key, self.priority, self.counter, self.due, self.since = key, priority, counter, due, since
         self.place = 0
-        #: (when that cause asked to run, cause)
+        #: Pairs of a cause and the time at which it is due.
         self.causes: tuple[tuple[float, Cause], ...] = ()
 
 
 class PriorityQueueState(Generic[T]):
     """Ready and waiting entries by key. Times are monotonic seconds."""
 
+    shutting_down: bool
+
     drops_on_shutdown = True
 
     def __init__(self, limiter: RateLimiter[T] | None = None, *, metrics: QueueMetrics | None = None) -> None:
-        """The default limiter is exponential, 5 ms to 1000 s per item, without a bucket."""
+        """The default rate limiter is exponential, 5 ms to 1000 s per item, without a token bucket."""
         self.limiter: RateLimiter[T] = limiter or ItemExponentialFailureRateLimiter()
         self._metrics = metrics
-        self._items: dict[T, _Entry[T]] = {}
+        self._items: dict[T, _QueuedKey[T]] = {}
         self._locked: dict[T, float] = {}
-        #: ready entries of locked keys: kept out of the heap until `done`
-        self._parked: dict[T, _Entry[T]] = {}
-        self._ready: list[tuple[int, int, int, _Entry[T]]] = []
-        self._waiting: list[tuple[float, int, int, int, _Entry[T]]] = []
+        #: Ready entries of locked keys; they are not in the heap until `done`.
+        self._parked: dict[T, _QueuedKey[T]] = {}
+        self._ready: list[tuple[int, int, int, _QueuedKey[T]]] = []
+        self._waiting: list[tuple[float, int, int, int, _QueuedKey[T]]] = []
         self._counter = self._place = self._waiting_count = 0
         self.shutting_down = False
 
@@ -60,7 +62,10 @@ class PriorityQueueState(Generic[T]):
         priority: int | None = None,
         cause: Cause | None = None,
     ) -> None:
-        """Ask for `item` (AddWithOpts). Of `after` and `rate_limited` the shorter delay counts; priority unset is 0."""
+        """Add `item` (AddWithOpts). If both `after` and `rate_limited` are given, the shorter delay counts.
+
+        `priority` None means 0.
+        """
         if self.shutting_down:
             return
         if self._waiting:
@@ -73,9 +78,9 @@ class PriorityQueueState(Generic[T]):
             self._metrics.retried()
         entry = self._items.get(item)
         if entry is None:
-            entry = self._items[item] = _Entry(item, priority or 0, self._counter, due, now)
+            entry = self._items[item] = _QueuedKey(item, priority or 0, self._counter, due, now)
             self._counter += 1
-            if due is None and item not in self._locked:  # as `_file` does it; most adds are such
+            if due is None and item not in self._locked:  # `_file` inlined for the most frequent case
                 self._place = entry.place = self._place + 1
                 heappush(self._ready, (-entry.priority, entry.counter, entry.place, entry))
             else:
@@ -88,11 +93,11 @@ class PriorityQueueState(Generic[T]):
             entry.causes += ((now if due is None else due, cause),)
 
     def add_after(self, item: T, seconds: float, now: float, cause: Cause | None = None) -> None:
-        """`add` after a delay; zero or less is no delay, and no retry."""
+        """Add `item` after a delay; zero or less means now, and is not counted as a retry."""
         self.add(item, now, seconds, cause=cause)
 
-    def pop(self, now: float) -> HandOut | None:
-        """Hand out and lock the first ready entry whose key is not locked, or None."""
+    def pop(self, now: float) -> WorkItem | None:
+        """Hand out and lock the first ready entry whose key is not locked; None if there is none."""
         if self._waiting:
             self.ripen(now)
         ready = self._ready
@@ -106,11 +111,11 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return _tuple(HandOut, (key, entry.priority, causes, entry.since))
+            return namedtuples.new(WorkItem, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:
-        """Unlock `item`; unknown ones are ignored."""
+        """Unlock `item`; unknown items are ignored."""
         started = self._locked.pop(item, None)
         if started is None:
             return
@@ -120,7 +125,7 @@ class PriorityQueueState(Generic[T]):
             self._file(entry)
 
     def ripen(self, now: float) -> None:
-        """Make ready what is due by `now`: soonest first, then higher priority, then older."""
+        """Make the entries ready that are due by `now`: by deadline, then higher priority, then age."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now:
             due, _, _, place, entry = heappop(waiting)
@@ -135,7 +140,7 @@ class PriorityQueueState(Generic[T]):
                 self._metrics.added(entry.key, entry.priority, due)
 
     def next_deadline(self) -> float | None:
-        """When the next waiting entry is due."""
+        """Return the deadline of the next waiting entry."""
         waiting = self._waiting
         while waiting:
             due, _, _, place, entry = waiting[0]
@@ -145,18 +150,18 @@ class PriorityQueueState(Generic[T]):
         return None
 
     def due(self, item: T) -> float | None:
-        """When a waiting key is due; None when it does not wait."""
+        """Return the deadline of a waiting key; None if it is not waiting."""
         entry = self._items.get(item)
         return entry.due if entry is not None else None
 
     def length(self, now: float) -> int:
-        """Ready entries, locked keys included; waiting ones not."""
+        """Return the number of ready entries, including those of locked keys."""
         if self._waiting:
             self.ripen(now)
         return len(self._items) - self._waiting_count
 
     def shut_down(self) -> None:
-        """Take no more items, hand out no more, forget what is queued; a second call changes nothing."""
+        """Drop all entries and ignore further adds; no effect the second time."""
         self.shutting_down = True
         for entry in self._items.values():
             entry.place = 0
@@ -167,31 +172,31 @@ class PriorityQueueState(Generic[T]):
         self._waiting_count = 0
 
     def is_ready(self) -> bool:
-        """Whether `pop` would find something without the clock moving."""
+        """Return whether `pop` would return an item now."""
         ready = self._ready
         while ready and ready[0][3].place != ready[0][2]:
             heappop(ready)
         return bool(ready)
 
     def processing(self) -> Mapping[T, float]:
-        """Keys handed out and not done, with the moment of handing out."""
+        """Return the locked keys with the time at which they were handed out."""
         return dict(self._locked)
 
     def is_processing(self) -> bool:
-        """Whether anything is handed out."""
+        """Return whether any key is locked."""
         return bool(self._locked)
 
     def ready(self) -> Mapping[T, int]:
-        """Ready keys with their priorities, in the order of handing out."""
+        """Return the ready keys with their priorities, in the order in which they will be handed out."""
         entries = sorted((e for e in self._items.values() if e.due is None), key=lambda e: (-e.priority, e.counter))
         return {entry.key: entry.priority for entry in entries}
 
     def waiting(self) -> Mapping[T, float]:
-        """Waiting keys with the moment at which they are due, soonest first."""
+        """Return the waiting keys with their deadlines, in the order of these."""
         entries = [(e.due, -e.priority, e.counter, e.key) for e in self._items.values() if e.due is not None]
         return {key: due for due, _, _, key in sorted(entries, key=lambda row: row[:3])}
 
-    def _merge(self, entry: _Entry[T], due: float | None, priority: int, now: float) -> None:
+    def _merge(self, entry: _QueuedKey[T], due: float | None, priority: int, now: float) -> None:
         before, was_due, raised = entry.priority, entry.due, priority > entry.priority
         sooner = was_due is not None and (due is None or due < was_due)
         if raised:
@@ -213,8 +218,8 @@ class PriorityQueueState(Generic[T]):
         elif was_due is None and raised:
             self._metrics.raised(entry.key, before, entry.priority)
 
-    def _file(self, entry: _Entry[T]) -> None:
-        """Put the entry where it now belongs; its former heap row becomes stale."""
+    def _file(self, entry: _QueuedKey[T]) -> None:
+        """Put the entry into the heap that it belongs to now; its former heap row becomes stale."""
         self._place += 1
         entry.place = self._place
         if entry.due is not None:

@@ -1,4 +1,4 @@
-"""Work queues that wait: a shell around the plain or the priority queue's state."""
+"""Work queues: the asyncio part around the state of the plain or the priority queue."""
 
 import asyncio
 from collections import deque
@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
-from controllerlib.clock import Alarm, Clock, SystemClock, reader
+from controllerlib.clock import Alarm, Clock, SystemClock, monotonic_reader
 from controllerlib.tasks import Futures
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, QueueMetrics
+from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.ratelimiters import RateLimiter
 from controllerlib.workqueue.state import Storage, WorkQueueState
@@ -18,28 +18,32 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Gate(Protocol):
-    """Lets a stepped harness decide when workers may take items; nothing is lost while it is closed."""
+    """Lets a stepped test harness decide when workers may take items. Items remain queued while it is closed."""
 
     def is_open(self) -> bool:
-        """Whether items may be handed out now."""
+        """Return whether items may be handed out now."""
         ...
 
     def taken(self) -> None:
-        """An item was handed out."""
+        """Called when an item was handed out."""
         ...
 
     def add_listener(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` whenever the gate opens; it says whether an item will be taken. Returns what removes it."""
+        """Call `callback` whenever the gate opens; it returns whether an item will be taken. Returns a function to
+        remove it.
+        """
         ...
 
 
 class WorkQueue(Generic[T]):
-    """A queue of keys for workers: a key is never handed out twice at a time, and asking twice is asking once.
+    """A queue of keys: a key is processed by one worker at a time, and adding it several times queues it once.
 
-    Adding never waits. Entries with a delay become ready at their own moment, with or without anybody waiting.
+    Adding never waits. Delayed items become ready at their deadline, also while no worker waits.
 
     Source: client-go, workqueue.TypedRateLimitingInterface.
     """
+
+    name: str
 
     def __init__(
         self,
@@ -49,10 +53,10 @@ class WorkQueue(Generic[T]):
         gate: Gate | None = None,
         name: str = "",
     ) -> None:
-        """`name` appears in `repr`; `gate` None is always open."""
+        """`name` is shown by `repr`. Without a `gate` items are always handed out."""
         self._state = state
         self._clock: Clock = clock or SystemClock()
-        self._now = reader(self._clock)
+        self._now = monotonic_reader(self._clock)
         self._gate, self.name = gate, name
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
@@ -77,52 +81,52 @@ class WorkQueue(Generic[T]):
         priority: int | None = None,
         cause: Cause | None = None,
     ) -> None:
-        """Ask for `item`: now, after `after` seconds, or when the limiter says; ignored once shut down.
+        """Add `item`: now, after `after` seconds, or with the delay of the rate limiter; ignored after shutdown.
 
-        `priority` (higher first, unset 0) counts in a priority queue only.
+        `priority` (higher first, default 0) has an effect in priority queues only.
         """
         self._state.add(item, self._now(), after, rate_limited, priority, cause)
         if self._waiting:
             self._wake()
 
     def add_after(self, item: T, seconds: float, cause: Cause | None = None) -> None:
-        """Ask for `item` in `seconds`; zero or less is now."""
+        """Add `item` after `seconds`; zero or less means now."""
         self._state.add_after(item, seconds, self._now(), cause)
         if self._waiting:
             self._wake()
 
     def add_rate_limited(self, item: T, cause: Cause | None = None) -> None:
-        """Ask for `item` when the limiter says; counts a failure."""
+        """Add `item` with the delay of the rate limiter, which counts a failure."""
         self.add(item, rate_limited=True, cause=cause)
 
     async def get(self) -> T | None:
-        """Wait for an item and take it; None when the queue is shut down and has nothing more to hand out."""
-        handout = self._try() or await self.take()
-        return handout.item if handout is not None else None
+        """Wait for an item and take it; None when the queue is shut down and empty."""
+        work = self._try() or await self.take()
+        return work.item if work is not None else None
 
-    async def take(self) -> HandOut | None:
-        """As `get`, with priority, causes and the moment at which the item became ready."""
+    async def take(self) -> WorkItem | None:
+        """As `get`, but return the item with its priority, causes and the time at which it became ready."""
         while True:
-            handout = self._try()
-            if handout is not None:
-                return handout
+            work = self._try()
+            if work is not None:
+                return work
             if self._state.shutting_down:
                 return None
             await self._wait()
 
-    def _try(self) -> HandOut | None:
-        """Take what can be had at once."""
+    def _try(self) -> WorkItem | None:
+        """Take an item without waiting."""
         if self._gate is not None and not self._gate.is_open():
             return None
-        handout = self._state.pop(self._now())
-        if self._gate is not None and handout is not None:
+        work = self._state.pop(self._now())
+        if self._gate is not None and work is not None:
             self._gate.taken()
-        if self._waiting and handout is not None and self._state.is_ready():
+        if self._waiting and work is not None and self._state.is_ready():
             self._wake()
-        return handout
+        return work
 
     def done(self, item: T) -> None:
-        """End the processing of `item`; if it was asked for meanwhile it is ready again."""
+        """End the processing of `item`; if it was added meanwhile, it becomes ready again."""
         self._state.done(item, self._now())
         if self._waiting and self._state.is_ready():
             self._wake()
@@ -130,15 +134,17 @@ class WorkQueue(Generic[T]):
             self._release()
 
     def forget(self, item: T) -> None:
-        """Stop counting the failures of `item`; it is neither done nor cancelled by that."""
+        """Reset the failure count of `item`. This neither ends its processing nor cancels a delay."""
         self._state.limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """The failures of `item` that the limiter counts."""
+        """Return the failure count of `item`."""
         return self._state.limiter.num_requeues(item)
 
     def shut_down(self) -> None:
-        """Take no more items and end every `get`: after what is in line (plain queue), or at once (priority queue)."""
+        """Ignore further adds and end every `get`: after the queued items (plain queue), or immediately (priority
+        queue).
+        """
         self._state.shut_down()
         if self._dropped_gate is not None:
             self._dropped_gate()
@@ -149,7 +155,7 @@ class WorkQueue(Generic[T]):
         self._release()
 
     async def shut_down_with_drain(self) -> None:
-        """Shut down, and wait until nothing is being processed or `shut_down` is called (a plain queue's only)."""
+        """Shut down and wait until no item is being processed, or until `shut_down` is called; plain queues only."""
         if self._state.drops_on_shutdown:
             self.shut_down()
             return
@@ -164,32 +170,32 @@ class WorkQueue(Generic[T]):
 
     @property
     def is_shut_down(self) -> bool:
-        """Whether it takes no more items."""
+        """Return whether the queue is shut down."""
         return self._state.shutting_down
 
     def __len__(self) -> int:
         return self._state.length(self._now())
 
     def ready(self) -> Mapping[T, int]:
-        """Items that are due, with their priorities, in line order."""
+        """Return the ready items with their priorities, in queue order."""
         self._state.ripen(self._now())
         return self._state.ready()
 
     def processing(self) -> Mapping[T, float]:
-        """Items handed out and not done, with the moment of handing out."""
+        """Return the items being processed with the time at which they were handed out."""
         return self._state.processing()
 
     def waiting(self) -> Mapping[T, float]:
-        """Items whose moment is still to come, soonest first, with that moment."""
+        """Return the delayed items with their deadlines, in the order of these."""
         self._state.ripen(self._now())
         return self._state.waiting()
 
     def due(self, item: T) -> float | None:
-        """When a waiting item is due; None when it does not wait."""
+        """Return the deadline of a delayed item; None if it is not delayed."""
         return self._state.due(item)
 
     def next_deadline(self) -> float | None:
-        """The soonest moment at which a waiting item is due."""
+        """Return the earliest deadline of the delayed items."""
         self._state.ripen(self._now())
         return self._state.next_deadline()
 
@@ -204,10 +210,10 @@ class WorkQueue(Generic[T]):
             await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
-                with suppress(ValueError):  # somebody has found it cancelled already
+                with suppress(ValueError):  # already removed by `_wake_one`
                     self._waiters.remove(waiter)
             else:
-                self._wake()  # it was our turn: let the next one have it
+                self._wake()  # this waiter was chosen: wake the next one instead
             raise
         finally:
             self._waiting -= 1
@@ -215,15 +221,15 @@ class WorkQueue(Generic[T]):
                 self._alarm.off()
 
     def _opened(self) -> bool:
-        """The gate is open: what became due before stands in line already, the alarm saw to that."""
+        """Called when the gate opens. Delayed items that are due have been moved by the alarm already."""
         return bool(self._waiters) and self._state.is_ready() and self._wake_one()
 
     def _rang(self) -> None:
-        self._state.ripen(self._now())  # behind a closed gate, what is due must not ring again and again
+        self._state.ripen(self._now())  # while the gate is closed, the same deadline must not ring again and again
         self._wake()
 
     def _wake(self) -> None:
-        """If something is ready let the longest-waiting getter have it, and mind the next deadline."""
+        """Wake the longest-waiting getter if an item is ready, and set the alarm for the next deadline."""
         state = self._state
         if self._waiters and (self._gate is None or self._gate.is_open()) and state.is_ready():
             self._wake_one()
@@ -231,7 +237,7 @@ class WorkQueue(Generic[T]):
             self._alarm.set(state.next_deadline())
 
     def _wake_one(self) -> bool:
-        """Wake the longest-waiting getter; those that were cancelled, and have not heard of it yet, do not come."""
+        """Wake the longest-waiting getter; skips those that were cancelled but have not run since."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -256,7 +262,9 @@ def work_queue(
     metrics: QueueMetrics | None = None,
     strict: bool = False,
 ) -> WorkQueue[T]:
-    """A plain queue with client-go's default limiter (5 ms..1000 s per item, 10 per second over all, burst 100)."""
+    """Create a plain queue; client-go's default limiter is 5 ms..1000 s per item, and 10 per second in total (burst
+    100).
+    """
     state = WorkQueueState(limiter, storage=storage, metrics=metrics, strict=strict)
     return WorkQueue(state, clock=clock, gate=gate, name=name)
 
@@ -269,5 +277,5 @@ def priority_queue(
     name: str = "",
     metrics: QueueMetrics | None = None,
 ) -> WorkQueue[T]:
-    """A priority queue (controller-runtime's default) with 5 ms..1000 s per item."""
+    """Create a priority queue, controller-runtime's default, with a rate limiter of 5 ms..1000 s per item."""
     return WorkQueue(PriorityQueueState(limiter, metrics=metrics), clock=clock, gate=gate, name=name)

@@ -1,38 +1,36 @@
-"""The plain work queue and its delaying and rate limiting layers, as one state (client-go: util/workqueue).
+"""The state of the plain work queue with its delaying and rate limiting layers (client-go: util/workqueue).
 
-Invariant: an item is in storage exactly when it is dirty and not being processed. The waiting set is independent of
-that: `add` does not cancel a waiting entry, and an item may be ready, processed and waiting at once. Entries ripen
-whenever the state is told the time; the moment that counts is the one at which they were due.
+Invariant: an item is in storage exactly when it is dirty and not being processed. Waiting entries are independent of
+that: `add` does not cancel one, and an item may be ready, processing and waiting at once. Entries become ready on the
+next call that passes the time; the time that counts is their deadline.
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from controllerlib import namedtuples
 from controllerlib.workqueue.cause import Cause
-from controllerlib.workqueue.item import HandOut, NotTaken, QueueMetrics
+from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
 
 T = TypeVar("T", bound=Hashable)
 
-#: Makes a named tuple in half the time.
-_tuple = tuple.__new__
-
 
 class Storage(Protocol[T]):
-    """Where ready items stand in line; the default is first in, first out."""
+    """The queue of ready items (client-go: workqueue.Queue); the default is first in, first out."""
 
     def touch(self, item: T) -> None:
-        """An item already in line was added again: a place to change its priority."""
+        """Called when a queued item is added again; may change its position."""
         ...
 
     def push(self, item: T) -> None:
-        """Put an item in line."""
+        """Append an item."""
         ...
 
     def pop(self) -> T:
-        """Take the next item; asked only when there is one."""
+        """Remove and return the next item; called only if there is one."""
         ...
 
     def __len__(self) -> int: ...
@@ -43,13 +41,16 @@ class FifoStorage(Generic[T]):
 
     __slots__ = ("_items", "pop", "push")
 
+    pop: Callable[[], T]
+    push: Callable[[T], None]
+
     def __init__(self) -> None:
         self._items: deque[T] = deque()
         self.push = self._items.append
         self.pop = self._items.popleft
 
     def touch(self, item: T) -> None:
-        """Keep its place."""
+        """Keep the position."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -67,7 +68,9 @@ class _Waiting(NamedTuple):
 
 
 class WorkQueueState(Generic[T]):
-    """Plain, delaying and rate limiting queue. Times are monotonic seconds."""
+    """A plain, delaying and rate limiting queue. Times are monotonic seconds."""
+
+    shutting_down: bool
 
     drops_on_shutdown = False
 
@@ -79,7 +82,7 @@ class WorkQueueState(Generic[T]):
         metrics: QueueMetrics | None = None,
         strict: bool = False,
     ) -> None:
-        """`strict`: `done` of an item that is not being processed raises NotTaken (else it is ignored)."""
+        """`strict`: `done` raises NotProcessing for an item that is not being processed; otherwise it is ignored."""
         self.limiter: RateLimiter[T] = limiter or default_controller_rate_limiter()
         self._storage: Storage[T] = storage if storage is not None else FifoStorage()
         self._metrics, self._strict = metrics, strict
@@ -99,9 +102,9 @@ class WorkQueueState(Generic[T]):
         priority: int | None = None,
         cause: Cause | None = None,
     ) -> None:
-        """Ask for `item`: now, after `after` seconds, or when the limiter says (which then counts a failure).
+        """Add `item`: now, after `after` seconds, or with the delay of the rate limiter, which counts a failure.
 
-        `priority` is ignored here. The limiter counts even when the queue is shut down.
+        `priority` is ignored. The rate limiter counts even after shutdown.
         """
         delayed = rate_limited or after != 0.0
         if rate_limited:
@@ -119,13 +122,13 @@ class WorkQueueState(Generic[T]):
             self._push(item, now, (cause,) if cause is not None else ())
 
     def add_after(self, item: T, seconds: float, now: float, cause: Cause | None = None) -> None:
-        """`add` after a delay, counted as a retry even when the delay is zero or negative (client-go: AddAfter)."""
+        """Add `item` after a delay; counts as a retry even if the delay is zero or negative (client-go: AddAfter)."""
         if seconds == 0.0 and not self.shutting_down and self._metrics is not None:
             self._metrics.retried()
         self.add(item, now, seconds, cause=cause)
 
-    def pop(self, now: float) -> HandOut | None:
-        """Hand out the next ready item, or None; it counts as processed until `done`."""
+    def pop(self, now: float) -> WorkItem | None:
+        """Hand out the next ready item; None if there is none. It is being processed until `done`."""
         if self._heap:
             self.ripen(now)
         if not len(self._storage):
@@ -135,16 +138,16 @@ class WorkQueueState(Generic[T]):
         since, causes = self._dirty.pop(item)
         if self._metrics is not None:
             self._metrics.got(item, 0, since, now)
-        return _tuple(HandOut, (item, 0, causes, since))
+        return namedtuples.new(WorkItem, (item, 0, causes, since))
 
     def done(self, item: T, now: float) -> None:
-        """End the processing of `item`; if it was added meanwhile it goes to the tail, also during shutdown."""
+        """End the processing of `item`; if it was added meanwhile it is appended, also during shutdown."""
         if self._heap:
-            self.ripen(now)  # what was due before its end came while it was being processed
+            self.ripen(now)  # items that were due before now were added while this one was being processed
         started = self._processing.pop(item, None)
         if started is None:
             if self._strict:
-                raise NotTaken(f"done() of {item!r}, which was not handed out")
+                raise NotProcessing(f"done() of {item!r}, which is not being processed")
             return
         if self._metrics is not None:
             self._metrics.done(item, started, now)
@@ -152,7 +155,7 @@ class WorkQueueState(Generic[T]):
             self._storage.push(item)
 
     def ripen(self, now: float) -> None:
-        """Move what is due by `now` into the line, in the order of due times."""
+        """Add the waiting items that are due by `now`, in the order of their deadlines."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             due, order, item = heappop(heap)
@@ -163,7 +166,7 @@ class WorkQueueState(Generic[T]):
             self._push(item, due, tuple(cause for at, cause in entry.causes if at <= due))
 
     def next_deadline(self) -> float | None:
-        """When the next waiting entry is due."""
+        """Return the deadline of the next waiting item."""
         heap = self._heap
         while heap:
             due, order, item = heap[0]
@@ -174,40 +177,42 @@ class WorkQueueState(Generic[T]):
         return None
 
     def due(self, item: T) -> float | None:
-        """When a waiting item is due; None when it does not wait."""
+        """Return the deadline of a waiting item; None if it is not waiting."""
         entry = self._waiting.get(item)
         return entry.due if entry is not None else None
 
     def length(self, now: float) -> int:
-        """Items in line: neither those being processed nor those waiting."""
+        """Return the number of queued items, without those being processed or waiting."""
         if self._heap:
             self.ripen(now)
         return len(self._storage)
 
     def shut_down(self) -> None:
-        """Take no more items; what is in line is still handed out, what waits vanishes."""
+        """Ignore further adds and drop the waiting items; queued items are still handed out."""
         self.shutting_down = True
         self._waiting.clear()
         self._heap.clear()
 
     def is_ready(self) -> bool:
-        """Whether `pop` would find something without the clock moving."""
+        """Return whether `pop` would return an item now."""
         return len(self._storage) > 0
 
     def processing(self) -> Mapping[T, float]:
-        """Items handed out and not done, with the moment of handing out."""
+        """Return the items being processed with the time at which they were handed out."""
         return dict(self._processing)
 
     def is_processing(self) -> bool:
-        """Whether anything is handed out."""
+        """Return whether any item is being processed."""
         return bool(self._processing)
 
     def ready(self) -> Mapping[T, int]:
-        """Items asked for and due (also those that wait for their own `done`), in order of asking, with priority 0."""
+        """Return the dirty items, including those that wait for `done`, in the order of their adds, each with priority
+        0.
+        """
         return dict.fromkeys(self._dirty, 0)
 
     def waiting(self) -> Mapping[T, float]:
-        """Waiting items with the moment at which they are due, soonest first."""
+        """Return the waiting items with their deadlines, in the order of these."""
         return {item: e.due for item, e in sorted(self._waiting.items(), key=lambda pair: pair[1][:2])}
 
     def _push(self, item: T, now: float, causes: tuple[Cause, ...]) -> None:
@@ -220,7 +225,7 @@ class WorkQueueState(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.added(item, 0, now)
-        self._dirty[item] = _tuple(_Mark, (now, causes))
+        self._dirty[item] = namedtuples.new(_Mark, (now, causes))
         if item not in self._processing:
             self._storage.push(item)
 

@@ -1,4 +1,6 @@
-"""A token bucket: `burst` tokens at most, refilled `qps` per second (golang.org/x/time/rate, client-go flowcontrol)."""
+"""A token bucket: at most `burst` tokens, refilled by `qps` per second (golang.org/x/time/rate, client-go:
+flowcontrol).
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -6,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Full at the start; a reservation may take the level below zero and waits until the debt is refilled."""
+    """Initially full. A reservation may take the level below zero; its delay is the time to refill the deficit."""
 
     qps: float
     burst: int
@@ -17,13 +19,13 @@ class TokenBucket:
         self._level = float(self.burst)
 
     def level(self, now: float) -> float:
-        """Tokens there at `now`; negative while reservations wait."""
+        """Return the number of tokens at `now`; negative while reservations wait."""
         if self._at is None:
             return self._level
         return min(float(self.burst), self._level + max(0.0, now - self._at) * self.qps)
 
     def try_accept(self, now: float) -> bool:
-        """Take a token if one is there."""
+        """Take a token if there is one."""
         level = self.level(now)
         if level < 1:
             return False
@@ -31,9 +33,9 @@ class TokenBucket:
         return True
 
     def reserve(self, now: float, tokens: int = 1) -> float:
-        """Take `tokens` and return the seconds to wait for them; infinite (and nothing taken) above `burst`."""
+        """Take `tokens` and return the delay in seconds; above `burst` nothing is taken and the delay is infinite."""
         if tokens > self.burst:
             return math.inf
         self._level, self._at = self.level(now) - tokens, now
-        # rounded to the nanosecond, as a Go duration is: sums of 1/qps would drift otherwise
+        # rounded to nanoseconds like a Go duration; otherwise sums of 1/qps drift
         return round(-self._level / self.qps, 9) if self._level < 0 else 0.0

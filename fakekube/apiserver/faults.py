@@ -1,4 +1,4 @@
-"""Faults that a real API server may show, made to order: errors, delays, broken connections (`FaultRule`)."""
+"""Fault injection: the errors, delays and broken connections of a real API server (`FaultRule`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekube.apiserver.resource import VERBS
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import StatusError, conflict, forbidden, internal_error, too_many_requests
 
-#: What an error code is answered with; each is something a real server says.
+#: HTTP code of an injected error -> the Status, as a real server sends it.
 ERRORS = {
     403: lambda info: forbidden(info.qualified, info.name, "injected fault"),
     409: lambda info: conflict(info.qualified, info.name),
@@ -33,17 +33,17 @@ RESETS = ("", "before", "after")
 
 @dataclass(slots=True)
 class FaultRule:
-    """Which requests to hit, and with what.
+    """A rule that injects a fault into matching requests.
 
-    `verb`, `resource`, `name`, `namespace`, `user_agent`: shell patterns; `*` takes all. `except_agent`: a user
-    agent that is spared, unless `user_agent` asks for it. `after`: let so many matching
-    requests through first. `times`: hit so many, None all. `error`: an HTTP code of ERRORS; `delay`: seconds that the
-    request takes longer; `reset`: break the connection `before` or `after` the work is done.
-    `share`: hit this part of the matching requests (0.05: one in twenty), as `draw(what, attempt)` decides.
-    Raises TypeError, ValueError naming the argument that makes no sense.
+    `verb`, `resource`, `name`, `namespace` and `user_agent` are shell patterns; `*` matches everything. `except_agent`
+    is a user agent that is not affected unless `user_agent` names it. The first `after` matching requests pass; then
+    `times` requests are affected (None: all). `error` is an HTTP code of ERRORS, `delay` a delay in seconds; `reset`
+    breaks the connection `before` or `after` the request is processed. `share` is the fraction of matching requests
+    that are affected (0.05: one in twenty), decided by `draw(key, attempt)`. Raises TypeError and ValueError, which
+    name the invalid argument.
 
-    A rule in force is so until `disarm()`; as a context manager, until the end of the block. `seen`, `hits`: how many
-    requests have matched, and were hit.
+    A rule is active until `disarm()`; used as a context manager, until the end of the block. `seen` and `hits` count
+    the matching and the affected requests.
     """
 
     verb: str = "*"
@@ -75,30 +75,28 @@ class FaultRule:
     def _check_types(self) -> None:
         for name in ("verb", "resource", "name", "namespace", "user_agent", "except_agent", "reset"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name}={getattr(self, name)!r}: that must be text")
+                raise TypeError(f"{name}={getattr(self, name)!r} must be a string")
         for name in ("delay", "share"):
             if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int | float):
-                raise TypeError(f"{name}={getattr(self, name)!r}: that must be a number")
+                raise TypeError(f"{name}={getattr(self, name)!r} must be a number")
 
     def _check_values(self) -> None:
         if not any(fnmatchcase(verb, self.verb) for verb in VERBS):
-            raise ValueError(f"verb={self.verb!r}: the verbs of the API are {', '.join(VERBS)}")
+            raise ValueError(f"verb={self.verb!r} matches no verb of the API: {', '.join(VERBS)}")
         if self.times is not None and (not _is_count(self.times) or self.times < 1):
-            raise ValueError(f"times={self.times!r}: hit so many requests, at least one, or None for all")
+            raise ValueError(f"times={self.times!r} must be an integer of at least 1, or None for all requests")
         if not _is_count(self.after) or self.after < 0:
-            raise ValueError(f"after={self.after!r}: let so many requests through first, 0 or more")
+            raise ValueError(f"after={self.after!r} must be an integer of at least 0")
         if self.error is not None and self.error not in ERRORS:
-            raise ValueError(f"error={self.error!r}: a fault can be one of {sorted(ERRORS)}")
+            raise ValueError(f"error={self.error!r} must be one of {sorted(ERRORS)}")
         if self.reset not in RESETS:
-            raise ValueError(f"reset={self.reset!r}: a connection breaks 'before' or 'after' the work is done")
+            raise ValueError(f"reset={self.reset!r} must be 'before' or 'after'")
         if not 0 < self.share <= 1 or (self.share < 1 and self.draw is None):
-            raise ValueError(
-                f"share={self.share}: a part of the requests is above 0 and at most 1, and somebody draws it"
-            )
+            raise ValueError(f"share={self.share} must be greater than 0 and at most 1, and below 1 requires draw")
         if self.delay < 0:
-            raise ValueError(f"delay={self.delay}: a request cannot take less than no time")
+            raise ValueError(f"delay={self.delay} must not be negative")
         if self.error is None and not self.delay and not self.reset:
-            raise ValueError("a fault needs an error, a delay or a reset")
+            raise ValueError("a fault requires an error, a delay or a reset")
 
     def __enter__(self) -> Self:
         return self
@@ -107,12 +105,12 @@ class FaultRule:
         self.disarm()
 
     def disarm(self) -> None:
-        """Hit nothing from now on."""
+        """Deactivates the rule."""
         self._rules[:] = [rule for rule in self._rules if rule is not self]
 
     def matches(self, info: RequestInfo, user_agent: str) -> bool:
-        """This request is to be hit; counts it."""
-        request = info.what, info.name  # a field selector can name what the path does not
+        """Whether the rule affects this request. Counts the request."""
+        request = info.what, info.name  # a field selector can set the name
         meant = self._meant.get(request)
         if meant is None:
             meant = self._meant[request] = all(fits(getattr(info, name)) for name, fits in self._patterns)
@@ -126,7 +124,7 @@ class FaultRule:
         if self.seen <= self.after or (self.times is not None and self.hits >= self.times):
             return False
         if self.share < 1:
-            # drawn for each object and attempt, so that no draw depends on the order of requests
+            # drawn for each path and attempt, so that the result does not depend on the order of requests
             what = info.what
             attempt = self._tries[what] = self._tries.get(what, 0) + 1
             assert self.draw is not None
@@ -142,18 +140,18 @@ class FaultRule:
 
 
 def _fits(pattern: str) -> Callable[[str], object]:
-    """Whether a text is as a shell pattern says; most name just one text."""
+    """A predicate for a shell pattern; most patterns are plain texts."""
     return re.compile(translate(pattern)).match if any(char in pattern for char in "*?[") else pattern.__eq__
 
 
 class Faults:
-    """The rules in force; the first that matches a request hits it."""
+    """The active rules; the first one that matches a request applies."""
 
     def __init__(self) -> None:
         self.rules: list[FaultRule] = []
 
     def arm(self, rule: FaultRule) -> None:
-        """In force from now on, until it is disarmed."""
+        """Activates a rule until it is disarmed."""
         self.rules.append(rule)
         rule._rules = self.rules
 
@@ -169,5 +167,5 @@ def _is_count(value: object) -> bool:
 
 
 def error_of(code: int, info: RequestInfo) -> StatusError:
-    """What an error code is answered with."""
+    """The Status of an injected error."""
     return ERRORS[code](info)

@@ -1,6 +1,6 @@
-"""What a kubelet would answer for a pod: logs, commands, forwarded ports. A test registers who answers.
+"""The kubelet API that pod subresources use: logs, exec, attach and port-forward. Tests register the handlers.
 
-A handler is called with a request and returns the answer at once; it may raise StatusError to refuse.
+A handler receives a request and returns the response; it may raise StatusError to reject the request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fakekube.apiserver.resource import Object
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """Somebody reads the log of `container`. The times are seconds, or as the API writes them; None: not asked."""
+    """A request for the log of `container`. `since_time` is a timestamp of the API; None: not requested."""
 
     pod: Object
     container: str
@@ -25,10 +25,7 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExecRequest:
-    """Somebody runs `command` in `container`, or attaches to what runs there (no command).
-
-    `stdin` is what the client sent, if it sends anything.
-    """
+    """A request to run `command` in `container`, or to attach to it (no command). `stdin` is the client's input."""
 
     pod: Object
     container: str
@@ -39,7 +36,7 @@ class ExecRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """What a command wrote, and how it ended."""
+    """The output and the exit code of a command."""
 
     stdout: str | bytes = b""
     stderr: str | bytes = b""
@@ -48,7 +45,7 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True)
 class ForwardRequest:
-    """Somebody sends `data` to a port of the pod."""
+    """`data` that a client sends to a port of the pod."""
 
     pod: Object
     port: int
@@ -62,7 +59,7 @@ ForwardHandler = Callable[[ForwardRequest], bytes]
 
 @dataclass(slots=True)
 class Kubelet:
-    """Who answers for pods; None: nobody, and requests are refused."""
+    """The handlers of pod requests; requests without a handler are rejected."""
 
     logs: LogHandler | None = None
     exec: ExecHandler | None = None
@@ -75,5 +72,5 @@ def in_bytes(value: str | bytes) -> bytes:
 
 
 def result_of(value: ExecResult | str | bytes) -> ExecResult:
-    """A handler's answer; a text alone is what a command wrote that went well."""
+    """The result of a handler; a plain text is the standard output of a successful command."""
     return value if isinstance(value, ExecResult) else ExecResult(value)

@@ -1,5 +1,4 @@
-"""What names, keys and values may look like (apimachinery `util/validation`); each check lists what is wrong, in its
-words."""
+"""Validates names, label keys and label values (apimachinery `util/validation`). Each check returns the errors."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ NameCheck = Callable[[str, bool], list[str]]
 
 
 def regex_message(message: str, pattern: str, *examples: str) -> str:
-    """`validation.RegexError`."""
+    """The error of a text that does not match a regular expression (`validation.RegexError`)."""
     text = message
     if examples:
         text += " (e.g. " + "".join(f"{' or ' if i else ''}'{one}', " for i, one in enumerate(examples))
@@ -55,12 +54,12 @@ def too_long(limit: int) -> str:
 
 
 def too_many_bytes(limit: int) -> str:
-    """`validate/content.MaxLenError`, which label keys and values go by."""
+    """The error of a label key or value that is too long (`validate/content.MaxLenError`)."""
     return f"must be no more than {limit} bytes"
 
 
 def _masked(name: str, prefix: bool) -> str:
-    """A generateName may end in a dash: something will follow it (`maskTrailingDash`)."""
+    """The name without a trailing dash, which a generateName may have (`maskTrailingDash`)."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
@@ -92,7 +91,7 @@ def dns1035_label_problems(name: str, prefix: bool = False) -> list[str]:
 
 
 def path_segment_problems(name: str, prefix: bool = False) -> list[str]:
-    """Any text that can stand between two slashes (RBAC names)."""
+    """Validates a path segment, as names of RBAC objects are."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
@@ -103,7 +102,7 @@ def any_name_problems(name: str, prefix: bool = False) -> list[str]:
 
 
 def qualified_name_problems(value: str) -> list[str]:
-    """A label key, an annotation key: `name` or `prefix/name`."""
+    """Validates a label key or an annotation key: `name` or `prefix/name`."""
     parts = value.split("/")
     problems: list[str] = []
     if len(parts) > 2:
@@ -116,8 +115,8 @@ def qualified_name_problems(value: str) -> list[str]:
         if not prefix:
             problems.append("prefix part must be non-empty")
         else:
-            said = (one.replace(too_long(253), too_many_bytes(253)) for one in dns_subdomain_problems(prefix))
-            problems += ["prefix part " + one for one in said]
+            errors = (one.replace(too_long(253), too_many_bytes(253)) for one in dns_subdomain_problems(prefix))
+            problems += ["prefix part " + one for one in errors]
     name = parts[-1]
     if not name:
         problems.append("name part must be non-empty")

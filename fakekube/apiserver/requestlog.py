@@ -1,4 +1,4 @@
-"""Every request that was answered: what an audit log keeps, to be asked by tests."""
+"""The log of processed requests, similar to an audit log, for assertions in tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fakekube.apiserver.wire.request import RequestInfo
 
 
 class RequestRecord(NamedTuple):
-    """One answered request (a tuple, not a dataclass: one is made for every request).
+    """A processed request (a tuple, because one is made for every request).
 
-    `at`: seconds on the server's clock. `revision`: the store's after it.
+    `at` is in seconds of the server's clock; `revision` is the store's revision after the request.
     """
 
     at: float
@@ -29,17 +29,17 @@ class RequestRecord(NamedTuple):
     path: str
     revision: int
     trace: str = ""
-    """Which reconcile made it, where the client says so."""
+    """The reconcile that made the request, if the client sends it."""
 
     def __str__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
         what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource or self.path
-        told = f"{self.verb} {what} {where} -> {self.code}".lstrip()  # of some methods there is no verb
-        return f"{told} {self.reason}" if self.reason else told
+        text = f"{self.verb} {what} {where} -> {self.code}".lstrip()  # the verb is empty for other HTTP methods
+        return f"{text} {self.reason}" if self.reason else text
 
 
 class RequestLog:
-    """The last `limit` records, oldest first."""
+    """The most recent `limit` records, oldest first."""
 
     def __init__(self, limit: int = 100_000) -> None:
         self._records: deque[RequestRecord] = deque(maxlen=limit)

@@ -24,7 +24,7 @@ UNTYPED_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A path below an object (`status`, `scale`): its verbs and the kind that it speaks."""
+    """A subresource (`status`, `scale`), with its verbs and its kind."""
 
     name: str
     kind: str
@@ -35,12 +35,12 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind in one version, as discovery lists it.
+    """A resource in one version, as discovery lists it.
 
-    `collection` names where its objects are stored; several versions, and the two groups of Event, share one.
-    `custom`: a CustomResourceDefinition serves the resource; only `ApiServer.registration` asks. `listed_verbs` are the
-    verbs in the order in which discovery lists them. `names_group`: aggregated discovery names the group and version of
-    the kind.
+    `collection` is the collection of the store; the versions of a resource, and the two groups of Event, share one.
+    `custom`: a CustomResourceDefinition defines the resource; only `ApiServer.registration` reads it. `listed_verbs`
+    are the verbs in the order of discovery. `names_group`: aggregated discovery names the group and version of the
+    kind.
     """
 
     group: str
@@ -67,7 +67,7 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """`configmaps`, `deployments.apps`: how errors name the resource."""
+        """The name of the resource in errors: `configmaps`, `deployments.apps`."""
         return qualify(self.plural, self.group)
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Resource:
 
 
 def qualify(name: str, group: str) -> str:
-    """A plural, or a kind, with its group behind it, where it has one."""
+    """A plural name or a kind, followed by its group if it has one."""
     return f"{name}.{group}" if group else name
 
 

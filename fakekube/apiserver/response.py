@@ -1,4 +1,4 @@
-"""Answers: what a request gets back, before any transport has seen it."""
+"""Responses, independent of the transport."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fakekube.apiserver.wire.channels import Session
 
 
 class Body(Protocol):
-    """Something that can be shown as an object (to a direct caller) or as JSON (over HTTP)."""
+    """A body that can be returned as an object (to a direct client) or encoded as JSON (for HTTP)."""
 
     def to_object(self) -> Any: ...
 
@@ -24,7 +24,7 @@ class Body(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An object of the moment: a Status, a review, a discovery document."""
+    """An object that is not stored: a Status, a review, a discovery document."""
 
     object: Any
 
@@ -37,7 +37,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A document that was encoded before. `raw`: byte for byte, whatever layout the client likes."""
+    """An encoded document. `raw`: it is sent unchanged, without indentation."""
 
     json: bytes
     raw: bool = True
@@ -65,9 +65,9 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredList:
-    """A list of stored objects. `named`: items carry apiVersion and kind, as those of custom kinds do.
+    """A list of stored objects.
 
-    `nullable`: without items it shows null, as the shapes of a list do.
+    `named`: items have apiVersion and kind, as those of custom resources do. `nullable`: `items` is null if empty.
     """
 
     view: View
@@ -96,7 +96,7 @@ class StoredList:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Plain text, from a path that is no API."""
+    """Plain text of a non-resource path."""
 
     text: str
 
@@ -109,7 +109,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes that are no document: a log."""
+    """Bytes, such as a log."""
 
     data: bytes
 
@@ -122,7 +122,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """The connection becomes a WebSocket of a subprotocol ("": none), and `session` says what goes over it."""
+    """Upgrades the connection to a WebSocket with a subprotocol ("": none); `session` handles its messages."""
 
     protocol: str
     session: Session
@@ -130,8 +130,10 @@ class Upgrade:
 
 @dataclass(slots=True)
 class Response:
-    """`watch` set: what follows is a stream, and `body` is unused; so it is with `upgrade`. `reset`: the connection
-    breaks instead of an answer."""
+    """A response. With `watch` a stream follows, with `upgrade` a WebSocket; `body` is unused then.
+
+    `reset`: the connection is broken instead.
+    """
 
     status: int = 200
     body: Body | None = None

@@ -1,7 +1,7 @@
-"""Kubernetes versions: which there are, and which resources each serves.
+"""The supported Kubernetes versions, and the resources that each of them serves.
 
-The discovery of one version is recorded. Of another version's it is the recorded rows whose kinds that version has,
-and what came or went meanwhile.
+The discovery of one version is recorded. The resources of another version are the recorded ones whose kinds it has,
+and those of ADDED_OR_REMOVED.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from dataclasses import dataclass, replace
 from fakekube.apiserver.resource import VERBS, Resource, Subresource, version_priority
 from fakekube.apiserver.schema.builtin import BuiltinSchemas, number
 
-#: What the recordings are of, and the default.
+#: The version of the recordings, which is the default.
 RECORDED = "1.36"
 
 Minor = tuple[int, ...]
 
 
 class UnknownVersion(ValueError):
-    """A Kubernetes version that nothing is known of."""
+    """An unsupported Kubernetes version."""
 
 
 def minor_of(text: str, known: Sequence[str]) -> str:
-    """`1.31`, also written `v1.31` or `1.31.4`. Raises UnknownVersion naming those that there are."""
+    """The minor version of `1.31`, `v1.31` or `1.31.4`. Raises UnknownVersion, which names the supported ones."""
     match = re.fullmatch(r"v?(\d+\.\d+)(?:\.\d+)?", text.strip())
     if not match or match[1] not in known:
         choices = f"{known[0]} to {known[-1]}"
-        raise UnknownVersion(f"Kubernetes version {text!r} is not known here: choose a minor version from {choices}")
+        raise UnknownVersion(f"Kubernetes version {text!r} is not supported: choose a minor version from {choices}")
     return match[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Meanwhile:
-    """Resources of one group and version that the recorded version has not: served from `first` up to `last`."""
+class ServedIn:
+    """Resources that the recorded version does not serve, with the range of versions that do."""
 
     first: Minor
     last: Minor
@@ -72,43 +72,43 @@ _FLOW = (
 )
 _END: Minor = (9, 9)
 
-#: Resources that were on by default once, or came later.
-MEANWHILE = (
-    Meanwhile((1, 23), (1, 25), "autoscaling", "v2beta2",
+#: Resources that are served by default in earlier or later versions only.
+ADDED_OR_REMOVED = (
+    ServedIn((1, 23), (1, 25), "autoscaling", "v2beta2",
               (_row("horizontalpodautoscalers", "HorizontalPodAutoscaler", namespaced=True, status=True, short="hpa",
                     category="all"),)),
-    Meanwhile((1, 20), (1, 25), "flowcontrol.apiserver.k8s.io", "v1beta1", _FLOW),
-    Meanwhile((1, 23), (1, 28), "flowcontrol.apiserver.k8s.io", "v1beta2", _FLOW),
-    Meanwhile((1, 26), (1, 31), "flowcontrol.apiserver.k8s.io", "v1beta3", _FLOW),
-    Meanwhile((1, 21), (1, 26), "storage.k8s.io", "v1beta1",
+    ServedIn((1, 20), (1, 25), "flowcontrol.apiserver.k8s.io", "v1beta1", _FLOW),
+    ServedIn((1, 23), (1, 28), "flowcontrol.apiserver.k8s.io", "v1beta2", _FLOW),
+    ServedIn((1, 26), (1, 31), "flowcontrol.apiserver.k8s.io", "v1beta3", _FLOW),
+    ServedIn((1, 21), (1, 26), "storage.k8s.io", "v1beta1",
               (_row("csistoragecapacities", "CSIStorageCapacity", namespaced=True),)),
-    Meanwhile((1, 37), _END, "certificates.k8s.io", "v1",
+    ServedIn((1, 37), _END, "certificates.k8s.io", "v1",
               (_row("clustertrustbundles", "ClusterTrustBundle"),
                _row("podcertificaterequests", "PodCertificateRequest", namespaced=True, status=True))),
-    Meanwhile((1, 37), _END, "resource.k8s.io", "v1", (_row("devicetaintrules", "DeviceTaintRule", status=True),)),
-    Meanwhile((1, 37), _END, "storagemigration.k8s.io", "v1",
+    ServedIn((1, 37), _END, "resource.k8s.io", "v1", (_row("devicetaintrules", "DeviceTaintRule", status=True),)),
+    ServedIn((1, 37), _END, "storagemigration.k8s.io", "v1",
               (_row("storageversionmigrations", "StorageVersionMigration", status=True),)),
 )  # fmt: skip
 
-#: Subresources that are younger than their resource: (qualified resource, subresource) -> the first version with it.
-YOUNGER = {("pods", "resize"): (1, 33)}
+#: Subresources that were added later than their resource: (qualified resource, subresource) -> first version.
+ADDED_SUBRESOURCES = {("pods", "resize"): (1, 33)}
 
 
 def resources(recorded: Iterable[Resource], schemas: BuiltinSchemas) -> list[Resource]:
-    """The built-in resources of a version, in the order in which discovery lists them."""
+    """The built-in resources of a version, in the order of discovery."""
     minor = number(schemas.version)
     rows = [_aged(row, minor) for row in recorded if _has(schemas, row)]
     if schemas.version == RECORDED:
         return rows
     order = list(dict.fromkeys(row.group for row in rows))
-    for extra in MEANWHILE:
+    for extra in ADDED_OR_REMOVED:
         if extra.first <= minor <= extra.last:
             rows += [row for one in extra.rows if _has(schemas, row := _placed(one, extra))]
             order += [extra.group] if extra.group not in order else []
     return sorted(rows, key=lambda row: (order.index(row.group), version_priority(row.version)))
 
 
-def _placed(row: Resource, extra: Meanwhile) -> Resource:
+def _placed(row: Resource, extra: ServedIn) -> Resource:
     return replace(row, group=extra.group, version=extra.version, collection=f"{row.plural}.{extra.group}")
 
 
@@ -117,8 +117,8 @@ def _has(schemas: BuiltinSchemas, row: Resource) -> bool:
 
 
 def _aged(row: Resource, minor: Minor) -> Resource:
-    """The resource with the subresources that it had then."""
-    young = {name for name in row.subresources if YOUNGER.get((row.qualified, name), ()) > minor}
+    """The resource with the subresources of a version."""
+    young = {name for name in row.subresources if ADDED_SUBRESOURCES.get((row.qualified, name), ()) > minor}
     if not young:
         return row
     return replace(row, subresources={name: sub for name, sub in row.subresources.items() if name not in young})

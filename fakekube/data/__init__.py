@@ -1,4 +1,4 @@
-"""Facts read off a real API server, as data."""
+"""Data that was recorded from a real API server, or generated from published definitions."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Makes `protobuf.json` from the published protocol definitions of Kubernetes' API.
+"""Generates `protobuf.json` from the published protobuf definitions of the Kubernetes API.
 
 Run `python -m fakekube.data.build_protobuf FOLDER...`; the folders hold k8s.io/api, k8s.io/apimachinery and
-k8s.io/apiextensions-apiserver of one version. What is kept is the numbers, names and types of fields, for what can be
-reached from the kinds of `schemas.json`; no prose:
+k8s.io/apiextensions-apiserver of one version. The result has the numbers, names and types of the fields of all messages
+that the kinds of `schemas.json` refer to:
 
     "types": type -> "NUMBER NAME TYPE;..."
 
 TYPE is a scalar or another type; `[]T` is a list and `{}T` a map of T. NAME is the field's JSON name, or `-` where
-JSON shows the fields of that message instead of it.
+JSON has the fields of that message in its place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import orjson
 TARGET = Path(__file__).with_name("protobuf.json")
 SCHEMAS = Path(__file__).with_name("schemas.json")
 
-#: Messages that stand for a value: how they are read is `fakekube.apiserver.wire.protobuf`'s affair.
+#: Messages that are a single JSON value; `fakekube.apiserver.wire.protobuf` decodes them.
 VALUES = {
     "meta.v1.Time": "time",
     "meta.v1.MicroTime": "microtime",
@@ -39,13 +39,13 @@ VALUES = {
 _SCALARS = {"int32": "int", "int64": "int", "uint32": "int", "string": "string", "bool": "bool", "bytes": "bytes",
             "double": "double"}  # fmt: skip
 
-#: Messages that are a list in JSON, and of what.
+#: Messages that are a list of strings in JSON.
 _LISTS = re.compile(r"message (\w+) \{\s*repeated string items = 1;\s*\}")
 
-#: What bodies may be besides the kinds of `schemas.json`.
+#: Types of bodies besides the kinds of `schemas.json`.
 ALSO = ("meta.v1.DeleteOptions",)
 
-#: Fields of a JSON schema whose JSON names are no words.
+#: Fields of a JSON schema whose JSON names are not identifiers.
 _RENAMED = {"ref": "$ref", "schema": "$schema"}
 
 _FIELD = re.compile(r"(optional|repeated|map<string, ?([\w.]+)>) ?([\w.]+)? (\w+) = (\d+);")
@@ -69,7 +69,7 @@ def short(package: str) -> str:
 
 
 def messages(text: str) -> Iterator[tuple[str, list[tuple[int, str, str]]]]:
-    """The messages of a file: name, and number, name and type of each field."""
+    """The messages of a file: the name, and the number, name and type of each field."""
     text = re.sub(r"//[^\n]*", "", text)
     package = short(re.findall(r"^package ([\w.]+);", text, re.M)[0])
     lists = set(_LISTS.findall(text))
@@ -92,7 +92,7 @@ def _type(name: str, package: str, lists: set[str]) -> str:
 
 
 def described(name: str, fields: list[tuple[int, str, str]], known: Mapping[str, Any] | None) -> str:
-    """One message as a line. `known` are the fields that JSON shows, where that is told."""
+    """One message as a line. `known`: the fields of its JSON schema, if there is one."""
     parts = []
     by_letters = {field.lower(): field for field in known or ()}
     for number, field, type in fields:

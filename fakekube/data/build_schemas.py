@@ -1,15 +1,15 @@
-"""Makes `schemas.json` from the published package `kubernetes-validate`: run `python -m fakekube.data.build_schemas`.
+"""Generates `schemas.json` from the package `kubernetes-validate`. Run `python -m fakekube.data.build_schemas`.
 
-The result has, for every type of every Kubernetes minor version from 1.25 up, what a server must know of its fields and
-nothing else: no prose. A field is one short text (see `fakekube.apiserver.schema.builtin`, which reads them):
+The result has the fields of every type of every Kubernetes minor version since 1.25, without descriptions. A field is
+a short text, which `fakekube.apiserver.schema.builtin` parses:
 
     string, boolean, int32, int64, double, bytes, quantity, time, microtime, int-or-string, any, or another type's name;
-    `[]T` is a list and `{}T` a map of T; behind it, each after a `|`:
+    `[]T` is a list and `{}T` a map of T; it is followed by, each after a `|`:
     map=KEYS, set, atomic (list and map types of server-side apply); patch=STRATEGY, key=MERGE_KEY (strategic merge);
     enum=A,B; default=JSON.
 
-`types` maps a type's name to its variants: [first version, fields, required fields] or [first version, null] where
-it goes. `kinds` maps "GROUP/VERSION/KIND" to the type of that kind.
+`types` maps the name of a type to its variants: [first version, fields, required fields], or [first version, null] if
+it was removed. `kinds` maps "GROUP/VERSION/KIND" to the type of that kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import orjson
 FIRST = (1, 25)
 TARGET = Path(__file__).with_name("schemas.json")
 
-#: Types that are values, whatever JSON they are written as.
+#: Types that are a single JSON value.
 SCALARS = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
@@ -77,7 +77,7 @@ def _json_type(schema: dict[str, Any]) -> str:
 
 
 def _value(schema: dict[str, Any]) -> str:
-    """The type of a field without what stands behind `|`."""
+    """The type of a field, without the part after `|`."""
     ref = schema.get("$ref") or next((part["$ref"] for part in schema.get("allOf", ()) if "$ref" in part), None)
     if ref:
         name = ref.rpartition("/")[2]

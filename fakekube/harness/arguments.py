@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controllerlib import Request
-from controllerlib.client.models import as_object
+from controllerlib.client import as_object
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.resource import Resource
 from fakekube.server import bootstrap

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
 
-from controllerlib.client.models import Writable
+from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -56,7 +56,7 @@ from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
     from fakekube.harness.accessreport import AccessReport
 
 F = TypeVar("F")
@@ -125,8 +125,8 @@ class FakeKube:
         self._runner = ServerRunner(core, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
-        self.timeline = Timeline(self.clock.epoch)
-        self.ledger = Ledger(self.clock.now, self.timeline)
+        self.timeline: Timeline = Timeline(self.clock.epoch)
+        self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven)

@@ -25,6 +25,8 @@ class Endpoint:
     `tokens`: the bearer tokens that the server accepts. `admin`: the one that clients created here send.
     """
 
+    admin: str
+
     def __init__(
         self,
         runner: ServerRunner,

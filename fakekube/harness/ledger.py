@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from controllerlib import Call, Cause, InformerEvent, Observer, Outcome, Result, Run
+from controllerlib import Result
+from controllerlib.controller import Outcome, Run
+from controllerlib.observer import Call, InformerEvent, Observer
+from controllerlib.workqueue import Cause
 from fakekube.harness.audit import MICROSECOND, WRITES
 from fakekube.harness.timeline import Summary, Timeline
 from fakekube.virtualtime.errors import HotLoop
@@ -83,7 +86,7 @@ class Ledger:
         self._now, self._timeline = now, timeline
         self._reconciles: list[Reconcile] = []
         self.informer_events: list[InformerEvent] = []
-        self.observer = ReconcileObserver(self, now)
+        self.observer: ReconcileObserver = ReconcileObserver(self, now)
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._reconciles)

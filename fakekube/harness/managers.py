@@ -6,14 +6,15 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from controllerlib import Manager, Observer
+from controllerlib import Manager
+from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
 from fakekube.harness.options import ManagerOptions
 from fakekube.server.direct import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
 
 if TYPE_CHECKING:
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
 
 Build = Callable[[Manager], Any]
 """Adds controllers to a manager; its return value is ignored."""
@@ -53,7 +54,7 @@ def manager_for(
     """
     settings: dict[str, Any] = {
         "clock": bubble.clock,
-        "chance": _SeededRandom(bubble.seed),
+        "random": _SeededRandom(bubble.seed),
         "gate": bubble.gate,
         "observer": observer,
         "sync_period_jitter": 0.0,
@@ -66,7 +67,7 @@ def manager_for(
 
 def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
     """A transport to the server over HTTP, with a bearer token if `token` is not empty."""
-    from controllerlib.client.http import HttpTransport
+    from controllerlib.client import HttpTransport
 
     return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controllerlib.client.errors import ApiError, from_status
-from controllerlib.client.models import Writable
+from controllerlib import ApiError
+from controllerlib.client import Writable, from_status
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.arguments import (
     check_values,

@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from controllerlib import Cause, Controller, Manager, Request, WorkQueue
+from controllerlib import Controller, Manager, Request
+from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.catalog import Catalog
 from fakekube.harness.arguments import key_of
 from fakekube.harness.ledger import Ledger, Reconcile

@@ -11,9 +11,9 @@ from fakekube.virtualtime import Duration
 if TYPE_CHECKING:
     import ssl
 
-    from controllerlib import CacheOptions, ControllerOptions, LeaderElection, Selection
-    from controllerlib.cache.informer import InformerOptions
-    from controllerlib.metrics.registry import Registry
+    from controllerlib import ControllerOptions, LeaderElection
+    from controllerlib.cache import CacheOptions, InformerOptions, Selection
+    from controllerlib.metrics import Registry
 
 
 class FaultOptions(TypedDict, total=False):

@@ -1,1 +1,1 @@
-"""The API server running: clock, waiting, watch streams, HTTP, the direct transport, webhook calls."""
+"""Runs the API server: clock, waiting, watch streams, HTTP, the direct transport, webhook calls."""

@@ -1,4 +1,4 @@
-"""A server as it is right after its first start: the built-in resources, and the objects that always exist."""
+"""Creates a server in its initial state: with the built-in resources and the objects that always exist."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from fakekube.server.random import Random
 Object = dict[str, Any]
 
 KUBERNETES_VERSION = versions.RECORDED
-#: The first version that says what it emulates.
+#: The first version whose `/version` shows the emulated version.
 EMULATION_SHOWN = (1, 33)
 DISCOVERY, BOOTSTRAP = "discovery-v1.36.json", "bootstrap-v1.36.json"
 
 
 @cache
 def known_versions() -> tuple[str, ...]:
-    """The minor versions that can be served, the oldest first."""
+    """The minor versions that can be served, oldest first."""
     return tuple(minors(data.load("schemas.json")))
 
 
 def version_of(text: str) -> str:
-    """The minor version that a text names (`1.31`, `v1.31.4`). Raises UnknownVersion, which is a ValueError."""
+    """Parses a minor version (`1.31`, `v1.31.4`). Raises UnknownVersion, a ValueError."""
     return versions.minor_of(text, known_versions())
 
 
@@ -52,7 +52,7 @@ def _objects() -> tuple[Object, ...]:
 
 
 def version_info(version: str = KUBERNETES_VERSION) -> Object:
-    """What `/version` says."""
+    """The answer of `/version`."""
     major, minor = version.split(".")
     emulated = {
         "emulationMajor": major,
@@ -82,10 +82,7 @@ def api_server(
     history_window: int = 20_000,
     version: str = KUBERNETES_VERSION,
 ) -> ApiServer:
-    """A fresh server of a Kubernetes version. With RBAC it has the bootstrap roles.
-
-    Raises UnknownVersion.
-    """
+    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion."""
     version = version_of(version)
     catalog = Catalog(_resources(version))
     server = ApiServer(
@@ -100,7 +97,7 @@ def api_server(
     for recorded in _objects():
         found = kinds.get((recorded["apiVersion"], recorded["kind"]))
         if found is None:
-            continue  # an older version has no such kind
+            continue  # this version does not have the kind
         if found.group != rbac.GROUP or authorization_mode == "RBAC":
             restore(server, found, recorded, stamp, random)
     return server

@@ -1,4 +1,4 @@
-"""A certificate authority of one's own, and what it signs (made by trustme)."""
+"""A certificate authority for one server, created with trustme."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import trustme
 
 
 class Authority:
-    """A CA for one server's life; its certificates are valid from 2000 to 3000, whatever a frozen clock says."""
+    """A CA. Its certificates are valid from 2000 to 3000, so that they are accepted under a frozen clock."""
 
     def __init__(self) -> None:
         self._ca = trustme.CA(organization_name="fakekube")
@@ -22,8 +22,11 @@ class Authority:
     def server_context(
         self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1"), *, client_ca: str = ""
     ) -> ssl.SSLContext:
-        """What a server listens with; the first name is the certificate's subject. Clients may show certificates of
-        `client_ca` (PEM); those of others cannot connect. Raises SSLError where it is no PEM."""
+        """A context for a server; the first name is the subject of its certificate.
+
+        Clients may present certificates that `client_ca` (PEM) has signed, and no others. Raises SSLError if it is not
+        PEM.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._ca.issue_cert(*dict.fromkeys(names)).configure_cert(context)
@@ -33,7 +36,7 @@ class Authority:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """What a client trusts this server with."""
+        """A context for a client that trusts this CA."""
         context = ssl.create_default_context()
         self._ca.configure_trust(context)
         return context

@@ -1,4 +1,4 @@
-"""A command that runs beside a server: its end is ours, and signals to us are meant for it."""
+"""Runs a command beside a server, and forwards signals to it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
-#: The exit statuses of a shell for a command that is not there, and for one that cannot be run.
+#: The exit statuses of a shell for a command that does not exist, and for one that cannot be executed.
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 
 
 class CannotRun(Exception):
-    """The command cannot be run; `status` is what a shell would return."""
+    """The command cannot be executed; `status` is the exit status of a shell."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -20,17 +20,17 @@ class CannotRun(Exception):
 
 
 class Signals:
-    """Passes signals on to a command; made before there is one, so that none is lost."""
+    """Forwards signals to a command. Created before the command starts, so that no signal is lost."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._early: list[signal.Signals] = []
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._came, number)
+            loop.add_signal_handler(number, self._forward, number)
 
     async def run(self, command: Sequence[str], env: Mapping[str, str]) -> int:
-        """Run a command to its end: its status, or 128 and the signal that ended it. Raises CannotRun."""
+        """Run a command; returns its exit status, or 128 plus the signal that ended it. Raises CannotRun."""
         try:
             self._process = await asyncio.create_subprocess_exec(*command, env=env)
         except FileNotFoundError:
@@ -39,11 +39,11 @@ class Signals:
             why = os.strerror(error.errno).lower() if error.errno else str(error)
             raise CannotRun(NOT_RUNNABLE, f"{command[0]}: {why}") from None
         for number in self._early:
-            self._came(number)
+            self._forward(number)
         status = await self._process.wait()
         return 128 - status if status < 0 else status
 
-    def _came(self, number: signal.Signals) -> None:
+    def _forward(self, number: signal.Signals) -> None:
         if self._process is None:
             self._early.append(number)
         elif self._process.returncode is None and not (number == signal.SIGINT and _at_terminal()):
@@ -51,7 +51,7 @@ class Signals:
 
 
 def _at_terminal() -> bool:
-    """Whether Ctrl-C comes from a terminal, which tells the command itself."""
+    """Whether Ctrl-C comes from a terminal, which also sends the signal to the command."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:

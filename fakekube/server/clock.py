@@ -1,4 +1,4 @@
-"""The time outside tests; in tests `virtualtime.VirtualClock` stands in its place."""
+"""The system clock, used outside tests; tests use `virtualtime.VirtualClock`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time and the running loop's time, which a server's time-outs go by."""
+    """Wall time, and monotonic time for timeouts."""
 
     def now(self) -> datetime: ...
 
@@ -19,7 +19,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The clock of the machine."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""HTTP and HTTPS in, a core call, JSON or a stream out. The only module that knows aiohttp."""
+"""Serves the API over HTTP and HTTPS. The only module of fakekube that serves with aiohttp."""
 
 from __future__ import annotations
 
@@ -8,56 +8,53 @@ import hashlib
 import logging
 import socket
 import ssl
-import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
 from aiohttp import HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.apiserver.auth.authentication import certificate_user
-from fakekube.apiserver.response import Cached, Response, Upgrade
+from fakekube.apiserver.response import Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_event
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import codec, warning
-from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
+from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
 from fakekube.server.runner import ServerRunner
 
-#: Seconds that open connections get to end when a server stops (0 would mean for ever).
+#: Seconds that open connections have to end when a server stops (aiohttp takes 0 as no limit).
 SHUTDOWN_TIMEOUT = 1.0
 
 #: Seconds after which an idle connection is closed.
 KEEPALIVE_TIMEOUT = 3600.0
 
-#: Bytes of a request line, and of one header (Go's `http.DefaultMaxHeaderBytes`); how many headers there may be.
+#: The maximum size of the request line and of a header (Go's `http.DefaultMaxHeaderBytes`), and number of headers.
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
 
-#: Answers longer than this, in bytes, are compressed where the client takes it (`defaultGzipThresholdBytes`).
-COMPRESSED_FROM = 128 * 1024
-
-#: Connections that may wait to be accepted.
+#: The maximum number of connections that wait to be accepted.
 BACKLOG = 128
 
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
-_HEADERS = {"Cache-Control": "no-cache, private"}
-
-#: What aiohttp has to say. That somebody sends what is no HTTP is answered, and is no news.
+#: The logger of aiohttp. Malformed HTTP is answered but not logged.
 _log = logging.getLogger(f"{__name__}.http")
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 
-#: Addresses that mean all of a machine's, and where one that listens on them is reached from this machine.
+#: The wildcard addresses, and the loopback addresses that reach a server which listens on them.
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class HttpServer:
-    """A listening server. `url` is how to reach it from this machine, `port` the one that it got."""
+    """A listening server. `url` reaches it from this machine; `port` is the actual port."""
+
+    runner: ServerRunner
+    host: str
+    port: int
 
     def __init__(self, runner: ServerRunner, host: str, port: int, *, secure: bool) -> None:
         self.runner, self.host, self.port = runner, host, port
@@ -69,7 +66,7 @@ class HttpServer:
 
     @property
     def address(self) -> str:
-        """Host and port; of a server on all of a machine's addresses, its loopback address."""
+        """Host and port; the loopback address if it listens on all addresses."""
         host = EVERY_ADDRESS.get(self.host, self.host)
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
@@ -81,9 +78,9 @@ class HttpServer:
 async def listen(
     runner: ServerRunner, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[HttpServer]:
-    """Serve until the context ends; port 0 takes a free one. Open watches end before the connections do.
+    """Serve until the context ends; port 0 selects a free port. Open watches end before the connections are closed.
 
-    Entering it does not wait. Raises OSError where the address cannot be had.
+    Entering the context does not wait. Raises OSError if the address is not available.
     """
     handler = _Handler(runner)
     server = web.Server(
@@ -91,7 +88,7 @@ async def listen(
         logger=_log,
         access_log=None,
         keepalive_timeout=KEEPALIVE_TIMEOUT,
-        handler_cancellation=True,  # a client that has gone ends what was done for it
+        handler_cancellation=True,  # a request is cancelled when its client disconnects
         auto_decompress=False,
         max_line_size=MAX_HEADER_BYTES,
         max_field_size=MAX_HEADER_BYTES,
@@ -113,7 +110,7 @@ async def listen(
 
 @asynccontextmanager
 async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
-    """Serve somebody else's aiohttp handler, or `web.Application`, over HTTPS on a free port; gives its address."""
+    """Serve an aiohttp handler or `web.Application` of the test over HTTPS on a free port; yields its URL."""
     site_runner: web.BaseRunner
     if isinstance(handler, web.Application):
         site_runner = web.AppRunner(handler, access_log=None)
@@ -141,7 +138,7 @@ class _Handler:
         self._streams: set[asyncio.Task[Any]] = set()
 
     async def end_streams(self) -> None:
-        """Let every open watch say that it ends; one whose client does not read is cut."""
+        """End every open watch; connections whose clients do not read are aborted."""
         self._runner.end_watches()
         if self._streams:
             _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
@@ -149,7 +146,7 @@ class _Handler:
                 task.cancel()
 
     def retire(self) -> None:
-        """Let go of what is served: aiohttp's server, which holds this, is in a circle with itself."""
+        """Drop the runner: aiohttp's server, which refers to this handler, is in a reference cycle."""
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -158,7 +155,7 @@ class _Handler:
         try:
             request = await self._request(http)
         except StatusError as error:
-            request = Request(http.method, http.path, headers=_Headers(http.headers))
+            request = Request(http.method, http.path, headers=RequestHeaders(http.headers))
             return _plain(request, self._runner.refuse(request, error))
         response = await self._runner.answer(request)
         if response.reset:
@@ -174,14 +171,14 @@ class _Handler:
         user = self._runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
         body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
         url = http.rel_url
-        return Request(http.method, url.path, parse_query(url.raw_query_string), _Headers(headers), body, user)
+        return Request(http.method, url.path, parse_query(url.raw_query_string), RequestHeaders(headers), body, user)
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
-        stream = web.StreamResponse(status=200, headers={**_HEADERS, "Content-Type": "application/json"})
+        stream = web.StreamResponse(status=200, headers={**HEADERS, "Content-Type": "application/json"})
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
-            stream.force_close()  # its end is the end of the connection
+            stream.force_close()  # HTTP/1.0: the end of the connection ends the body
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
@@ -190,17 +187,17 @@ class _Handler:
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([_line(event) for event in batch]))
-                    del batch  # the first one may be long, and the next may take its time
+                    del batch  # the first batch may be large, and the next one may take long
             await stream.write_eof()
         except ConnectionError:
-            pass  # the client has gone; there is nobody to tell
+            pass  # the client has disconnected
         finally:
             self._streams.discard(task)
         return stream
 
 
 def _certified(http: web.BaseRequest) -> User | None:
-    """The user of the client's certificate, which was checked when it connected."""
+    """The user of the client's certificate, which the TLS handshake has verified."""
     connection = http.transport
     found = connection.get_extra_info("peercert") if connection is not None else None
     if not found:
@@ -227,7 +224,7 @@ async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResp
                 await socket.send_bytes(message)
         await socket.close()
     except ConnectionError:
-        pass  # the client has gone; there is nobody to tell
+        pass  # the client has disconnected
     return socket
 
 
@@ -235,33 +232,8 @@ def _line(event: Any) -> bytes:
     return error_event(event) if isinstance(event, StatusError) else event.line
 
 
-class _Headers(Mapping[str, str]):
-    """Request headers by lower-case name (aiohttp's mapping does not mind the case)."""
-
-    __slots__ = ("_raw",)
-
-    def __init__(self, raw: Mapping[str, str]) -> None:
-        self._raw = raw
-
-    def __getitem__(self, name: str) -> str:
-        return self._raw[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._raw.get(name, default)
-
-    def getall(self, name: str) -> list[str]:
-        """All values of a header, in order."""
-        return [value for key, value in self._raw.items() if key.lower() == name]
-
-    def __iter__(self) -> Any:
-        return (name.lower() for name in self._raw)
-
-    def __len__(self) -> int:
-        return len(self._raw)
-
-
 async def _body(http: web.BaseRequest) -> bytes:
-    """The request's body. Raises 413 beyond the limit, without reading the rest, and 400 where it cannot be read."""
+    """The body of a request. Raises 413 above the limit, without reading the rest, and 400 if it cannot be read."""
     length = http.content_length
     if length is not None and length > codec.MAX_BODY:
         raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
@@ -282,14 +254,7 @@ async def _body(http: web.BaseRequest) -> bytes:
 
 
 def _plain(request: Request, response: Response) -> web.StreamResponse:
-    headers = {**_HEADERS, **response.headers}
-    if response.content_type:
-        headers[hdrs.CONTENT_TYPE] = response.content_type
-    body = _encoded(request, response)
-    if len(body) > COMPRESSED_FROM and _takes_gzip(request):
-        body = zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
-        headers[hdrs.CONTENT_ENCODING] = "gzip"
-        headers[hdrs.VARY] = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
+    headers, body = encode(request, response)
     answer = web.Response(body=body, status=response.status, headers=headers)
     for value in warning.header_values(response.warnings):
         answer.headers.add("Warning", value)
@@ -298,33 +263,15 @@ def _plain(request: Request, response: Response) -> web.StreamResponse:
     return answer
 
 
-def _encoded(request: Request, response: Response) -> bytes:
-    body = response.body
-    if body is None:
-        return b""
-    if response.content_type == codec.YAML:
-        return codec.encode_yaml(body.to_object())
-    if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
-        return body.encode()
-    if is_pretty(request):
-        return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
-    return body.encode() + b"\n"
-
-
-def _takes_gzip(request: Request) -> bool:
-    accepted = request.headers.get("accept-encoding", "")
-    return "gzip" in [part.partition(";")[0].strip() for part in accepted.split(",")]
-
-
 def _bad_url() -> web.StreamResponse:
-    """What Go's HTTP server says before it looks any further."""
+    """The answer of Go's HTTP server to a malformed URL."""
     answer = web.Response(text="400 Bad Request", status=400)
     answer.force_close()
     return answer
 
 
 def _broken(http: web.BaseRequest) -> web.StreamResponse:
-    """No answer: the connection is cut."""
+    """Abort the connection without an answer."""
     if http.transport is not None:
         http.transport.abort()
     return web.Response()

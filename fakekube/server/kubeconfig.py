@@ -1,4 +1,4 @@
-"""kubeconfig files: how clients find a server."""
+"""Writes kubeconfig files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 
 def content(server: str, *, token: str = "", ca: bytes | None = None) -> dict[str, Any]:
-    """One cluster, one user, one context, all called `fakekube`."""
+    """A kubeconfig with one cluster, user and context, each named `fakekube`."""
     cluster: dict[str, Any] = {"server": server}
     if ca is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -27,7 +27,7 @@ def content(server: str, *, token: str = "", ca: bytes | None = None) -> dict[st
 
 
 def write(path: Path, server: str, *, token: str = "", ca: bytes | None = None) -> None:
-    """Write a kubeconfig that only its owner can read, all of it at once. Raises OSError."""
+    """Write a kubeconfig atomically, readable only by its owner. Raises OSError."""
     text = yaml.safe_dump(content(server, token=token, ca=ca), sort_keys=False)
     path = path.resolve()
     if path.exists() and not path.is_file():  # a pipe, /dev/stdout

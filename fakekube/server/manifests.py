@@ -1,4 +1,4 @@
-"""Manifests from files into a server: what `kubectl apply -f DIR` would do, without kubectl."""
+"""Loads manifests from files into a server, as `kubectl apply -f DIR` does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
-#: What others may need goes first.
+#: The kinds that others depend on are created first.
 _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 
 
@@ -36,15 +36,12 @@ Steps = Generator[Ask, tuple[int, Any], list[Object]]
 
 
 def read(source: str | Path) -> list[Object]:
-    """The objects of a file, or of all YAML and JSON files below a directory, in the order of their names.
-
-    Raises ManifestError.
-    """
+    """The objects of a file, or of all YAML and JSON files below a directory, sorted by path. Raises ManifestError."""
     path = Path(source)
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
         if not files:
-            raise ManifestError(f"{path}: no manifests here (looked for {', '.join(SUFFIXES)})")
+            raise ManifestError(f"{path}: no manifests in this directory (looked for {', '.join(SUFFIXES)})")
     elif path.exists():
         files = [path]
     else:
@@ -61,12 +58,12 @@ def read(source: str | Path) -> list[Object]:
 
 
 def ordered(objects: Iterable[Object]) -> list[Object]:
-    """Namespaces, then definitions, then the rest as given."""
+    """Namespaces first, then CustomResourceDefinitions, then the rest in the given order."""
     return sorted(objects, key=lambda obj: _FIRST.get(obj.get("kind", ""), 2))
 
 
 def collection_path(resource: Resource, namespace: str | None) -> str:
-    """The path of a kind's collection in a namespace; of all namespaces where that is None."""
+    """The path of a collection in a namespace, or in all namespaces (None)."""
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
     if namespace is None or not resource.namespaced:
         return f"{root}/{resource.plural}"
@@ -119,13 +116,13 @@ async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[
 
 
 def _over(existing: Object, meta: Object) -> Object:
-    """The metadata of an object that replaces another: what it does not speak of is as it was."""
+    """The metadata of an object that replaces another: fields that it does not set are kept."""
     merged = {key: {**(existing.get(key) or {}), **(meta.get(key) or {})} for key in ("labels", "annotations")}
     return {**existing, **meta, **merged, "resourceVersion": existing["resourceVersion"]}
 
 
 def no_kind(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
-    """The cluster has no such kind: what may have been meant."""
+    """The message for an unknown kind, with a suggestion."""
     said = f"the cluster has no kind {kind!r} in {api_version!r}"
     if guess := _meant(api_version, kind, served):
         return f"{said}: did you mean {guess}?"

@@ -1,4 +1,4 @@
-"""Where ids, generated names and jitter come from: a seed in tests, the operating system's entropy otherwise."""
+"""Randomness for uids, generated names and jitter: seeded in tests, from the operating system otherwise."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 from fakekube.virtualtime.seeds import Seed
 
-#: The letters of generated names: no vowels and nothing that looks like another (apimachinery `util/rand`).
+#: The characters of generated names: no vowels, and none that are easily confused (apimachinery `util/rand`).
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 
 
 class Random(Protocol):
-    """Draws, each for a key (and a purpose), so that none depends on what was drawn for another."""
+    """Random values by key (and purpose), so that no value depends on those drawn for other keys."""
 
     def uid(self, key: str) -> str: ...
 
@@ -25,7 +25,7 @@ class Random(Protocol):
 
 
 class SeededRandom:
-    """The same draws in every run with the same seed; the n-th draw for a key is its own."""
+    """Random values that depend only on the seed, the key and how often it was used before."""
 
     def __init__(self, seed: Seed) -> None:
         self._seed = seed
@@ -47,7 +47,7 @@ class SeededRandom:
 
 
 class SystemRandom:
-    """What a server outside tests uses."""
+    """Random values of the operating system."""
 
     def __init__(self) -> None:
         self._random = random.SystemRandom()

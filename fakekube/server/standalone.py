@@ -1,4 +1,4 @@
-"""A server in a process of its own, in real time: what `fakekube serve` and `fakekube run` make."""
+"""A server in its own process and in real time, for `fakekube serve` and `fakekube run`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fakekube.server.runner import ServerRunner
 
 
 class CannotServe(Exception):
-    """What was asked for cannot be had; the message names the option."""
+    """The options cannot be satisfied; the message names the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to serve, and where; named as on the command line."""
+    """What to serve and where; the fields are named as on the command line."""
 
     port: int = 0
     bind_address: str = "127.0.0.1"
@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that listens, and what a client needs to know to reach it. `loaded`: how many objects it began with."""
+    """A listening server and what clients need to connect. `loaded`: the number of objects from manifests."""
 
     server: HttpServer
     ca: bytes | None
@@ -52,7 +52,7 @@ class Running:
 
     @property
     def token(self) -> str:
-        """A token of the file: the first of a superuser, else the first."""
+        """The first token of a superuser in the file, else the first token."""
         powerful = [token for token, user in self.tokens.items() if "system:masters" in user.groups]
         return next(iter([*powerful, *self.tokens]), "")
 
@@ -66,10 +66,12 @@ class Running:
 
 @asynccontextmanager
 async def running(options: Options) -> AsyncIterator[Running]:
-    """A server with its manifests loaded, listening until the context ends. Raises CannotServe."""
+    """A server with its manifests loaded, which listens until the context ends. Raises CannotServe."""
     tokens = _tokens(options.token_auth_file)
     if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
-        raise CannotServe("--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything")
+        raise CannotServe(
+            "--authorization-mode RBAC needs --token-auth-file or --client-ca-file: without them requests are denied"
+        )
     runner = _runner(options, tokens)
     loaded = await _load(runner, options.manifests)
     authority = Authority() if options.tls else None
@@ -89,7 +91,7 @@ def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None
     path = options.client_ca_file
     if authority is None:
         if path is not None:
-            raise CannotServe("--client-ca-file needs --tls: without it clients show no certificates")
+            raise CannotServe("--client-ca-file needs --tls: without it clients present no certificates")
         return None
     names = _names(options.bind_address)
     if path is None:
@@ -131,7 +133,7 @@ def _tokens(path: Path | None) -> dict[str, User]:
 
 
 async def _load(runner: ServerRunner, sources: Sequence[Path]) -> int:
-    """Put manifests into the server; how many objects there were."""
+    """Load manifests into the server; returns the number of objects."""
     transport = DirectTransport(runner)
     try:
         return sum([len(await manifests.load(runner.core, transport, manifests.read(one))) for one in sources])
@@ -140,11 +142,11 @@ async def _load(runner: ServerRunner, sources: Sequence[Path]) -> int:
 
 
 def _names(bind_address: str) -> Sequence[str]:
-    """What clients may call the server, and its certificate therefore names."""
+    """The host names of the server's certificate."""
     own = socket.gethostname() if bind_address in EVERY_ADDRESS else bind_address
     return ["localhost", "127.0.0.1", "::1", own]
 
 
 def reason(error: OSError) -> str:
-    """What the operating system says of an error (asyncio adds to it)."""
+    """The operating system's message for an error (asyncio adds to it)."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)

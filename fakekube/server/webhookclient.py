@@ -1,4 +1,4 @@
-"""Calling webhooks: the one place where the server is a client (`apiserver/pkg/util/webhook`)."""
+"""Calls webhooks (`apiserver/pkg/util/webhook`). The only module of fakekube that makes requests with aiohttp."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from fakekube.apiserver.needs import Post, Reply, Service
 from fakekube.apiserver.wire.goprint import go_quote
 
-#: A longer answer is not read to its end.
-MAX_ANSWER = 3 * 1024 * 1024
+#: The maximum number of bytes that are read of an answer.
+MAX_ANSWER = 64 * 1024 * 1024
 
 
 class WebhookClient:
-    """Posts to webhooks. `services`: where the Services of the cluster are, as base URLs (`https://127.0.0.1:4433`)."""
+    """Posts to webhooks. `services`: the base URLs of the cluster's Services (`https://127.0.0.1:4433`)."""
 
     def __init__(self) -> None:
         self.services: dict[Service, str] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, post: Post) -> Reply:
-        """The answer, or why there is none; never raises."""
+        """The answer, or the reason why there is none; never raises."""
         url = post.url
         if post.service is not None:
             base = self.services.get(post.service)
@@ -36,7 +36,7 @@ class WebhookClient:
             return Reply(problem=_posting(post.url, "context deadline exceeded"))
 
     async def _posted(self, post: Post, url: str) -> Reply:
-        import aiohttp  # heavy, and most clusters have no webhooks
+        import aiohttp  # imported late: it is large, and most clusters have no webhooks
 
         try:
             context = self._context(post.ca)
@@ -48,13 +48,17 @@ class WebhookClient:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
                 session.post(url, json=post.body, ssl=context, server_hostname=name) as response,
             ):
-                text = await response.content.read(MAX_ANSWER)
-                return _reply(response.status, text)
+                text = bytearray()
+                async for chunk in response.content.iter_any():
+                    text += chunk
+                    if len(text) > MAX_ANSWER:
+                        return Reply(problem=_posting(post.url, f"the answer is longer than {MAX_ANSWER} bytes"))
+                return _reply(response.status, bytes(text))
         except aiohttp.ClientError as error:
-            return Reply(problem=_posting(post.url, _told(error, url)))
+            return Reply(problem=_posting(post.url, _go_message(error, url)))
 
     def _context(self, ca: str) -> ssl.SSLContext:
-        """TLS that trusts just these certificates. Raises SSLError where they are none."""
+        """A TLS context that trusts only these certificates. Raises SSLError if they are not PEM."""
         context = self._contexts.get(ca)
         if context is None:
             context = ssl.create_default_context(cadata=ca or None)
@@ -66,8 +70,8 @@ def _posting(url: str, why: str) -> str:
     return f"failed to call webhook: Post {go_quote(url)}: {why}"
 
 
-def _told(error: Any, url: str) -> str:
-    """A connection's failure as Go tells it."""
+def _go_message(error: Any, url: str) -> str:
+    """The message of Go's HTTP client for a failed connection."""
     import aiohttp
 
     where = url.partition("://")[2].partition("/")[0]
@@ -100,7 +104,7 @@ def _reply(status: int, text: bytes) -> Reply:
         return Reply(problem=f"failed to call webhook: {problem}")
 
 
-#: HTTP status -> what Go's client makes of it.
+#: HTTP status -> the message of Go's client.
 _REFUSALS = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",

@@ -68,10 +68,10 @@ class Bubble:
         horizon: timedelta = HORIZON,
         max_turns: int = MAX_TURNS,
     ) -> None:
-        self.seed = seed if isinstance(seed, Seed) else Seed(seed)
-        self.clock = VirtualClock(epoch)
-        self.gate = Gate(is_open=stepped is False)
-        self.loop = VirtualTimeLoop(
+        self.seed: Seed = seed if isinstance(seed, Seed) else Seed(seed)
+        self.clock: VirtualClock = VirtualClock(epoch)
+        self.gate: Gate = Gate(is_open=stepped is False)
+        self.loop: VirtualTimeLoop = VirtualTimeLoop(
             self.clock,
             gate=self.gate,
             transport=transport,

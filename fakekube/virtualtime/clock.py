@@ -46,9 +46,9 @@ class VirtualClock:
         self.epoch = epoch
         self._epoch_seconds = epoch.timestamp()
         #: microseconds since the epoch; only the loop changes it
-        self.us = 0
+        self.us: int = 0
         #: what `monotonic()` returns
-        self.reading = 0.0
+        self.reading: float = 0.0
         self._now, self._now_us = epoch, 0
         self._listeners: list[Callable[[], None]] = []
         self._holds: dict[object, tuple[str, bool]] = {}

@@ -18,7 +18,7 @@ class Gate:
         self._listeners: tuple[Callable[[], object], ...] = ()
         self._round_end_callbacks: list[Callable[[], None]] = []
         #: whether it is open for a round
-        self.in_round = False
+        self.in_round: bool = False
         #: whether a round lets one worker through at a time; an item was handed out; a listener has claimed its turn
         self._one_by_one = self._taken = self._claimed = False
 

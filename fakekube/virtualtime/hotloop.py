@@ -24,8 +24,8 @@ class TurnGuard:
     def __init__(self, max_turns: int = MAX_TURNS) -> None:
         self._max = max_turns
         #: the number of turns above which `turn` must be called
-        self.quiet = max_turns - _SAMPLED
-        self.turns = 0
+        self.quiet: int = max_turns - _SAMPLED
+        self.turns: int = 0
         self._busiest: Counter[str] = Counter()
         self._test_steps = 0
         #: the task of an async test: turns that it causes itself are no hot loop

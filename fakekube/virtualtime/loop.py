@@ -56,9 +56,9 @@ class VirtualTimeLoop(NetworkLoop):
         horizon: timedelta = HORIZON,
         max_turns: int = MAX_TURNS,
     ) -> None:
-        self.clock = clock or VirtualClock()
+        self.clock: VirtualClock = clock or VirtualClock()
         self.clock.attach(self)
-        self.gate = gate or Gate()
+        self.gate: Gate = gate or Gate()
         selector = IdleSelector()
         super().__init__(selector, transport)
         # less than half a microsecond: `when < time() + resolution` is then exact on the grid despite float rounding
@@ -66,7 +66,7 @@ class VirtualTimeLoop(NetworkLoop):
         self._order = Order()
         #: strong references: an event loop keeps only weak ones
         self._tasks: set[asyncio.Future[Any]] = set()
-        self.threads = ThreadScheduler(self, self.holds_changed, patience)
+        self.threads: ThreadScheduler = ThreadScheduler(self, self.holds_changed, patience)
         self._pools = Pools(self.threads.submit)
         self._quiescence = Quiescence(
             self,

@@ -65,7 +65,7 @@ class Quiescence:
         self._loop, self._ready = loop, loop._ready
         self._clock, self._gate, self._threads, self._connections = clock, gate, threads, connections
         self._patience, self._linger, self._horizon = patience, linger, microseconds(horizon)
-        self.guard = TurnGuard(max_turns)
+        self.guard: TurnGuard = TurnGuard(max_turns)
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._blocked_since = 0
         self._round_done = False

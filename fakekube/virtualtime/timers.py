@@ -61,7 +61,7 @@ class GridTimer(asyncio.TimerHandle):
         context: Context | None,
     ) -> None:
         super().__init__(us / SECOND, callback, args, loop, context)
-        self.us = us
+        self.us: int = us
         self._exact = exact
         self._order = order
         self._clock = clock

@@ -1,4 +1,4 @@
-"""A server of rules alone: requests answered by `ApiServer.answer` with a made-up time and made-up chance."""
+"""A server without transports: requests are processed by `ApiServer.answer` with a fixed time and fixed randomness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass
 class RequestContext:
-    """The time stands where it is put, and what is drawn says what it was drawn for."""
+    """A fixed time, and values derived from the purpose and the key for which they are drawn."""
 
     time: datetime = START
     suffixes: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class RequestContext:
 
 
 class Api:
-    """A fresh server, called as a client would call it."""
+    """A new server, with the interface of a client."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Api:
         during: Any = None,
         **headers: str,
     ) -> Response:
-        """The response; what the request needs on its way is noted, `during` is called while it waits."""
+        """The response. The needs of the request are recorded; `during` is called while it waits."""
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body, user)
@@ -99,7 +99,7 @@ class Api:
             return end.value
 
     def call(self, method: str, target: str, body: Any = b"", **how: Any) -> tuple[int, Any]:
-        """Status code and body. What a direct caller and one over HTTP get must be the same."""
+        """Status code and body, which must be the same for direct and HTTP clients."""
         response = self.answer(method, target, body, **how)
         if response.body is None:
             return response.status, None
@@ -114,7 +114,7 @@ class Api:
         return shown
 
     def refused(self, method: str, target: str, body: Any = b"", **how: Any) -> tuple[int, str, str]:
-        """Code, reason and message of a refusal; it changed nothing."""
+        """Code, reason and message of an error. Checks that nothing changed."""
         before = self.revision
         code, shown = self.call(method, target, body, **how)
         assert code >= 400, shown

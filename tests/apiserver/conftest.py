@@ -1,4 +1,4 @@
-"""A fresh server of rules for each test."""
+"""A new server for each test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Addresses and ports of services: given out once each, taken back, kept where a type allows."""
+"""Allocation and release of the cluster IPs and node ports of services."""
 
 import pytest
 from hypothesis import given, settings

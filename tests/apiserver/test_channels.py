@@ -1,4 +1,4 @@
-"""What goes over the channels of an exec, an attach and a port-forward."""
+"""The messages of exec, attach and port-forward channels."""
 
 import orjson
 import pytest
@@ -23,7 +23,7 @@ def session(result=WROTE, protocol=V5, *, stdin=False):
     return ExecSession(run, ("ls", "-l"), protocol, stdin=stdin), inputs
 
 
-def test_a_command_without_input_runs_at_once():
+def test_a_command_without_stdin_runs_immediately():
     open, inputs = session()
     out, err, end = open.opened()
     assert (out, err) == (bytes([STDOUT]) + b"out", bytes([STDERR]) + b"err")
@@ -43,7 +43,7 @@ def test_a_command_that_fails():
     }
 
 
-def test_a_command_with_input_waits_for_its_end():
+def test_a_command_with_stdin_waits_for_end_of_input():
     open, inputs = session(stdin=True)
     assert open.opened() == []
     assert open.received(bytes([STDIN]) + b"a") == []
@@ -57,7 +57,7 @@ def test_a_command_with_input_waits_for_its_end():
     assert open.received(bytes([STDIN]) + b"late") == []
 
 
-def test_where_input_has_no_end_its_first_message_is_all():
+def test_version_4_uses_the_first_message_as_input():
     open, inputs = session(protocol=V4, stdin=True)
     assert len(open.received(bytes([STDIN]) + b"a")) == 3
     assert (inputs, open.done) == ([b"a"], True)
@@ -66,11 +66,11 @@ def test_where_input_has_no_end_its_first_message_is_all():
 @pytest.mark.parametrize(
     ("offered", "chosen"), [([V4, V5], V5), (["channel.k8s.io", V4], V4), (["base64.channel.k8s.io"], ""), ([], "")]
 )
-def test_the_newest_protocol_of_both_is_spoken(offered, chosen):
+def test_the_newest_common_protocol_is_chosen(offered, chosen):
     assert choose(offered) == chosen
 
 
-def test_forwarded_ports_have_two_channels_each():
+def test_a_forwarded_port_has_two_channels():
     open = ForwardSession(lambda port, data: f"{port}:".encode() + data if data != b"quiet" else b"", [80, 443])
     assert open.opened() == [b"\x00P\x00", b"\x01P\x00", b"\x02\xbb\x01", b"\x03\xbb\x01"]
     assert open.received(b"\x02hi") == [b"\x02443:hi"]

@@ -1,4 +1,4 @@
-"""Bodies to objects: limits, duplicates, YAML."""
+"""Decoding of bodies: limits, duplicate fields, YAML."""
 
 import orjson
 import pytest
@@ -41,7 +41,7 @@ UNRECOGNIZED = (
         pytest.param(b"9" * 5000, "json: cannot unmarshal number into Go value of type float64", id="long-number"),
     ],
 )
-def test_json_that_is_refused(body, problem):
+def test_invalid_json_is_rejected(body, problem):
     code, message = refusal(body)
     assert code == 400
     assert message.startswith(UNRECOGNIZED + problem)
@@ -55,7 +55,7 @@ def test_json_that_is_refused(body, problem):
         pytest.param(7, f"json: cannot unmarshal number into {HEADER} (37)", id="number"),
     ],
 )
-def test_a_direct_callers_value_is_refused_as_its_json_would_be(value, problem):
+def test_a_value_of_a_direct_client_is_rejected_like_its_json(value, problem):
     assert refusal(value) == (400, UNRECOGNIZED + problem)
     assert refusal(orjson.dumps(value)) == (400, UNRECOGNIZED + problem)
 
@@ -71,11 +71,11 @@ def test_a_direct_callers_value_is_refused_as_its_json_would_be(value, problem):
         pytest.param(b'{"a":"\\ud83d\\ude00"}', {"a": "\U0001f600"}, id="a-surrogate-pair"),
     ],
 )
-def test_json_that_is_taken(body, value):
+def test_valid_json_is_accepted(body, value):
     assert codec.decode(body, JSON, kind="Pod").object == value
 
 
-def test_a_body_beyond_the_limit_is_refused_whatever_is_in_it():
+def test_a_body_over_the_limit_is_rejected():
     code, message = refusal(b" " * (codec.MAX_BODY + 1))
     assert (code, message) == (413, "Request entity too large: limit is 3145728")
     assert codec.decode(b"{}" + b" " * (codec.MAX_BODY - 2), JSON, kind="Pod").object == {}
@@ -95,7 +95,7 @@ def test_the_media_type_of_a_body(content_type, media_type):
     assert codec.media_type(content_type) == media_type
 
 
-def test_an_unknown_media_type_is_refused():
+def test_an_unknown_media_type_is_rejected():
     assert refusal(b"{}", "text/html") == (
         415,
         "the body of the request was in an unknown format - accepted media types include: application/json, "
@@ -115,7 +115,7 @@ def test_an_unknown_media_type_is_refused():
     ],
     ids=["none", "quotes", "one", "thrice", "deeper", "escaped"],
 )
-def test_fields_that_stand_twice(body, duplicates):
+def test_duplicate_fields(body, duplicates):
     assert codec.decode(body, JSON, kind="Pod", strict=True).duplicates == duplicates
     assert codec.decode(body, JSON, kind="Pod", strict=False).duplicates == []
 
@@ -144,13 +144,13 @@ def test_yaml_as_json(text, value):
     assert codec.decode(text.encode(), YAML, kind="Pod").object == value
 
 
-def test_the_first_document_of_yaml_counts():
+def test_only_the_first_yaml_document_is_decoded():
     assert codec.parse_yaml(b"---\na: 1\n---\nb: 2") == {"a": 1}
     assert codec.parse_yaml(b"a: 1\n---\n[") == {"a": 1}
     assert codec.parse_yaml(b"# nothing\n") is None
 
 
-def test_keys_that_stand_twice_in_yaml_are_told_with_their_lines():
+def test_duplicate_yaml_keys_are_reported_with_their_lines():
     text = b"a: 1\nb:\n- c: 1\n  c: 2\na: 3\n---\nb: 1\nb: 2\n"
     assert codec.repeated_keys(text) == [
         'line 4: key "c" already set in map',
@@ -182,14 +182,14 @@ def test_keys_that_stand_twice_in_yaml_are_told_with_their_lines():
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_yaml_that_is_refused(text):
+def test_invalid_yaml_is_rejected(text):
     body = text if isinstance(text, bytes) else text.encode()
     code, message = refusal(body, YAML)
     assert code == 400
     assert "(must be of type Pod): yaml: " in message or "exceeded max depth" in message
 
 
-def test_aliases_do_not_explode():
+def test_yaml_aliases_are_rejected():
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12)
     )
@@ -211,7 +211,7 @@ def test_aliases_do_not_explode():
 @example(b"-0b_")
 @example(b"0x_")
 @example(b"1:60")
-def test_any_bytes_are_yaml_or_no_yaml(body):
+def test_any_bytes_are_decoded_or_rejected_as_yaml(body):
     try:
         value = codec.parse_yaml(body)
     except SyntaxProblem:
@@ -225,7 +225,7 @@ def test_any_bytes_are_yaml_or_no_yaml(body):
 @example(b"9" * 5000)
 @example(b'{"a":1,"a":NaN}')
 @example(b"[" * 251)
-def test_any_bytes_are_an_object_or_refused_with_a_status(body):
+def test_any_bytes_are_decoded_or_rejected_with_a_status(body):
     try:
         decoded = codec.decode(body, JSON, kind="Pod")
     except StatusError as error:
@@ -234,7 +234,7 @@ def test_any_bytes_are_an_object_or_refused_with_a_status(body):
         assert orjson.loads(orjson.dumps(decoded.object)) == decoded.object
 
 
-def test_yaml_out_can_be_read_again():
+def test_encoded_yaml_decodes_to_the_same_value():
     value = {"a": [1, "é", None, True], "b": {"c": "x\ny"}}
     assert yaml.safe_load(codec.encode_yaml(value)) == value
     assert orjson.loads(codec.encode(value)) == value
@@ -245,7 +245,7 @@ def test_yaml_out_can_be_read_again():
     [(b"", "<empty>"), (b"{x", "{x"), (b"x", "78"), (b"{" + b"x" * 2000, "{" + "x" * 1023 + " ...")],
     ids=["empty", "like-json", "else", "long"],
 )
-def test_a_body_in_short(body, shown):
+def test_the_summary_of_a_body(body, shown):
     assert codec.summary(body) == shown
 
 
@@ -272,15 +272,21 @@ def test_the_objects_of_a_manifest():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: Pod", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("{}\n---\n- 1", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("apiVersion: v1\nkind: 7", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("apiVersion: v1\nkind: List\nitems: [1]", "document 1 is no Kubernetes object: it needs apiVersion and kind"),
-        ("---\n---\napiVersion: v1\nkind: Pod\nmetadata: x", "document 2 is no Kubernetes object: metadata is no map"),
+        ("kind: Pod", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("{}\n---\n- 1", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        ("apiVersion: v1\nkind: 7", "document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        (
+            "apiVersion: v1\nkind: List\nitems: [1]",
+            "document 1 is not a Kubernetes object: apiVersion and kind are required",
+        ),
+        (
+            "---\n---\napiVersion: v1\nkind: Pod\nmetadata: x",
+            "document 2 is not a Kubernetes object: metadata must be a map",
+        ),
     ],
     ids=["no-version", "empty", "kind-a-number", "list-of-numbers", "metadata-is-text"],
 )
-def test_what_is_no_manifest(text, message):
+def test_invalid_manifests(text, message):
     with pytest.raises(ValueError) as refused:
         list(codec.load_manifests(text))
     assert str(refused.value) == message

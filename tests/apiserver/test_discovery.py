@@ -1,4 +1,4 @@
-"""Discovery, health, metrics: the paths that are no resources."""
+"""The non-resource paths: discovery, health and metrics."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ RECORDED = data.load("discovery-v1.36.json")
 
 
 @pytest.mark.parametrize(("path", "part"), [("/api", "core"), ("/apis", "groups")])
-def test_aggregated_discovery_is_what_the_real_server_says(api, path, part):
+def test_aggregated_discovery_equals_the_real_servers(api, path, part):
     document = api.ok("GET", path, accept=AGGREGATED)
     assert document == {
         "kind": "APIGroupDiscoveryList",
@@ -25,7 +25,7 @@ def test_aggregated_discovery_is_what_the_real_server_says(api, path, part):
     }
 
 
-def test_legacy_discovery_of_the_core_group_is_what_the_real_server_says(api):
+def test_legacy_discovery_of_the_core_group_equals_the_real_servers(api):
     document = api.ok("GET", "/api/v1")
     recorded = {row["name"]: row for row in RECORDED["legacy_api_v1"]["resources"]}
     assert {row["name"]: row for row in document["resources"]}.keys() == recorded.keys()
@@ -47,7 +47,7 @@ def test_an_unchanged_document_is_not_sent_again(api):
     assert (changed.status, changed.headers["ETag"] == tag) == (200, False)
 
 
-def test_custom_groups_come_last_and_by_name(api):
+def test_custom_groups_are_last_and_sorted_by_name(api):
     for group in ("zebra.example.com", "apple.example.com"):
         made = definition(group=group)
         made["metadata"]["name"] = f"backups.{group}"
@@ -90,25 +90,25 @@ def test_versions_of_aggregated_discovery(version, asked, given):
     "path",
     ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/etcd", "/livez/poststarthook/rbac/bootstrap-roles"],
 )
-def test_everything_is_well(api, path):
+def test_health_checks_succeed(api, path):
     response = api.answer("GET", path)
     assert (response.status, response.body.to_object()) == (200, "ok")
     assert response.content_type == "text/plain; charset=utf-8"
 
 
-def test_a_check_that_there_is_not(api):
+def test_an_unknown_health_check(api):
     assert api.refused("GET", "/livez/none") == (404, "", "404 page not found\n")
     assert api.refused("GET", "/livez/shutdown")[0] == 404
     assert api.ok("GET", "/readyz/shutdown") == "ok"
 
 
-def test_every_check_by_name(api):
+def test_each_health_check_by_name(api):
     for path, checks in CHECKS.items():
         lines = api.ok("GET", f"/{path}?verbose").splitlines()
         assert lines == [*(f"[+]{check} ok" for check in checks), f"{path} check passed"]
 
 
-def test_checks_that_are_left_out(api):
+def test_excluded_health_checks(api):
     lines = api.ok("GET", "/livez?verbose=1&exclude=etcd&exclude=b&exclude=a").splitlines()
     assert "[+]etcd excluded: ok" in lines
     assert lines[-2:] == [
@@ -117,7 +117,7 @@ def test_checks_that_are_left_out(api):
     ]
 
 
-def test_metrics_count_what_is_stored(api):
+def test_metrics_count_stored_objects(api):
     api.ok("POST", CONFIGMAPS, configmap())
     response = api.answer("GET", "/metrics")
     assert response.content_type.startswith("text/plain; version=0.0.4")
@@ -128,13 +128,13 @@ def test_metrics_count_what_is_stored(api):
     assert any(line.startswith("kubernetes_build_info{") and 'minor="36"' in line for line in lines)
 
 
-def test_a_label_with_quotes():
+def test_a_metric_label_with_quotes():
     assert family("m", "gauge", "What.", [({"a": 'x"\\\n'}, 1)]) == (
         '# HELP m What.\n# TYPE m gauge\nm{a="x\\"\\\\\\n"} 1\n'
     )
 
 
-def test_the_paths_that_there_are(api):
+def test_the_list_of_paths(api):
     paths = api.ok("GET", "/")["paths"]
     assert paths == sorted(paths)
     for path in paths:
@@ -142,6 +142,6 @@ def test_the_paths_that_there_are(api):
             assert api.call("GET", path)[0] == 200, path
 
 
-def test_documents_are_of_this_server_only(backups):
+def test_servers_do_not_share_documents(backups):
     backups.ok("GET", "/apis")
     assert "example.com" not in orjson.dumps(Api().ok("GET", "/apis")).decode()

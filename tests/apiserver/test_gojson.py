@@ -1,4 +1,4 @@
-"""What Go says of text that is no JSON."""
+"""The messages of Go for invalid JSON."""
 
 import json
 
@@ -57,12 +57,12 @@ END = "unexpected end of JSON input"
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_the_first_thing_that_is_wrong(text, message):
+def test_the_first_syntax_error(text, message):
     assert gojson.syntax_problem(text) == message
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"a":[1,-0.5e+3,true,false,null,"\\u00e9\\n\\""]}', " 1 ", '""'])
-def test_nothing_is_wrong_with_json(text):
+def test_valid_json_has_no_syntax_error(text):
     assert gojson.syntax_problem(text) is None
 
 
@@ -70,6 +70,7 @@ def refuse(constant):
     raise ValueError(constant)
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), st.text(alphabet='{}[]":,0123456789.eE+-truefalsn\\ \n')))
 @example("-")
 @example("1.")

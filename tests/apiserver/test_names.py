@@ -104,7 +104,7 @@ def test_label_values(value, problems):
 
 
 @given(st.text())
-def test_checks_answer_for_any_text(text):
+def test_checks_accept_any_text(text):
     for check in (names.dns_subdomain_problems, names.dns_label_problems, names.dns1035_label_problems):
         assert isinstance(check(text, True) + check(text, False), list)
     assert isinstance(names.qualified_name_problems(text) + names.label_value_problems(text), list)

@@ -1,4 +1,4 @@
-"""Which representation an answer has."""
+"""Content negotiation."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         pytest.param(f"application/vnd.kubernetes.protobuf, {JSON}", Representation(), id="protobuf-first"),
     ],
 )
-def test_the_first_that_can_be_given(accept, found):
+def test_the_first_supported_representation(accept, found):
     assert negotiate(accept, restful=True, listing=False, shapes=SHAPES) == found
 
 
@@ -51,14 +51,14 @@ def test_the_first_that_can_be_given(accept, found):
         pytest.param(f"{YAML};stream=watch", "only the following media types", id="a-stream-of-yaml"),
     ],
 )
-def test_what_cannot_be_given(accept, message):
+def test_unsupported_representations(accept, message):
     with pytest.raises(StatusError, match=message) as refused:
         negotiate(accept, restful=True, listing=False, shapes=SHAPES)
     assert refused.value.code == 406
 
 
 @given(st.text(alphabet="aplicton/json*;,=q.01 yml", max_size=60))
-def test_any_header_is_taken_or_refused(accept):
+def test_any_accept_header_is_accepted_or_rejected(accept):
     try:
         found = negotiate(accept, restful=False, listing=True, shapes=SHAPES)
     except StatusError as refused:
@@ -80,7 +80,7 @@ def test_any_header_is_taken_or_refused(accept):
         (None, ["v2"], ""),
     ],
 )
-def test_aggregated_discovery_is_given_to_who_asks(accept, served, version):
+def test_aggregated_discovery_is_returned_if_requested(accept, served, version):
     assert aggregated_version(accept, served) == version
 
 
@@ -93,7 +93,7 @@ def test_aggregated_discovery_is_given_to_who_asks(accept, served, version):
         pytest.param(f"{CONFIGMAPS}?watch=1", 406, id="a-stream-of-yaml"),
     ],
 )
-def test_refusals_are_written_as_the_answer_would_have_been(api, target, code):
+def test_errors_have_the_media_type_of_the_response(api, target, code):
     for accept, media in ((YAML, YAML), (f"{YAML}, {JSON}", YAML), (JSON, JSON), ("text/html", JSON)):
         if (code, accept) == (406, JSON):
             continue

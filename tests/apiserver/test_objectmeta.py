@@ -1,4 +1,4 @@
-"""metadata: checks, and what the server sets and keeps."""
+"""Validation of metadata, and the fields that the server sets and keeps."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def problems(meta, **how):
         ),
     ],
 )
-def test_what_is_wrong_with_metadata(meta, expected):
+def test_invalid_metadata(meta, expected):
     assert problems(meta) == (expected if expected is not None else [])
 
 
@@ -83,11 +83,11 @@ def test_what_is_wrong_with_metadata(meta, expected):
         ),
     ],
 )
-def test_the_field_that_is_named(meta, field):
+def test_the_field_of_an_error(meta, field):
     assert {problem.partition(": ")[0] for problem in problems(meta)} == {field}
 
 
-def test_a_finalizer_of_a_built_in_kind_has_a_domain_or_is_kubernetes_own():
+def test_a_finalizer_of_a_built_in_kind_has_a_domain_or_is_a_standard_one():
     errors = objectmeta.undomained_finalizer_errors(["orphan", "x", "a.b/x", "x y"], "metadata.finalizers")
     why = "name is neither a standard finalizer name nor is it fully qualified"
     assert [str(e) for e in errors] == [
@@ -109,7 +109,7 @@ def test_a_finalizer_of_a_built_in_kind_has_a_domain_or_is_kubernetes_own():
         ),
     ],
 )
-def test_what_is_wrong_with_a_namespace(how, expected):
+def test_invalid_namespaces(how, expected):
     assert problems({}, **how) == expected
 
 
@@ -141,7 +141,7 @@ STORED = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": 
         ),
     ],
 )
-def test_what_an_update_may_not_change(old, new, expected):
+def test_immutable_fields_of_metadata(old, new, expected):
     assert [str(e) for e in objectmeta.validate_update({**STORED, **new}, {**STORED, **old})] == expected
 
 
@@ -173,9 +173,9 @@ def test_the_metadata_of_an_update_keeps_what_the_server_owns():
     }
     new = {"name": "a", "labels": {"a": "b"}, "selfLink": "x", "generation": 9, "deletionTimestamp": "never"}
     assert objectmeta.kept_on_update(new, old) == {**old, "labels": {"a": "b"}}
-    # of an object that is not being deleted it stays, for `validate_update` to refuse
+    # kept for an object that is not being deleted, so that `validate_update` rejects it
     assert objectmeta.kept_on_update({**new, "uid": "u"}, STORED)["deletionTimestamp"] == "never"
 
 
-def test_a_field_error_in_words():
+def test_the_message_of_a_field_error():
     assert str(FieldError("a.b", "FieldValueInvalid", "wrong")) == "a.b: wrong"

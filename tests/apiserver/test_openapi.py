@@ -1,4 +1,4 @@
-"""OpenAPI documents: whole, with every type that they refer to, and as fresh as the server."""
+"""OpenAPI documents: complete, consistent and up to date."""
 
 import hashlib
 import struct
@@ -17,7 +17,7 @@ V3 = "/openapi/v3"
 
 def references(node):
     if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):  # the schema of schemas has a field of that name
+        if isinstance(node.get("$ref"), str):  # the schema of schemas has a field with this name
             yield node["$ref"]
         for value in node.values():
             yield from references(value)
@@ -35,7 +35,7 @@ def schema(api, root, name):
 
 
 @pytest.mark.parametrize("version", bootstrap.known_versions())
-def test_every_reference_leads_somewhere(version):
+def test_every_reference_resolves(version):
     api = Api(version=version)
     api.ok("POST", CRDS, definition())
     for root in api.ok("GET", V3)["paths"]:
@@ -46,7 +46,7 @@ def test_every_reference_leads_somewhere(version):
     assert {f"#/definitions/{name}" for name in found["definitions"]}.issuperset(references(found))
 
 
-def test_every_served_kind_is_a_type_with_its_operations(backups):
+def test_every_served_kind_has_a_type_and_operations(backups):
     for resource in backups.core.catalog.resources():
         root = f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
         found = document(backups, root)
@@ -67,7 +67,7 @@ def test_every_served_kind_is_a_type_with_its_operations(backups):
         assert {actions[verb] for verb in resource.verbs & actions.keys()} <= set(operations)
 
 
-def test_writes_say_that_fields_are_validated(api):
+def test_writes_have_the_parameter_field_validation(api):
     item = document(api, "apis/apps/v1")["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
     for method in ("put", "patch"):
         assert {"dryRun", "fieldManager", "fieldValidation"} <= {one["name"] for one in item[method]["parameters"]}
@@ -90,7 +90,7 @@ def test_writes_say_that_fields_are_validated(api):
         pytest.param("io.k8s.api.core.v1.Secret", "data", {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}}, id="bytes"),
     ],
 )  # fmt: skip
-def test_what_apply_and_patches_go_by(api, type, field, marks):
+def test_extensions_for_apply_and_patches(api, type, field, marks):
     found = schema(api, "api/v1", type)["properties"][field]
     assert {key: found.get(key) for key in marks} == marks
 
@@ -117,14 +117,14 @@ def test_the_index_names_each_document_by_its_content(api):
     assert "Cache-Control" not in api.answer("GET", f"{V3}/apis/apps/v1").headers
 
 
-def test_an_outdated_address_leads_to_the_present_one(api):
+def test_an_outdated_url_redirects_to_the_current_one(api):
     response = api.answer("GET", f"{V3}/apis/apps/v1?hash=old")
     present = api.ok("GET", V3)["paths"]["apis/apps/v1"]["serverRelativeURL"]
     assert (response.status, response.headers["Location"]) == (301, present)
 
 
 @pytest.mark.parametrize("path", [V3, f"{V3}/apis/apps/v1", "/openapi/v2"])
-def test_what_the_client_has_is_not_sent_again(api, path):
+def test_a_cached_document_is_not_sent_again(api, path):
     tag = api.answer("GET", path).headers["ETag"]
     again = api.answer("GET", path, if_none_match=tag)
     assert (again.status, again.body) == (304, None)
@@ -137,7 +137,7 @@ def test_version_3_is_written_as_json_only(api, path):
     assert api.answer("GET", path, accept=f"{protobuf_3}, */*").status == 200
 
 
-def test_a_document_that_there_is_not(api):
+def test_an_unknown_document(api):
     response = api.answer("GET", f"{V3}/apis/none.example.com/v1")
     assert (response.status, response.body, response.content_type) == (404, None, "")
 
@@ -154,7 +154,7 @@ def sized():
     return made
 
 
-def test_a_custom_kind_comes_and_goes_with_its_definition(api):
+def test_a_custom_kind_is_published_while_its_definition_exists(api):
     before = api.ok("GET", V3)["paths"]
     api.ok("POST", CRDS, sized())
     found = schema(api, "apis/example.com/v1", "com.example.v1.Backup")
@@ -182,7 +182,7 @@ def test_a_changed_definition_changes_its_document_only(api):
     assert {root for root in after if after[root] != before[root]} == {"apis/example.com/v1"}
 
 
-def test_version_2_leaves_out_what_it_cannot_say(api):
+def test_version_2_omits_unsupported_keywords(api):
     api.ok("POST", CRDS, sized())
     spec = api.ok("GET", "/openapi/v2")["definitions"]["com.example.v1.Backup"]["properties"]["spec"]["properties"]
     assert spec["size"] == {"type": "integer", "description": "How big."}
@@ -208,7 +208,7 @@ OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
         (f"text/html, {PROTOBUF}", PROTOBUF),
     ],
 )
-def test_version_2_is_there_in_protobuf_too(api, accept, content_type):
+def test_version_2_is_available_in_protobuf(api, accept, content_type):
     headers = {"accept": accept} if accept else {}
     response = api.answer("GET", "/openapi/v2", **headers)
     assert (response.status, response.content_type, response.headers["Vary"]) == (200, content_type, "Accept")
@@ -217,12 +217,12 @@ def test_version_2_is_there_in_protobuf_too(api, accept, content_type):
     assert api.answer("GET", "/openapi/v2", if_none_match=tag, **headers).status == 304
 
 
-def test_other_forms_of_version_2_are_not(api):
+def test_other_encodings_of_version_2_are_not_available(api):
     assert api.answer("GET", "/openapi/v2", accept="application/yaml").status == 406
 
 
 def fields(message):
-    """The fields of a message of which each stands in bytes, by number."""
+    """The fields of a message, all of which are encoded as bytes, by number."""
     found = {}
     for number, value in protobuf._fields(message):
         found.setdefault(number, []).append(value)
@@ -234,7 +234,7 @@ def pairs(message, number):
     return {one[1][0].decode(): one[2][0] for one in named}
 
 
-def test_both_forms_say_the_same(api):
+def test_both_encodings_are_equal(api):
     api.ok("POST", CRDS, definition())
     written = api.ok("GET", "/openapi/v2")
     message = fields(api.answer("GET", "/openapi/v2", accept=PROTOBUF).body.encode())

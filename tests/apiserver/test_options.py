@@ -1,4 +1,4 @@
-"""Query parameters and option bodies."""
+"""Options in query parameters and bodies."""
 
 import pytest
 from hypothesis import given
@@ -121,13 +121,13 @@ def test_list_options(query, field, value):
     ],
     ids=lambda value: value[:40] if isinstance(value, str) and "=" in value else None,
 )
-def test_list_options_that_are_refused(query, watch, code, message):
+def test_invalid_list_options(query, watch, code, message):
     with pytest.raises(StatusError) as refused:
         parse_list_options(asked(query), watch=watch)
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
-def test_an_old_watch_path_is_checked_as_a_list():
+def test_a_deprecated_watch_path_is_validated_as_a_list():
     options = parse_list_options(asked("continue=x"), watch=True, as_list=True)
     assert options.continue_token == "x"
 
@@ -150,7 +150,7 @@ def test_a_resource_version(text, revision):
     ],
     ids=["word", "negative", "underscore", "65-bits", "thousands-of-digits"],
 )
-def test_text_that_is_no_resource_version(text, problem):
+def test_invalid_resource_versions(text, problem):
     with pytest.raises(ValueError) as refused:
         parse_resource_version(text)
     assert str(refused.value) == (
@@ -191,20 +191,20 @@ def test_write_options_and_their_defaults():
     ],
     ids=["dry-run", "empty-dry-run", "validation", "long-manager", "unprintable-manager"],
 )
-def test_write_options_that_are_refused(query, message):
+def test_invalid_write_options(query, message):
     with pytest.raises(StatusError) as refused:
         parse_write_options(asked(query), "CreateOptions")
     assert refused.value.code == 422
     assert refused.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {message}'
 
 
-def test_a_manager_of_128_bytes_that_are_fewer_characters_is_too_long_beyond_them():
+def test_the_limit_of_a_field_manager_is_in_bytes():
     assert parse_write_options(asked(f"fieldManager={'x' * 128}"), "CreateOptions").field_manager == "x" * 128
     with pytest.raises(StatusError, match="Too long"):
         parse_write_options(asked(f"fieldManager={'é' * 65}"), "CreateOptions")
 
 
-def test_delete_options_come_from_the_body_or_else_from_the_query():
+def test_delete_options_are_read_from_the_body_or_the_query():
     query = asked("gracePeriodSeconds=5&propagationPolicy=Orphan&dryRun=All&orphanDependents=")
     with pytest.raises(StatusError, match="cannot be both set"):
         delete_options(None, query)
@@ -232,7 +232,7 @@ def test_delete_options_come_from_the_body_or_else_from_the_query():
     ],
     ids=["policy", "policy-and-orphans", "dry-run"],
 )
-def test_delete_options_that_are_refused(body, message):
+def test_invalid_delete_options(body, message):
     with pytest.raises(StatusError) as refused:
         delete_options(body, asked(""))
     assert refused.value.code == 422
@@ -245,7 +245,7 @@ PARAMETERS = ("limit", "timeoutSeconds", "resourceVersion", "resourceVersionMatc
 
 
 @given(st.dictionaries(st.sampled_from(PARAMETERS), st.lists(st.text(max_size=8), max_size=2)), st.booleans())
-def test_any_query_is_taken_or_refused_with_a_status(query, watch):
+def test_any_query_is_accepted_or_rejected_with_a_status(query, watch):
     request = Request("GET", "/", query)
     for parse in (
         lambda: parse_list_options(request, watch=watch),

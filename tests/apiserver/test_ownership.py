@@ -1,4 +1,4 @@
-"""Whoever writes, and however: managedFields tell who owns what, and nothing is lost or invented."""
+"""managedFields after random sequences of writes: ownership is neither lost nor invented."""
 
 import copy
 import json
@@ -91,7 +91,7 @@ class Managed:
         self.schema = self.api.core.registration(resource).apply_schema
         self.obj = None
         self.maps = set()
-        """Every map that ever had something in it: who owned it still does when it is empty, and so not shown."""
+        """Every map that ever had entries: its owners keep it if it is empty and therefore omitted."""
 
     def write(self, method, query, body, **headers):
         path = self.collection if method == "POST" else self.path
@@ -136,6 +136,7 @@ class Managed:
         return set(fieldset.paths(fieldset.difference(typed.field_set(value, self.schema), STRIPPED)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
@@ -158,7 +159,7 @@ def test_ownership_is_neither_lost_nor_invented(kind, data):
             managed.write("PATCH", query, body, content_type=STRATEGIC)
         else:
             code = managed.write("PATCH", query + ("&force=1" if step == "F" else ""), body, content_type=APPLY)
-            # 422: what nobody names any more goes, and a container without its image is none
+            # 422: fields that no manager names are removed, and a container without an image is invalid
             assert code < 400 or code == 422 or (step == "A" and code == 409)
             if code < 400:
                 assert managed.fields(manager, "Apply") == managed.held(body)
@@ -169,10 +170,11 @@ def test_ownership_is_neither_lost_nor_invented(kind, data):
                 assert managed.fields(manager, "Apply") == owned.get(manager, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_to_apply_just_what_one_owns_changes_nothing(kind, data):
+def test_applying_exactly_the_owned_fields_changes_nothing(kind, data):
     collection, make, fields = KINDS[kind]
     managed = Managed(collection, f"{kind}s")
     for manager, given_fields in data.draw(st.lists(st.tuples(MANAGERS, fields), min_size=1, max_size=4)):
@@ -188,7 +190,7 @@ def test_to_apply_just_what_one_owns_changes_nothing(kind, data):
 
 
 def extracted(value, tree):
-    """The part of a value that a field set names."""
+    """The part of a value in a field set."""
     below = {pe: node for pe, node in tree.items() if pe != "."}
     if not below:
         return value

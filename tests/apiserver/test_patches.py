@@ -1,4 +1,4 @@
-"""JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, leniencies, and what holds of any."""
+"""JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, deviations of the real server, and properties."""
 
 import copy
 
@@ -50,7 +50,7 @@ def op(name, path, **more):
         pytest.param({"a": [{"b": 1}]}, [op("remove", "/a/0/b")], {"a": [{}]}, id="through-a-list"),
     ],
 )
-def test_what_a_json_patch_makes_of_a_document(document, operations, expected):
+def test_the_result_of_a_json_patch(document, operations, expected):
     before = copy.deepcopy(document)
     assert json_patch.apply(document, json_patch.check(operations)) == expected
     assert document == before
@@ -109,13 +109,13 @@ def test_a_json_patch_that_does_not_apply(document, operation):
     ],
     ids=["no-list", "list-of-numbers", "too-many"],
 )
-def test_what_is_no_json_patch(patch, code, message):
+def test_invalid_json_patches(patch, code, message):
     with pytest.raises(StatusError) as refused:
         json_patch.check(patch)
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
-def test_a_patch_that_copies_without_end_is_stopped():
+def test_the_copied_bytes_of_a_json_patch_are_limited():
     doubling = [op("copy", f"/{i}", **{"from": ""}) for i in range(60)]
     with pytest.raises(StatusError) as refused:
         json_patch.apply({"a": "x" * 1000}, doubling)
@@ -144,7 +144,7 @@ def test_a_patch_that_copies_without_end_is_stopped():
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_a_merge_patch_makes_of_a_document(document, patch, expected):
+def test_the_result_of_a_merge_patch(document, patch, expected):
     before = copy.deepcopy((document, patch))
     assert merge_patch.apply(document, patch) == expected
     assert (document, patch) == before
@@ -167,7 +167,7 @@ OPERATIONS = st.fixed_dictionaries(
 @given(st.dictionaries(KEYS, JSON), st.lists(OPERATIONS, max_size=6))
 @example({"a": {}}, [op("copy", "/b", **{"from": "/a"}), op("add", "/b/x", value=1)])
 @example({}, [op("add", "/a", value={}), op("add", "/a/b", value=1)])
-def test_a_json_patch_never_changes_the_document_nor_itself(document, operations):
+def test_a_json_patch_modifies_neither_the_document_nor_itself(document, operations):
     before = copy.deepcopy((document, operations))
     try:
         json_patch.apply(document, json_patch.check(operations))
@@ -177,7 +177,7 @@ def test_a_json_patch_never_changes_the_document_nor_itself(document, operations
 
 
 @given(JSON, JSON)
-def test_a_merge_patch_changes_nothing_in_place_and_applies_twice_as_once(document, patch):
+def test_a_merge_patch_modifies_nothing_in_place_and_is_idempotent(document, patch):
     before = copy.deepcopy((document, patch))
     once = merge_patch.apply(document, patch)
     assert (document, patch) == before
@@ -185,7 +185,7 @@ def test_a_merge_patch_changes_nothing_in_place_and_applies_twice_as_once(docume
 
 
 @given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON))
-def test_the_merge_patch_between_two_documents_leads_from_one_to_the_other(before, after):
+def test_a_merge_patch_of_the_difference_results_in_the_other_document(before, after):
     before, after = merge_patch.apply({}, before), merge_patch.apply({}, after)
     assert merge_patch.apply(before, difference(before, after)) == after
 

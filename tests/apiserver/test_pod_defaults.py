@@ -1,4 +1,4 @@
-"""What a server makes of a pod: defaults, and what it adds to a new one."""
+"""The defaults of pods, and the fields that the server sets in a new pod."""
 
 import pytest
 

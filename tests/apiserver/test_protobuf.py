@@ -19,7 +19,7 @@ def varint(value):
 
 
 def field(number, value):
-    """A field: an integer, text, or bytes."""
+    """A field with an integer, a text or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value & (1 << 64) - 1)
     data = value.encode() if isinstance(value, str) else value
@@ -55,7 +55,7 @@ META = field(1, field(1, "x") + field(11, field(1, "app") + field(2, "web")))
         ),
     ],
 )
-def test_what_a_message_says(kind, raw, expected):
+def test_a_decoded_message(kind, raw, expected):
     version = "rbac.authorization.k8s.io/v1" if kind == "Role" else "v1"
     assert protobuf.decode(envelope(kind, raw, version)) == {"apiVersion": version, "kind": kind, **expected}
 
@@ -80,12 +80,12 @@ def test_what_a_message_says(kind, raw, expected):
         pytest.param(envelope("ConfigMap", varint(1 << 3 | 1) + b"4444"), "unexpected EOF", id="fixed-cut-short"),
     ],
 )
-def test_bytes_that_are_no_message(body, message):
+def test_malformed_messages(body, message):
     with pytest.raises(Malformed, match=message):
         protobuf.decode(body)
 
 
-def test_a_kind_that_is_not_known_is_refused_with_advice():
+def test_an_unknown_kind_is_rejected_with_advice():
     with pytest.raises(StatusError, match="set the client's content type to application/json") as refused:
         protobuf.decode(envelope("Thing", b""))
     assert refused.value.code == 415
@@ -93,7 +93,7 @@ def test_a_kind_that_is_not_known_is_refused_with_advice():
 
 @given(st.binary(), st.sampled_from(["Pod", "Service", "Event", "CustomResourceDefinition", "DeleteOptions", ""]))
 @example(b"\x08\x01", "Pod")
-def test_any_bytes_are_a_message_or_refused(raw, kind):
+def test_any_bytes_are_decoded_or_rejected(raw, kind):
     version = "apiextensions.k8s.io/v1" if kind == "CustomResourceDefinition" else "v1"
     for body in (raw, MAGIC + raw, envelope(kind, raw, version)):
         try:
@@ -102,14 +102,14 @@ def test_any_bytes_are_a_message_or_refused(raw, kind):
             pass
 
 
-def test_every_type_of_a_field_can_be_read():
+def test_every_type_of_a_field_is_decoded():
     types = load("protobuf.json")["types"]
     for name in types:
         for field in message(name).values():
             assert field.type in types or field.type in protobuf._NUMBERS or field.type in protobuf._VALUES
 
 
-def test_messages_within_kinds_are_no_kinds():
+def test_nested_messages_are_not_kinds():
     with pytest.raises(StatusError):
         protobuf.decode(envelope("ObjectMeta", b""))
 
@@ -218,7 +218,7 @@ def test_kinds_of_all_groups(api_version, kind, raw, expected):
     assert found == {"apiVersion": api_version, "kind": kind, **expected}
 
 
-def test_messages_that_lie_too_deep():
+def test_messages_that_are_nested_too_deeply():
     raw = b""
     for _ in range(300):
         raw = field(28, raw)  # a schema's `not`

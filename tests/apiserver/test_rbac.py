@@ -1,4 +1,4 @@
-"""Decisions by roles and bindings, remembered while none of them changes."""
+"""RBAC decisions, which are cached while no role and no binding changes."""
 
 import random
 
@@ -15,7 +15,7 @@ ALICE, BOB = User("alice", groups=("dev",)), User("bob")
 
 
 def put(store, kind, path, obj):
-    """Write an object, or take it away (None)."""
+    """Writes an object, or deletes it (None)."""
     collection = f"{kind}.{GROUP}"
     before = store.get(collection, path)
     if obj is None:
@@ -53,7 +53,7 @@ def allowed(store, user, info):
     return rbac.authorize(store, user, info).allowed
 
 
-def test_what_is_remembered_ends_with_its_role_or_binding(store):
+def test_the_cache_is_invalidated_with_a_role_or_binding(store):
     assert allowed(store, ALICE, asks())
     assert not allowed(store, ALICE, asks("list"))
     put(store, "roles", "n/reader", role(("list",)))
@@ -67,7 +67,7 @@ def test_what_is_remembered_ends_with_its_role_or_binding(store):
     assert not allowed(store, BOB, asks("list"))
 
 
-def test_nor_does_it_outlive_what_compaction_forgets(store):
+def test_the_cache_is_valid_after_compaction(store):
     assert allowed(store, ALICE, asks())
     put(store, "rolebindings", "n/readers", None)
     store.compact()
@@ -77,12 +77,12 @@ def test_nor_does_it_outlive_what_compaction_forgets(store):
     assert allowed(store, ALICE, asks())
 
 
-def test_names_count_for_each_request(store):
+def test_names_are_checked_for_each_request(store):
     put(store, "roles", "n/reader", role(resourceNames=["a", "b"]))
     assert [allowed(store, ALICE, asks(name=name)) for name in ("a", "c", "b", "")] == [True, False, True, False]
 
 
-def test_users_namespaces_and_groups_are_told_apart(store):
+def test_users_namespaces_and_groups_are_distinguished(store):
     assert allowed(store, ALICE, asks())
     assert not allowed(store, User("alice2"), asks())
     assert not allowed(store, BOB, asks())
@@ -101,7 +101,7 @@ def test_the_reason_is_the_first_binding_that_allows(store):
     assert rbac.authorize(store, ALICE, asks()).reason == text.format("readers", 'User "alice"')
 
 
-def test_bindings_to_roles_that_are_not_there_are_the_reason(store):
+def test_bindings_to_missing_roles_are_the_reason(store):
     put(store, "rolebindings", "n/x", binding("gone", ("User", "bob"), kind="Role"))
     assert rbac.authorize(store, BOB, asks()).reason == 'RBAC: role.rbac.authorization.k8s.io "gone" not found'
     put(store, "clusterrolebindings", "y", binding("lost", ("User", "bob"), kind="ClusterRole"))
@@ -112,12 +112,12 @@ def test_bindings_to_roles_that_are_not_there_are_the_reason(store):
     assert rbac.authorize(store, ALICE, asks()).reason.startswith("RBAC: allowed by ")
 
 
-def test_servers_do_not_share_it(store):
+def test_servers_do_not_share_the_cache(store):
     assert allowed(store, ALICE, asks())
     assert not allowed(Store(), ALICE, asks())
 
 
-def test_not_more_than_so_much_is_remembered(store, monkeypatch):
+def test_the_size_of_the_cache_is_limited(store, monkeypatch):
     monkeypatch.setattr(rbac, "CACHE_LIMIT", 10)
     for number in range(100):
         assert not allowed(store, ALICE, RequestInfo("get", f"/{number}"))
@@ -125,7 +125,7 @@ def test_not_more_than_so_much_is_remembered(store, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_remembered_decisions_are_those_that_would_be_made_anew(seed):
+def test_cached_decisions_equal_new_ones(seed):
     chance, store = random.Random(seed), Store()
     verbs, resources, names = ("get", "list", "*"), ("pods", "pods/log", "*/log", "*"), ((), ("a",), ("b", "c"))
     for _ in range(400):

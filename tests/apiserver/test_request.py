@@ -1,4 +1,4 @@
-"""Paths and methods taken apart."""
+"""Parsing of paths and methods."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ from fakekube.apiserver.wire.request import Request, RequestInfo, parse, parse_q
     ],
     ids=lambda value: value.replace("/", "_") if isinstance(value, str) and value.startswith("/") else None,
 )
-def test_what_a_path_asks_for(method, target, expected):
+def test_the_request_info_of_a_path(method, target, expected):
     path, _, query = target.partition("?")
     info = parse(Request(method, path, parse_query(query)))
     assert info.is_resource
@@ -53,12 +53,12 @@ def test_what_a_path_asks_for(method, target, expected):
 @pytest.mark.parametrize(
     "path", ["", "/", "*", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/version", "/api/v1/watch", "x"]
 )
-def test_paths_that_are_no_resources(path):
+def test_non_resource_paths(path):
     info = parse(Request("GET", path))
     assert info == RequestInfo("get", path)
 
 
-def test_what_stands_behind_a_subresource_is_kept():
+def test_the_segments_after_a_subresource_are_kept():
     info = parse(Request("GET", "/api/v1/namespaces/a/pods/x/proxy/some/path"))
     assert (info.subresource, info.rest) == ("proxy", ("some", "path"))
     assert info.parts == ("pods", "x", "proxy", "some", "path")
@@ -71,7 +71,7 @@ def test_the_qualified_name(group, qualified):
     assert RequestInfo("get", "", True, group, resource="pods").qualified == qualified
 
 
-def test_blank_query_values_count_and_the_first_value_is_the_options():
+def test_blank_query_values_are_kept_and_the_first_value_is_the_option():
     request = Request("GET", "/", parse_query("a=&a=2&b"), {"user-agent": "curl"})
     assert (request.option("a"), request.option("b"), request.option("c")) == ("", "", None)
     assert parse_query("") == {}
@@ -79,6 +79,6 @@ def test_blank_query_values_count_and_the_first_value_is_the_options():
 
 
 @given(st.sampled_from(["GET", "POST", "HEAD", "FOO", ""]), st.text(alphabet="/apiswtchnmev1.é\ud800"), st.text())
-def test_any_path_can_be_taken_apart(method, path, selector):
+def test_any_path_can_be_parsed(method, path, selector):
     info = parse(Request(method, path, {"fieldSelector": ["metadata.name" + selector]}))
     assert info.path == path

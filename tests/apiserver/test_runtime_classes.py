@@ -1,4 +1,4 @@
-"""A pod's RuntimeClass: overhead, and where it goes."""
+"""The overhead and the scheduling that a RuntimeClass sets in pods."""
 
 import pytest
 

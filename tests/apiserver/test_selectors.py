@@ -1,4 +1,4 @@
-"""Label and field selectors: what they take, and what is said of those that are none."""
+"""Label and field selectors: the objects that they select, and the errors of invalid ones."""
 
 import pytest
 from hypothesis import example, given
@@ -39,7 +39,7 @@ from fakekube.apiserver.wire.status import StatusError
         pytest.param("notin=in", "d", id="words-as-a-key"),
     ],
 )
-def test_what_a_label_selector_takes(selector, taken):
+def test_the_objects_of_a_label_selector(selector, taken):
     objects = {
         "a": {"app": "web", "tier": "front", "n": "5"},
         "b": {"app": "web", "tier": "back", "empty": "", "n": "3"},
@@ -98,7 +98,7 @@ VALUE = (
         pytest.param("!a=b", "found '=', expected: ',' or 'end of string'", id="negated-comparison"),
     ],
 )
-def test_what_is_said_of_text_that_is_no_label_selector(selector, message):
+def test_the_errors_of_invalid_label_selectors(selector, message):
     with pytest.raises(StatusError) as refused:
         parse_labels(selector)
     assert (refused.value.code, refused.value.reason, refused.value.message) == (400, "BadRequest", message)
@@ -113,7 +113,7 @@ SELECTOR_TEXT = st.one_of(
 @example("a in (")
 @example("\\")
 @example("a\u00a0=b")
-def test_any_text_is_a_label_selector_or_refused_with_a_status(text):
+def test_any_text_is_a_label_selector_or_rejected_with_a_status(text):
     try:
         selector = parse_labels(text)
     except StatusError as error:
@@ -125,7 +125,7 @@ def test_any_text_is_a_label_selector_or_refused_with_a_status(text):
 
 @given(SELECTOR_TEXT)
 @example("\\")
-def test_any_text_is_a_field_selector_or_refused_with_a_status(text):
+def test_any_text_is_a_field_selector_or_rejected_with_a_status(text):
     try:
         selector = parse_fields(text)
     except StatusError as error:
@@ -135,7 +135,7 @@ def test_any_text_is_a_field_selector_or_refused_with_a_status(text):
 
 
 @given(st.dictionaries(st.text(alphabet="ab.", min_size=1), st.text(alphabet="x,=\\!"), min_size=1))
-def test_field_terms_survive_being_written_and_parsed(terms):
+def test_field_terms_are_the_same_after_formatting_and_parsing(terms):
     escaped = {k: "".join("\\" + c if c in "\\,=" else c for c in v) for k, v in terms.items()}
     parsed = parse_fields(",".join(f"{key}={value}" for key, value in escaped.items()))
     assert {term.field: term.value for term in parsed.terms} == terms
@@ -176,13 +176,13 @@ def test_the_terms_of_a_field_selector(selector, terms):
         pytest.param("a=b=c", "invalid field selector: unescaped character in value: 61", id="equals-in-value"),
     ],
 )
-def test_what_is_said_of_text_that_is_no_field_selector(selector, message):
+def test_the_errors_of_invalid_field_selectors(selector, message):
     with pytest.raises(StatusError) as refused:
         parse_fields(selector)
     assert (refused.value.code, refused.value.message) == (400, message)
 
 
-def test_an_exact_name_is_only_what_is_asked_to_be_equal():
+def test_an_exact_name_requires_equality():
     assert parse_fields("metadata.name!=x,spec.a=b").required("metadata.name") is None
     assert parse_fields("metadata.name=x").required("metadata.name") == "x"
     assert not EVERYTHING

@@ -1,4 +1,4 @@
-"""Store and history against a model that keeps every state whole."""
+"""The store and its history against a model that keeps every state."""
 
 import sys
 import tracemalloc
@@ -21,7 +21,7 @@ def obj(value: int) -> dict:
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
-    """`states[revision]` is everything that there was at a revision; `writes` is what happened."""
+    """`states[revision]` contains all objects at a revision; `writes` contains the changes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ TestStoreAgainstModel = StoreAgainstModel.TestCase
 TestStoreAgainstModel.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-def test_nothing_is_left_of_a_deleted_object_when_its_deletion_is_compacted():
+def test_a_deleted_object_is_removed_when_its_deletion_is_compacted():
     store = Store()
     change = store.create("pods", "a/x", obj(1))
     store.delete("pods", "a/x", change.after)
@@ -161,7 +161,7 @@ def test_nothing_is_left_of_a_deleted_object_when_its_deletion_is_compacted():
     assert (store.collection("pods").keys, store.collection("pods").chains, store.changes()) == ([], {}, [])
 
 
-def test_compaction_never_goes_back_and_never_beyond_the_present():
+def test_compaction_is_monotonic_and_limited_to_the_current_revision():
     store = Store()
     for value in range(5):
         store.create("pods", f"a/{value}", obj(value))
@@ -172,7 +172,7 @@ def test_compaction_never_goes_back_and_never_beyond_the_present():
     assert store.compacted == store.revision == 6
 
 
-def test_an_object_before_its_creation_and_after_its_deletion_is_not_there():
+def test_an_object_does_not_exist_before_its_creation_and_after_its_deletion():
     store = Store()
     created = store.create("pods", "a/x", obj(1))
     store.delete("pods", "a/x", created.after)
@@ -194,7 +194,7 @@ def test_the_key_of_an_object(namespace, name, path):
     assert path_of(namespace, name) == path
 
 
-def test_what_store_and_changes_say_of_themselves():
+def test_the_representation_of_store_and_changes():
     store = Store()
     created = store.create("pods", "a/x", obj(1))
     updated = store.update("pods", "a/x", created.after, obj(2))
@@ -207,7 +207,7 @@ def test_what_store_and_changes_say_of_themselves():
     assert repr(store) == "<Store rev=4 objects=0 history=3>"
 
 
-def test_what_is_kept_encoded_is_no_larger_than_it_must_be():
+def test_the_cached_encoding_has_no_spare_buffer():
     entries = [Entry(number, {"metadata": {"name": f"a{number}", "uid": "u" * 300}}) for number in range(200)]
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Times as they are taken and shown."""
+"""Parsing and formatting of times."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_a_time(text, shown):
     assert time_text(text) == shown
 
 
-def test_a_time_with_six_decimals():
+def test_a_time_with_microseconds():
     assert microtime_text("2026-01-01T00:00:00.000001+01:00") == "2025-12-31T23:00:00.000001Z"
     assert microtime_text("0001-01-01T00:00:00.000000Z") is None
     assert microtime_text("0001-01-01T00:00:00.000001Z") == "0001-01-01T00:00:00.000001Z"
@@ -49,7 +49,7 @@ def test_a_time_with_six_decimals():
         pytest.param("2026-02-03T04:05:06Z!", '"2026-02-03T04:05:06Z!": extra text: "!"', id="more"),
     ],
 )
-def test_no_time(text, problem):
+def test_invalid_times(text, problem):
     with pytest.raises(InvalidTime) as refused:
         time_text(text)
     assert str(refused.value) == f"parsing time {problem}"

@@ -1,4 +1,4 @@
-"""The Kubernetes version that is served chooses kinds and fields."""
+"""The kinds and fields of the served Kubernetes version."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.apiserver.api import PODS, Api
 
 
 @pytest.mark.parametrize("text", ["1.31", "v1.31", "1.31.4", " 1.31 "])
-def test_how_a_version_is_written(text):
+def test_notations_of_a_version(text):
     assert bootstrap.version_of(text) == "1.31"
 
 
 @pytest.mark.parametrize("text", ["1.24", "2.0", "latest", "", "1.31.x"])
-def test_a_version_that_nothing_is_known_of(text):
+def test_an_unsupported_version(text):
     with pytest.raises(UnknownVersion, match=r"choose a minor version from 1\.25 to 1\.\d\d"):
         bootstrap.version_of(text)
 
@@ -38,23 +38,23 @@ def served(version, group=""):
         pytest.param("storage.k8s.io", "csistoragecapacities.v1beta1", "1.25", "1.26", id="old-capacities"),
     ],
 )
-def test_from_when_to_when_a_kind_is_served(group, row, first, last):
+def test_the_range_of_versions_that_serve_a_kind(group, row, first, last):
     found = [version for version in bootstrap.known_versions() if row in served(version, group)]
     assert (found[0], found[-1]) == (first, last)
     assert found == [v for v in bootstrap.known_versions() if found[0] <= v <= found[-1]], "without a gap"
 
 
-def test_the_preferred_version_comes_first():
+def test_the_preferred_version_is_first():
     assert Api(version="1.25").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1beta2", "v1beta1"]
     assert Api(version="1.30").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1", "v1beta3"]
 
 
-def test_a_kind_that_is_not_there_yet_is_not_found():
+def test_a_kind_that_is_not_yet_served_is_not_found():
     api = Api(version="1.33")
     assert api.refused("GET", "/apis/resource.k8s.io/v1/deviceclasses")[0] == 404
 
 
-def test_a_field_that_is_not_there_yet_is_unknown():
+def test_a_field_of_a_later_version_is_unknown():
     container = {"name": "c", "image": "i"}
     body = {"metadata": {"name": "a"}, "spec": {"containers": [container], "hostnameOverride": "x"}}
     for version, is_known in (("1.30", False), ("1.36", True)):
@@ -62,7 +62,7 @@ def test_a_field_that_is_not_there_yet_is_unknown():
         assert (response.warnings == []) == is_known, response.warnings
 
 
-def test_a_subresource_that_is_not_there_yet():
+def test_a_subresource_of_a_later_version():
     assert (
         Api(version="1.32").refused("GET", f"{PODS}/a/resize")[2] == "the server could not find the requested resource"
     )

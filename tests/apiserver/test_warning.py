@@ -1,4 +1,4 @@
-"""Warnings as headers."""
+"""Warning headers."""
 
 import pytest
 
@@ -25,16 +25,16 @@ def test_values(texts, values):
     assert header_values(texts) == values
 
 
-def test_up_to_the_limit_nothing_is_cut():
+def test_warnings_up_to_the_limit_are_not_truncated():
     texts = ["a" * 2048, "b" * 2048]
     assert [text_of(value) for value in header_values(texts)] == texts
 
 
-def test_beyond_the_limit_each_is_cut():
+def test_warnings_over_the_limit_are_truncated():
     texts = ["a" * 2048, "b" * 2048, "c", "d" * 300]
     assert [len(text_of(value)) for value in header_values(texts)] == [ITEM_LIMIT, ITEM_LIMIT, 1, ITEM_LIMIT]
 
 
-def test_there_is_an_end():
+def test_the_total_of_truncated_warnings_is_limited():
     values = header_values(f"{i:04}" + "x" * 1000 for i in range(10_000))
     assert len(values) == TOTAL_LIMIT // ITEM_LIMIT

@@ -1,4 +1,4 @@
-"""Watches: what a cursor tells, in which order, and when it can tell no more."""
+"""Watches: their events, the order of events, and expiry."""
 
 import orjson
 import pytest
@@ -49,7 +49,7 @@ def put(store, path, obj):
         pytest.param(pod(app="db"), None, None, id="deleted-outside"),
     ],
 )
-def test_what_a_watcher_of_app_web_sees(before, after, told):
+def test_the_events_of_a_watch_with_a_label_selector(before, after, told):
     store = Store()
     if before is not None:
         put(store, "a/x", before)
@@ -62,7 +62,7 @@ def test_what_a_watcher_of_app_web_sees(before, after, told):
     assert watcher.read() == []
 
 
-def test_an_object_that_leaves_is_shown_as_it_was_at_the_revision_at_which_it_left():
+def test_a_deleted_event_contains_the_old_object_with_the_new_revision():
     store = Store()
     put(store, "a/x", pod(app="web"))
     watcher = watch(store, labels="app=web", revision=store.revision)
@@ -88,7 +88,7 @@ def test_an_object_that_leaves_is_shown_as_it_was_at_the_revision_at_which_it_le
         pytest.param({"namespace": "b", "labels": "app"}, ["z"], id="namespace-and-label"),
     ],
 )
-def test_a_selection_takes(how, names):
+def test_the_objects_of_a_selection(how, names):
     store = Store()
     watcher = watch(store, **how)
     for path, obj in [("a/x", pod("x")), ("a-b/y", pod("y")), ("b/z", pod("z", app="1"))]:
@@ -96,7 +96,7 @@ def test_a_selection_takes(how, names):
     assert [name for _, name, _ in seen(watcher.read())] == names
 
 
-def test_a_watch_of_a_quiet_collection_does_not_fall_out_of_the_window():
+def test_the_watch_of_an_idle_collection_does_not_expire():
     store = Store(window=4)
     watcher = watch(store)
     for i in range(50):
@@ -105,7 +105,7 @@ def test_a_watch_of_a_quiet_collection_does_not_fall_out_of_the_window():
     assert seen(watcher.read()) == [("ADDED", "x", 52)]
 
 
-def test_a_watch_that_is_too_slow_is_told_that_its_past_is_gone():
+def test_a_watch_that_is_too_slow_expires():
     store = Store()
     watcher = watch(store)
     put(store, "a/x", pod())
@@ -115,7 +115,7 @@ def test_a_watch_that_is_too_slow_is_told_that_its_past_is_gone():
     assert (refused.value.code, refused.value.reason) == (410, "Expired")
 
 
-def test_a_watch_from_the_future_sees_what_comes_after_that_moment():
+def test_a_watch_from_a_future_revision_starts_there():
     store = Store()
     watcher = watch(store, revision=3)
     for name in ("x", "y", "z"):
@@ -123,7 +123,7 @@ def test_a_watch_from_the_future_sees_what_comes_after_that_moment():
     assert seen(watcher.read()) == [("ADDED", "z", 4)]
 
 
-def test_a_bookmark_says_where_the_watch_stands_and_once_is_enough():
+def test_a_bookmark_contains_the_revision_of_the_watch():
     store = Store()
     watcher = watch(store, empty={"spec": {"containers": None}})
     assert watcher.moved
@@ -143,12 +143,12 @@ def test_a_bookmark_says_where_the_watch_stands_and_once_is_enough():
     assert watcher.bookmark().entry.revision == 2
 
 
-def test_the_bookmark_behind_the_initial_events_says_so():
+def test_the_bookmark_after_the_initial_events_is_annotated():
     metadata = watch(Store()).bookmark(initial_events_end=True).to_object()["object"]["metadata"]
     assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-def test_a_write_is_encoded_once_however_many_watch_it_but_for_each_view():
+def test_a_write_is_encoded_once_for_each_view():
     store = Store()
     watchers = [watch(store) for _ in range(100)]
     partial = [
@@ -171,20 +171,20 @@ def test_a_write_is_encoded_once_however_many_watch_it_but_for_each_view():
 
 @pytest.mark.parametrize("view", [VIEW, partial_view("v1")], ids=["whole", "metadata"])
 @pytest.mark.parametrize("obj", [{}, {"metadata": {"name": "x"}, "spec": {"a": [1]}}], ids=["empty", "full"])
-def test_what_a_view_encodes_is_what_it_shows(view, obj):
+def test_the_encoding_of_a_view_equals_its_object(view, obj):
     entry = Entry(1, obj if obj or view is VIEW else {"metadata": {}})
     assert orjson.loads(view.encode(entry)) == view.to_object(entry)
     assert orjson.loads(view.encode_item(entry)) == view.item(entry)
 
 
-def test_an_event_without_a_change_is_encoded_when_asked():
+def test_an_event_without_a_change_is_encoded_on_use():
     event = WatchEvent("ADDED", Entry(7, pod()), VIEW)
     assert orjson.loads(event.line) == event.to_object()
     assert repr(event) == "<WatchEvent ADDED x 7>"
     assert repr(watch(Store(), namespace="a")) == "<Watch pods in a rev=1>"
 
 
-def test_a_refusal_as_the_last_line_of_a_stream():
+def test_an_error_as_the_last_line_of_a_stream():
     line = orjson.loads(error_event(StatusError(410, "Expired", "too old")))
     assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
 
@@ -203,8 +203,8 @@ STEPS = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
-def test_whatever_the_order_of_writes_reads_and_compactions_a_watcher_can_follow_the_state(steps):
-    """Each watcher keeps the objects that its events tell of: when it has read on, they are those of the store."""
+def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(steps):
+    """Each watcher maintains objects from its events: after reading they equal those of the store."""
     store = Store()
     selectors = ["", "app=web", "app!=web", "app=db"]
     watchers = [watch(store, labels=text) for text in selectors]
@@ -252,6 +252,6 @@ def test_whatever_the_order_of_writes_reads_and_compactions_a_watcher_can_follow
             assert told[i] == {p: o for p, o in present.items() if taken.matches(o["metadata"]["labels"])}
 
 
-def test_a_selection_without_terms_asks_for_no_field():
+def test_a_selection_without_terms_reads_no_field():
     selection = Selection("", EVERYTHING, NO_FIELDS, lambda obj, field: pytest.fail("asked for a field"))
     assert selection.takes("a/x", pod())

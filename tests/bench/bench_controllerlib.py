@@ -19,12 +19,18 @@ from typing import Any
 
 import pytest
 
-from controllerlib import Client, ClientListWatch, SharedInformer, WorkQueue, priority_queue, work_queue
-from controllerlib.cache.informer import InformerOptions
-from controllerlib.cache.reflector import ReflectorOptions
-from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
-from controllerlib.client.http import HttpTransport
-from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
+from controllerlib import Client
+from controllerlib.cache import (
+    NAMESPACE_INDEX,
+    ClientListWatch,
+    Indexer,
+    InformerOptions,
+    ReflectorOptions,
+    SharedIndexInformer,
+    meta_namespace_index,
+)
+from controllerlib.client import HttpTransport
+from controllerlib.workqueue import ItemExponentialFailureRateLimiter, WorkQueue, priority_queue, work_queue
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, warmup=False)
 
@@ -265,7 +271,9 @@ def test_informer(benchmark: Any, fifo: str, indexed: bool) -> None:
 
     async def work() -> None:
         stream = Stream(objects, events)
-        informer = SharedInformer(stream, options=InformerOptions(fifo=fifo), indexers=INDEXERS if indexed else None)  # type: ignore[arg-type]
+        informer = SharedIndexInformer(
+            stream, options=InformerOptions(fifo=fifo), indexers=INDEXERS if indexed else None
+        )  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         finished = [loop.create_future(), loop.create_future()]
         for future in finished:
@@ -395,7 +403,7 @@ def test_our_informer_over_http(benchmark: Any) -> None:
         loop = asyncio.get_running_loop()
         transport = HttpTransport(url)
         options = InformerOptions(reflector=ReflectorOptions(streaming=False))
-        informer = SharedInformer(ClientListWatch(Client(transport), "v1", "Pod"), options=options)
+        informer = SharedIndexInformer(ClientListWatch(Client(transport), "v1", "Pod"), options=options)
         finished = [loop.create_future(), loop.create_future()]
         for future in finished:
             informer.add_handler(Counting(STREAMED, lambda future=future: future.set_result(None)))  # type: ignore[misc]
@@ -412,7 +420,7 @@ def test_our_informer_over_http(benchmark: Any) -> None:
 
 
 def test_the_official_informer_over_http(benchmark: Any) -> None:
-    """`kubernetes.informer.SharedInformer` on the same stream, with two handlers as well."""
+    """`kubernetes.informer.SharedIndexInformer` on the same stream, with two handlers as well."""
     client = pytest.importorskip("kubernetes.client")
     informers = pytest.importorskip("kubernetes.informer")
 
@@ -421,7 +429,7 @@ def test_the_official_informer_over_http(benchmark: Any) -> None:
         configuration.host = url
         api = client.CoreV1Api(client.ApiClient(configuration))
         done = threading.Barrier(2)
-        informer = informers.SharedInformer(api.list_pod_for_all_namespaces)
+        informer = informers.SharedIndexInformer(api.list_pod_for_all_namespaces)
         left = [STREAMED, STREAMED]
 
         def counting(which: int) -> Callable[[Any], None]:

@@ -87,7 +87,7 @@ def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
             command._reader.join()
 
 
-READY = "  Ctrl-C stops it"
+READY = "  press Ctrl-C to stop"
 
 
 def url_of(lines: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.commands import FAKEKUBE, FUSE, environment, fakekube, started
 
+pytestmark = pytest.mark.slow
+
 #: What a command sees of its server.
 LOOK = """
 import json, os, stat, urllib.request, yaml

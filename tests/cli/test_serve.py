@@ -19,6 +19,8 @@ from fakekube.apiserver.apiserver import AUTHORIZERS
 from fakekube.cli import AUTHORIZATION_MODES
 from tests.cli.commands import FUSE, READY, fakekube, started, url_of
 
+pytestmark = pytest.mark.slow
+
 TOKENS = 'alice-token,alice,1,dev\nadmin-token,admin,2,"system:masters,ops"\n'
 
 MANIFEST = """
@@ -108,8 +110,36 @@ def test_an_address_that_is_not_here(folder):
 def test_every_address_is_warned_about(folder):
     with started("serve", "--port", "0", "--bind-address", "0.0.0.0", folder=folder) as server:
         said = server.lines_to(READY)
-        assert "  warning: everybody who reaches this address may do everything" in said
+        assert "  warning: all requests to this address are allowed" in said
         assert get(f"{url_of(said)}/version")["minor"] == "36"
+
+
+HOOKED = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: absent}
+webhooks:
+- name: absent.example.com
+  clientConfig: {url: "https://127.0.0.1:1/"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: POLICY
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+"""
+
+
+def test_b9_manifests_wait_for_the_webhooks_that_match_them(folder):
+    (folder / "a.yaml").write_text(HOOKED.replace("POLICY", "Ignore"))
+    with started("serve", "--port", "0", "--manifests", "a.yaml", folder=folder) as server:
+        assert "  loaded 2 objects from a.yaml" in server.lines_to(READY)
+    (folder / "a.yaml").write_text(HOOKED.replace("POLICY", "Fail"))
+    done = fakekube("serve", "--port", "0", "--manifests", "a.yaml", folder=folder)
+    assert done.returncode == 1
+    assert 'failed calling webhook "absent.example.com"' in done.stderr
 
 
 def test_kubeconfig_and_manifests(folder):
@@ -154,7 +184,7 @@ def test_https_with_a_token(folder, mode):
 def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
     with started("serve", "--port", "0", "--tls", folder=folder) as server:
         assert server.lines_to(READY)[1] == (
-            "  give --kubeconfig FILE to get a kubeconfig with the certificate authority and a token"
+            "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token"
         )
 
 
@@ -163,7 +193,7 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
     [
         (["--token-auth-file", "no.csv"], "--token-auth-file no.csv: No such file or directory"),
         (["--token-auth-file", "."], "--token-auth-file .: Is a directory"),
-        (["--client-ca-file", "empty"], "--client-ca-file needs --tls: without it clients show no certificates"),
+        (["--client-ca-file", "empty"], "--client-ca-file needs --tls: without it clients present no certificates"),
         (["--tls", "--client-ca-file", "no.pem"], "--client-ca-file no.pem: No such file or directory"),
         (["--tls", "--client-ca-file", "short.csv"], "--client-ca-file short.csv: the file has no certificates"),
         (["--token-auth-file", "empty"], "--token-auth-file empty: the file has no tokens"),
@@ -174,11 +204,11 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
         ),
         (
             ["--authorization-mode", "RBAC"],
-            "--authorization-mode RBAC needs --token-auth-file: without it nobody may do anything",
+            "--authorization-mode RBAC needs --token-auth-file or --client-ca-file: without them requests are denied",
         ),
         (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
-        (["--manifests", "none"], "--manifests none: no manifests here (looked for .yaml, .yml, .json)"),
-        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is no Kubernetes object: it needs apiVersion and kind"),
+        (["--manifests", "none"], "--manifests none: no manifests in this directory (looked for .yaml, .yml, .json)"),
+        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is not a Kubernetes object: apiVersion and kind are required"),
         (
             ["--manifests", "unknown.yaml"],
             "--manifests Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
@@ -214,7 +244,7 @@ def test_what_cannot_be_served(folder, options, message):
         (["serve", "--authorization-mode", "No"], "Invalid value for '--authorization-mode': 'No' is not one of"),
         (
             ["serve", "--kubernetes-version", "1.12"],
-            "Kubernetes version '1.12' is not known here: choose a minor version from 1.25 to",
+            "Kubernetes version '1.12' is not supported: choose a minor version from 1.25 to",
         ),
         (["serve", "--nothing"], "No such option"),
         (["nothing"], "No such command 'nothing'."),

@@ -14,7 +14,7 @@ import yaml
 
 from tests.clients import servers
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")]
 
 FUSE = 60
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients import servers
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")]
 
 KINDS = [
     pytest.param("api/v1", "configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "1"}}, "data", id="ConfigMap"),

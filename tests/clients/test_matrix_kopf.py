@@ -12,6 +12,8 @@ from kubernetes import client, watch
 
 from tests.clients.servers import HERE
 
+pytestmark = pytest.mark.slow
+
 FUSE = 60
 
 _ANNOTATION = "example.com/"

@@ -7,7 +7,7 @@ import kr8s.asyncio
 import pytest
 from kr8s.asyncio.objects import ConfigMap, new_class
 
-pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")]
 
 Gadget = new_class(kind="Gadget", version="example.com/v1", namespaced=True)
 

@@ -8,6 +8,8 @@ from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.core_v1 import ConfigMap
 from lightkube.types import PatchType
 
+pytestmark = pytest.mark.slow
+
 Gadget = create_namespaced_resource("example.com", "v1", "Gadget", "gadgets")
 
 KINDS = [

@@ -4,6 +4,8 @@ import pytest
 from kubernetes import client, dynamic
 from kubernetes.dynamic import exceptions
 
+pytestmark = pytest.mark.slow
+
 KINDS = [
     pytest.param("v1", "ConfigMap", "data", {"x": "1"}, {"x": "2"}, id="ConfigMap"),
     pytest.param("example.com/v1", "Gadget", "spec", {"colour": "red"}, {"colour": "blue"}, id="Gadget"),

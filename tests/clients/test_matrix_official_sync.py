@@ -3,6 +3,8 @@
 import pytest
 from kubernetes import client, watch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def api_client(server):

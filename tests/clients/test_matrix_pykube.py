@@ -4,6 +4,8 @@ import pykube
 import pytest
 from pykube.objects import NamespacedAPIObject, object_factory
 
+pytestmark = pytest.mark.slow
+
 KINDS = [
     pytest.param("v1", "ConfigMap", "data", {"x": "1"}, {"x": "2"}, id="ConfigMap"),
     pytest.param("example.com/v1", "Gadget", "spec", {"colour": "red"}, {"colour": "blue"}, id="Gadget"),

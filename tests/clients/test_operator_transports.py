@@ -6,9 +6,11 @@ import pytest
 import yaml
 
 from controllerlib import ApiError, Manager, Result
-from controllerlib.controller import predicate
+from controllerlib.controller import generation_changed
 from fakekube import FakeKube
 from tests.clients.servers import GADGETS
+
+pytestmark = pytest.mark.slow
 
 API, KIND = "example.com/v1", "Gadget"
 
@@ -34,7 +36,7 @@ def build(manager: Manager) -> None:
         await client.patch_status(found, {"status": {"seen": seen + 1}})
         return Result(requeue_after=600)
 
-    manager.controller("gadgets").for_(API, KIND, predicates=[predicate.generation_changed]).complete(reconcile)
+    manager.controller("gadgets").for_(API, KIND, predicates=[generation_changed]).complete(reconcile)
 
 
 def owner_of(found):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client.names import copy_json
-from controllerlib.client.selector import parse, parse_fields
+from controllerlib.client.selector import parse_field_selector, parse_selector
 
 #: (apiVersion, kind) -> (plural, namespaced)
 KINDS = {
@@ -302,7 +302,10 @@ class FakeApi:
 
 
 def _selector(query: Mapping[str, str]) -> Callable[[Any], bool]:
-    labels, fields = parse(query.get("labelSelector", "")), parse_fields(query.get("fieldSelector", ""))
+    labels, fields = (
+        parse_selector(query.get("labelSelector", "")),
+        parse_field_selector(query.get("fieldSelector", "")),
+    )
 
     def select(obj: Any) -> bool:
         meta = obj["metadata"]

@@ -5,9 +5,10 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
 
-from controllerlib import ControllerOptions, FixedChance, Manager
+from controllerlib import ControllerOptions, Manager
 from controllerlib.clock import SystemClock, sleep
 from controllerlib.controller.predicate import Predicate
+from controllerlib.random import FixedRandom
 from fakekube import FakeKube
 
 API, KIND, THINGS = "example.com/v1", "Thing", "things"
@@ -72,7 +73,7 @@ def minding(
 
 
 #: The manager's options without any jitter: a watch lasts five minutes, back-off is not stretched.
-STEADY: dict[str, Any] = {"chance": FixedChance()}
+STEADY: dict[str, Any] = {"random": FixedRandom()}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from controllerlib.client.client import Client
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.clock import SystemClock, sleep
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import RequestQueue
 from controllerlib.controller.reconcile import Outcome, Request, Result, Run
@@ -13,6 +13,7 @@ from controllerlib.controller.source import Source
 from controllerlib.manager.builder import Builder
 from controllerlib.manager.manager import Manager
 from controllerlib.observer import InformerEvent, Observer
+from controllerlib.random import FixedRandom
 from controllerlib.workqueue.cause import Cause
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.telling import advance
@@ -88,7 +89,7 @@ class Queued:
         return "test source"
 
     async def start(self, queue: RequestQueue, tasks: Any) -> None:
-        self.queue = queue.having(cause=Cause("generic"))
+        self.queue = queue.with_options(cause=Cause("generic"))
         for request, priority in self._first:
             self.queue.add(request, priority=priority)
 
@@ -105,7 +106,7 @@ class Rig:
     ) -> None:  # fmt: skip
         self.notes, self.source = Notes(), Queued(first=first)
         self.controller = Controller(
-            "test", reconcile, client=client, options=ControllerOptions(**options), chance=FixedChance(),
+            "test", reconcile, client=client, options=ControllerOptions(**options), random=FixedRandom(),
             observer=self.notes,
         )  # fmt: skip
         for source in (self.source, *sources):
@@ -145,7 +146,7 @@ class Operator:
 
     def __init__(self, api: FakeApi | None = None, **options: Any) -> None:
         self.api, self.notes = api or FakeApi(), Notes()
-        options = {"sync_period_jitter": 0.0, "chance": FixedChance(), **options}
+        options = {"sync_period_jitter": 0.0, "random": FixedRandom(), **options}
         self.manager = Manager(self.api, observer=self.notes, **options)
         self.task: asyncio.Task[None] | None = None
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllerlib.cache.listwatch import ListOptions
 from controllerlib.client.errors import ApiError, from_status
+from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.names import Object
 from tests.controllerlib.fakeapi import status
 from tests.controllerlib.objects import named

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from controllerlib.cache.processorlistener import Registration
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from tests.controllerlib.objects import named
 
 
@@ -40,11 +39,11 @@ async def advance(seconds: float = 0.0) -> None:
     await asyncio.get_running_loop().advance(seconds)  # type: ignore[attr-defined]
 
 
-async def running(informer: SharedInformer, seconds: float = 0.0) -> "asyncio.Task[None]":
+async def running(informer: SharedIndexInformer, seconds: float = 0.0) -> "asyncio.Task[None]":
     """Run an informer for a moment."""
     task = asyncio.create_task(informer.run(), name="informer")
     await advance(seconds)
     return task
 
 
-__all__ = ["Registration", "Told", "advance", "running"]
+__all__ = ["Told", "advance", "running"]

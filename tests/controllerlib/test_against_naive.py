@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controllerlib.cache.delta import Batch
 from controllerlib.cache.deltafifo import DeltaFIFO
-from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.process import Notification, process_deltas
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.store import Indexer, StoreOp
 from controllerlib.client.names import DeletedFinalStateUnknown
@@ -25,6 +25,8 @@ from tests.controllerlib.naive import (
     key_of,
 )
 from tests.controllerlib.objects import pod
+
+pytestmark = pytest.mark.slow
 
 LONG = settings(max_examples=250, deadline=None)
 
@@ -255,7 +257,7 @@ class Consumer:
             return False
         assert list(ours.deltas) == list(theirs.deltas)
         assert ours.initial == theirs.initial
-        told, error = apply(self.store, ours)
+        told, error = process_deltas(self.store, ours)
         assert error is None
         self.told.extend(told)
         self._apply(theirs)

@@ -7,16 +7,11 @@ import pytest
 
 from controllerlib.backoff import REFLECTOR, Backoff, DelayWithReset, KeyedBackoff
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock
+from controllerlib.client.retry import DEFAULT_BACKOFF, retry_on_conflict
+from controllerlib.clock import SystemClock
+from controllerlib.random import FixedRandom
 from controllerlib.ticker import Ticker
-from controllerlib.wait import (
-    DEFAULT_BACKOFF,
-    TimedOut,
-    exponential_backoff,
-    poll,
-    retry_on_conflict,
-    until,
-)
+from controllerlib.wait import TimedOut, exponential_backoff, poll, until
 from controllerlib.workqueue.tokenbucket import TokenBucket
 from fakekube.virtualtime import VirtualTimeLoop
 
@@ -181,21 +176,21 @@ class Attempts:
 async def test_bo_13_conflicts_are_tried_five_times() -> None:
     attempts = Attempts(conflict())
     with pytest.raises(ApiError, match="modified"):
-        await retry_on_conflict(attempts, chance=FixedChance())
+        await retry_on_conflict(attempts, random=FixedRandom())
     assert attempts.at == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
 
 
 async def test_bo_14_other_errors_end_it() -> None:
     attempts = Attempts(conflict(), ValueError("other"))
     with pytest.raises(ValueError, match="other"):
-        await retry_on_conflict(attempts, chance=FixedChance())
+        await retry_on_conflict(attempts, random=FixedRandom())
     assert len(attempts.at) == 2
 
 
 async def test_bo_15_the_longer_preset() -> None:
     attempts = Attempts(conflict())
     with pytest.raises(ApiError):
-        await retry_on_conflict(attempts, DEFAULT_BACKOFF, chance=FixedChance())
+        await retry_on_conflict(attempts, DEFAULT_BACKOFF, random=FixedRandom())
     assert attempts.at == pytest.approx([0, 0.01, 0.06, 0.31])
 
 

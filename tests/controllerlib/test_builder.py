@@ -9,7 +9,7 @@ from controllerlib.controller.event import CreateEvent, Event, UpdateEvent
 from controllerlib.controller.handler import EnqueueRequestForObject, EnqueueRequestsFromMapFunc
 from controllerlib.controller.predicate import generation_changed
 from controllerlib.controller.reconcile import Request
-from controllerlib.controller.source import Channel
+from controllerlib.controller.source import ChannelSource
 from controllerlib.manager.builder import Builder
 from tests.controllerlib.rig import BACKUP, Operator, acting
 
@@ -96,7 +96,7 @@ async def test_predicates(on_for: bool, on_all: bool, requests: list[str]) -> No
     def no_create(event: Event) -> bool:
         return not isinstance(event, CreateEvent) and type(event).__name__ != "GenericEvent"
 
-    operator, channel = Operator(), Channel(OWN)
+    operator, channel = Operator(), ChannelSource(OWN)
     made = operator.controller().for_(*DEPLOYMENT, predicates=[no_create] if on_for else [])
     made.owns(*REPLICA_SET).watches_raw_source(channel)
     if on_all:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from controllerlib.cache.cache import Cache, CacheNotStarted
-from controllerlib.cache.informers import NotCached, UnknownNamespace
+from controllerlib.cache.informermap import NotCached, UnknownNamespace
 from controllerlib.cache.options import ByObject, CacheOptions, Selection
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock, wait_for
+from controllerlib.clock import SystemClock, wait_for
+from controllerlib.random import FixedRandom
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance
 
@@ -22,9 +23,9 @@ NODE = ("v1", "Node")
 class Cached:
     """A small API server and a cache of it."""
 
-    def __init__(self, options: CacheOptions | None = None, *, chance: float = 0.5) -> None:
+    def __init__(self, options: CacheOptions | None = None, *, random: float = 0.5) -> None:
         self.api = FakeApi()
-        self.cache = Cache(Client(self.api), options, chance=FixedChance(chance))
+        self.cache = Cache(Client(self.api), options, random=FixedRandom(random))
         self.task: asyncio.Task[None] | None = None
 
     async def run(self, seconds: float = 0.0) -> "Cached":
@@ -167,7 +168,7 @@ async def test_ca_06_limits() -> None:
     ],
 )
 async def test_how_often_everything_is_told_again(options: CacheOptions, draw: float, hours: float) -> None:
-    cached, told = Cached(options, chance=draw), Told()
+    cached, told = Cached(options, random=draw), Told()
     cached.put("a")
     informer = await cached.cache.get_informer(*POD)
     informer.add_handler(told)
@@ -215,7 +216,7 @@ async def test_ca_09_an_informer_that_is_removed() -> None:
 async def test_ca_10_a_read_after_a_write_may_be_behind() -> None:
     cached = await Cached().run()
     cached.put("a", spec={"nodeName": "old"})
-    client = Client(cached.api).having(reader=cached.cache)
+    client = Client(cached.api).with_options(reader=cached.cache)
     await client.get(*POD, "a", "default")
     await client.patch({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}},
                        {"spec": {"nodeName": "new"}})  # fmt: skip

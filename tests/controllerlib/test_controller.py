@@ -11,16 +11,16 @@ from controllerlib.clock import SystemClock, sleep
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import RequestQueue
 from controllerlib.controller.reconcile import (
-    Failed,
+    ReconcileError,
     Request,
     Result,
     TerminalError,
     as_reconciler,
-    current_run,
     is_terminal,
     reconcile_id,
 )
-from controllerlib.controller.source import Channel
+from controllerlib.controller.source import ChannelSource
+from controllerlib.observer import current_run
 from tests.controllerlib.rig import Act, Operator, Rig, acting
 from tests.controllerlib.telling import advance
 
@@ -47,7 +47,7 @@ async def test_cr_01_one_add_one_run() -> None:
         pytest.param([OOPS, Result(requeue_after=10), OOPS, None], [0, 0.005, 10.005, 10.01], 0, id="CR-09"),
         pytest.param([Result(requeue=True)] * 3 + [None], [0, 0.005, 0.015, 0.035], 0, id="CR-10"),
         pytest.param([Result(requeue=True, requeue_after=1), None], [0, 1], 0, id="CR-11"),
-        pytest.param([Failed("oops"), None], [0, 0.005], 0, id="CR-12"),
+        pytest.param([ReconcileError("oops"), None], [0, 0.005], 0, id="CR-12"),
         pytest.param([Result(requeue_after=-1)], [0], 0, id="CR-13"),
     ],
 )
@@ -206,7 +206,7 @@ async def test_cr_19_never_two_runs_of_one_key() -> None:
         pytest.param(Result(requeue_after=1), 10, id="CR-20-after"),
         pytest.param(Result(requeue_after=1, priority=99), 99, id="CR-20-after-other"),
         pytest.param(OOPS, 10, id="CR-20-error"),
-        pytest.param(Failed("oops", priority=99), 99, id="CR-39-error-other"),
+        pytest.param(ReconcileError("oops", priority=99), 99, id="CR-39-error-other"),
     ],
 )
 async def test_the_priority_of_the_next_run(act: Act, priority: int) -> None:
@@ -306,7 +306,7 @@ async def test_cr_28_no_run_before_every_initial_object_was_handled() -> None:
 
 async def test_cr_29_a_source_added_later_starts_at_once() -> None:
     rig = await Rig(acting()).run()
-    channel = Channel(HandlerForAll())
+    channel = ChannelSource(HandlerForAll())
     await rig.controller.watch(channel)
     channel.send(generic("late"))
     await advance()
@@ -428,6 +428,7 @@ async def test_cr_36_objects_instead_of_requests() -> None:
     assert seen == ["there"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("priority_queue", "last", "hundredth"),
     [pytest.param(False, 5.0, 0.005, id="CR-37-plain"), pytest.param(True, 0.005, 0.005, id="CR-37-priority")],

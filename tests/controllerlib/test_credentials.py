@@ -14,7 +14,7 @@ from aiohttp import web
 from kubernetes import client, config
 
 from controllerlib.client import credentials
-from controllerlib.client.credentials import Credentials, found, from_kubeconfig, in_cluster
+from controllerlib.client.credentials import Credentials, from_kubeconfig, get_config, in_cluster_config
 from controllerlib.client.http import HttpTransport
 from tests.controllerlib.httpserver import Instant, Proxy, Server, real
 
@@ -175,7 +175,7 @@ def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
         async with HttpTransport.from_kubeconfig(home.kubeconfig(server.url, user)) as transport:
             await transport.request("GET", "/version")
             script.write_text("#!/bin/sh\nexit 1\n")
-            with pytest.raises(PermissionError, match=r"getting credentials: exec: .* gave no credentials"):
+            with pytest.raises(PermissionError, match=r"getting credentials: exec: .* returned no credentials"):
                 await transport.request("GET", "/version")
 
     served(home, test)
@@ -183,7 +183,7 @@ def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
 
 def test_an_exec_plugin_that_fails_is_no_anonymous_user(home: Home) -> None:
     user = {"exec": {"apiVersion": EXEC, "command": "false", "interactiveMode": "Never"}}
-    with pytest.raises(config.ConfigException, match="exec: false gave no credentials"):
+    with pytest.raises(config.ConfigException, match="exec: false returned no credentials"):
         from_kubeconfig(home.kubeconfig("https://127.0.0.1:1", user))
 
 
@@ -372,16 +372,16 @@ def test_where_credentials_are_looked_for(
     home: Home, pod: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(config.ConfigException):
-        in_cluster()
+        in_cluster_config()
     (home.folder / ".kube").mkdir()
     home.kubeconfig("http://at-home", {}, ".kube/config")
     monkeypatch.setenv("HOME", str(home.folder))
-    assert found().url == "http://at-home"
+    assert get_config().url == "http://at-home"
     pod("https://in-cluster:443")
-    assert found().url == "https://in-cluster:443"
+    assert get_config().url == "https://in-cluster:443"
     monkeypatch.setenv("KUBECONFIG", home.kubeconfig("http://named", {}))
-    assert found().url == "http://named"
-    assert HttpTransport.found().url == "http://named"
+    assert get_config().url == "http://named"
+    assert HttpTransport.from_environment().url == "http://named"
 
 
 def test_a_kubeconfig_that_is_not_there() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from controllerlib import ApiError, Client, Manager, Result, current_run
+from controllerlib import ApiError, Client, Manager, Result
 from controllerlib.cache.factory import SharedInformerFactory
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.reflector import ReflectorOptions
-from controllerlib.cache.resourceeventhandler import HandlerFuncs
-from controllerlib.controller import predicate
+from controllerlib.cache.resourceeventhandler import ResourceEventHandlerFuncs
+from controllerlib.controller import current_run, predicate
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from controllerlib.tasks import Tasks
 from fakekube import FakeKube
@@ -215,7 +215,9 @@ def test_e2e_06_resync_of_a_plain_informer(fakekube: FakeKube) -> None:
     async def run() -> None:
         client = Client(fakekube.transport())
         factory = SharedInformerFactory(client, default_resync=10 * HOUR, clock=clock)
-        handler = HandlerFuncs(add=lambda obj, initial: hear("add"), update=lambda old, new: hear("update"))
+        handler = ResourceEventHandlerFuncs(
+            add=lambda obj, initial: hear("add"), update=lambda old, new: hear("update")
+        )
         factory.informer_for(API, KIND).add_handler(handler)
         async with Tasks() as tasks:
             factory.start(tasks)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controllerlib import current_run
-from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.controller import current_run
+from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.manager.manager import GraceExpired
 from fakekube import FakeKube
 from fakekube.harness.operator import Operator

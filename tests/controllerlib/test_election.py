@@ -13,20 +13,15 @@ from hypothesis import strategies as st
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
 from controllerlib.client.transport import Transport
-from controllerlib.clock import Chance, FixedChance, SeededChance, SystemClock, sleep
-from controllerlib.leaderelection import elector
-from controllerlib.leaderelection.elector import (
-    LeaderCallbacks,
-    LeaderElection,
-    LeaderElectionOptions,
-    LeaderElector,
-    LeaderHealthz,
-    LeaseLock,
-    new_lock,
-)
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.leaderelection import leaderelection
+from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
+from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.leaderelection.lease import LeaseRecord, LeaseState, check_durations
+from controllerlib.leaderelection.lock import LeaseLock, new_lock
 from controllerlib.metrics.registry import Registry
-from controllerlib.record.corev1 import FakeRecorder
+from controllerlib.random import FixedRandom, Random, SeededRandom
+from controllerlib.record.corev1 import CoreFakeRecorder
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
 from tests.controllerlib.rig import Operator
@@ -48,9 +43,9 @@ class Candidate:
     """An elector at work, with what it did and when."""
 
     def __init__(
-        self, api: Transport, identity: str = "me", *, chance: Chance | None = None,
+        self, api: Transport, identity: str = "me", *, random: Random | None = None,
         work: Callable[[], Awaitable[None]] = forever, labels: Mapping[str, str] | None = None,
-        recorder: FakeRecorder | None = None, lock_timeout: float | None = None, **options: Any,
+        recorder: CoreFakeRecorder | None = None, lock_timeout: float | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self.log: list[tuple[float, str]] = []
         self._work = work
@@ -61,7 +56,7 @@ class Candidate:
         )  # fmt: skip
         callbacks = LeaderCallbacks(self._lead, lambda: self._note("stopped"), lambda who: self._note(f"sees {who}"))
         self.elector = LeaderElector(
-            lock, identity, callbacks, name="lock", clock=clock, chance=chance or FixedChance(), **options
+            lock, identity, callbacks, name="lock", clock=clock, random=random or FixedRandom(), **options
         )
         self.leads = False
         self.task: asyncio.Task[None] | None = None
@@ -241,7 +236,7 @@ async def test_what_another_clock_says_has_no_influence(renewed: str) -> None:
 async def test_how_often_a_candidate_asks(fraction: float, gap: float) -> None:
     api = FakeApi()
     held(api, "other", leaseDurationSeconds=3600)
-    await Candidate(api, chance=FixedChance(fraction)).run(30)
+    await Candidate(api, random=FixedRandom(fraction)).run(30)
     asked = times(api, "get")
     assert len(asked) > 5
     assert [later - earlier for earlier, later in pairwise(asked)] == pytest.approx([gap] * (len(asked) - 1), abs=1e-6)
@@ -287,7 +282,7 @@ async def test_how_soon_the_next_one_leads(release: bool, wins_at: float) -> Non
 async def test_le_11_with_release_it_takes_one_jittered_wait_at_most() -> None:
     api = FakeApi()
     me = await Candidate(api, release_on_cancel=True).run(10)
-    other = await Candidate(api, "other", chance=FixedChance(1 - 1e-9)).run(0.1)
+    other = await Candidate(api, "other", random=FixedRandom(1 - 1e-9)).run(0.1)
     await me.stop()
     await advance(4.4)
     assert other.leads
@@ -469,6 +464,7 @@ some_delays = st.lists(st.floats(0, 0.7), min_size=1, max_size=7)
 some_cuts = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 40)).map(lambda cut: (cut[0], sum(cut))), max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some_delays, some_delays, some_cuts, some_cuts, st.booleans(), st.floats(0, 0.999))
 def test_le_18_never_two_at_a_time(
@@ -490,7 +486,7 @@ def test_le_18_never_two_at_a_time(
                     spans.append((began, now(), name))
 
             return Candidate(Wire(api, delays, cuts), name, work=work, release_on_cancel=release,
-                             chance=FixedChance(fraction))  # fmt: skip
+                             random=FixedRandom(fraction))  # fmt: skip
 
         async def again_and_again(name: str, delays: list[float], cuts: list[tuple[float, float]]) -> None:
             while True:  # who lost the lease stands for election again
@@ -517,7 +513,7 @@ def test_le_18_never_two_at_a_time(
 async def test_a_get_that_fails_costs_a_round(code: int) -> None:
     api = FakeApi()
     failing(api, code=code, verb="get", times=2)
-    me = await Candidate(api, chance=FixedChance(0.5)).run(10)
+    me = await Candidate(api, random=FixedRandom(0.5)).run(10)
     assert times(api, "get") == pytest.approx([0.0, 3.2, 6.4])
     assert times(api, "post") == pytest.approx([6.4])
     assert me.at("leads") == pytest.approx([6.4])
@@ -550,7 +546,7 @@ async def test_le_20_two_create_at_once() -> None:
 
 
 async def test_le_21_events_on_the_lease() -> None:
-    api, recorder = FakeApi(), FakeRecorder(include_object=True)
+    api, recorder = FakeApi(), CoreFakeRecorder(include_object=True)
     me = await Candidate(api, recorder=recorder).run(3)
     await me.stop()
     assert recorder.events.drain() == [
@@ -758,7 +754,7 @@ async def test_a_managers_election_says_who_it_is_and_what_is_missing() -> None:
 async def test_two_replicas_with_one_seed_are_two_candidates() -> None:
     api = FakeApi()
     replicas = [
-        Operator(api, chance=SeededChance(7), election=LeaderElection(LeaderElectionOptions("lock", "default")))
+        Operator(api, random=SeededRandom(7), election=LeaderElection(LeaderElectionOptions("lock", "default")))
         for _ in range(2)
     ]
     for replica in replicas:
@@ -774,7 +770,7 @@ def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -
         api = FakeApi()
         held(api, "other", leaseDurationSeconds=3600)
         elector = LeaderElection(LeaderElectionOptions("lock", "default"))
-        operator = await Operator(api, chance=SeededChance(7), election=elector).run(60)
+        operator = await Operator(api, random=SeededRandom(7), election=elector).run(60)
         await operator.stop()
         return times(api, "get", "controllerlib/leader-election")
 
@@ -792,7 +788,7 @@ def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_the_lease_of_a_pod_is_in_its_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "namespace").write_text("shop\n")
-    monkeypatch.setattr(elector, "_NAMESPACE_FILE", str(tmp_path / "namespace"))
+    monkeypatch.setattr(leaderelection, "_NAMESPACE_FILE", str(tmp_path / "namespace"))
     operator = Operator(election=LeaderElection(LeaderElectionOptions("lock")))
     await operator.run(1)
     assert "/apis/coordination.k8s.io/v1/leases/shop/lock" in operator.api.objects
@@ -800,7 +796,7 @@ async def test_the_lease_of_a_pod_is_in_its_namespace(tmp_path: Path, monkeypatc
 
 
 async def test_an_election_must_be_prepared() -> None:
-    with pytest.raises(RuntimeError, match="not prepared"):
+    with pytest.raises(RuntimeError, match="prepare was not called"):
         await LeaderElection(LeaderElectionOptions("lock", "default")).run(nothing)
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
 from controllerlib.client.names import Object
-from controllerlib.clock import Clock, FixedChance
+from controllerlib.clock import Clock
+from controllerlib.random import FixedRandom
 from controllerlib.record import corev1, eventsv1
-from controllerlib.record.broadcaster import Broadcaster, Stamps
+from controllerlib.record.broadcaster import Broadcaster, UniqueTimestamps
 from controllerlib.record.correlator import Correlator, CorrelatorOptions
 from controllerlib.record.eventobject import core_event, event_name, micro_time_text, reference
 from controllerlib.record.lru import LRU
@@ -74,74 +75,74 @@ class Teller:
 
 
 def test_ev_02_the_same_again_is_counted() -> None:
-    teller = Teller()
-    teller.tell(0)
-    teller.tell(10)
-    assert teller.written == ["create 1 m", "patch 2 m"]
-    first, second = teller.events
+    notifier = Teller()
+    notifier.tell(0)
+    notifier.tell(10)
+    assert notifier.written == ["create 1 m", "patch 2 m"]
+    first, second = notifier.events
     assert second["metadata"]["name"] == first["metadata"]["name"]
     assert [second["firstTimestamp"], second["lastTimestamp"]] == ["2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"]
-    assert teller.patches[1] == {"count": 2, "lastTimestamp": "2026-01-01T00:00:10Z", "message": "m"}
+    assert notifier.patches[1] == {"count": 2, "lastTimestamp": "2026-01-01T00:00:10Z", "message": "m"}
 
 
 def test_ev_03_eleven_times_the_same_is_never_combined() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(11):
-        teller.tell(30.0 * number)
-    assert [event["count"] for event in teller.events] == list(range(1, 12))
-    assert {event["message"] for event in teller.events} == {"m"}
+        notifier.tell(30.0 * number)
+    assert [event["count"] for event in notifier.events] == list(range(1, 12))
+    assert {event["message"] for event in notifier.events} == {"m"}
 
 
 def test_ev_04_twenty_five_at_once_are_enough() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(27):
-        teller.tell(float(number))
-    assert [event["count"] for event in teller.events] == list(range(1, 26))
-    assert teller.skipped == 2
+        notifier.tell(float(number))
+    assert [event["count"] for event in notifier.events] == list(range(1, 26))
+    assert notifier.skipped == 2
 
 
 def test_ev_05_an_allowance_is_there_to_the_second() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(25):
-        teller.tell(0.0, str(number), name="a")
+        notifier.tell(0.0, str(number), name="a")
     for number in range(1, 100):
-        teller.tell(number * 300.0)
-    assert teller.skipped == 0
-    teller.tell(99 * 300.0 + 299)
-    assert teller.skipped == 1
+        notifier.tell(number * 300.0)
+    assert notifier.skipped == 0
+    notifier.tell(99 * 300.0 + 299)
+    assert notifier.skipped == 1
 
 
 def test_ev_05_one_more_after_five_minutes() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(27):
-        teller.tell(float(number))
-    teller.tell(26 + 300.0)
-    teller.tell(26 + 301.0)
-    assert teller.written[-1] == "patch 28 m"
-    assert [len(teller.written), teller.skipped] == [26, 3]
+        notifier.tell(float(number))
+    notifier.tell(26 + 300.0)
+    notifier.tell(26 + 301.0)
+    assert notifier.written[-1] == "patch 28 m"
+    assert [len(notifier.written), notifier.skipped] == [26, 3]
 
 
 def test_ev_06_the_tenth_similar_one_is_combined() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(11):
-        teller.tell(float(number), f"m{number}")
-    assert teller.written == [
+        notifier.tell(float(number), f"m{number}")
+    assert notifier.written == [
         *(f"create 1 m{number}" for number in range(9)),
         "create 1 (combined from similar events): m9",
         "patch 2 (combined from similar events): m10",
     ]
-    ninth, tenth, eleventh = teller.events[-3:]
+    ninth, tenth, eleventh = notifier.events[-3:]
     assert tenth["metadata"]["name"] == eleventh["metadata"]["name"] != ninth["metadata"]["name"]
     assert tenth["firstTimestamp"] == eleventh["firstTimestamp"] == "2026-01-01T00:00:09Z"
 
 
 def test_ev_06_the_oldest_message_makes_room() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(10):
-        teller.tell(float(number), f"m{number}")
-    teller.tell(10, "m9")
-    teller.tell(11, "m0")
-    assert teller.written[-2:] == ["create 1 m9", "patch 2 (combined from similar events): m0"]
+        notifier.tell(float(number), f"m{number}")
+    notifier.tell(10, "m9")
+    notifier.tell(11, "m0")
+    assert notifier.written[-2:] == ["create 1 m9", "patch 2 (combined from similar events): m0"]
 
 
 @pytest.mark.parametrize(
@@ -152,11 +153,11 @@ def test_ev_06_the_oldest_message_makes_room() -> None:
     ],
 )
 def test_similar_ones_after_a_silence(silence: float, last: str) -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(9):
-        teller.tell(float(number), f"m{number}")
-    teller.tell(8 + silence, "x")
-    assert teller.written[-1] == f"create 1 {last}"
+        notifier.tell(float(number), f"m{number}")
+    notifier.tell(8 + silence, "x")
+    assert notifier.written[-1] == f"create 1 {last}"
 
 
 @pytest.mark.parametrize(
@@ -167,33 +168,33 @@ def test_similar_ones_after_a_silence(silence: float, last: str) -> None:
     ],
 )
 def test_what_shares_an_allowance(names: Sequence[str], passed: int) -> None:
-    teller = Teller()
+    notifier = Teller()
     for number, name in enumerate(names):
-        teller.tell(0.01 * number, reason=f"R{number}", name=name)
-    assert [len(teller.written), teller.skipped] == [passed, 30 - passed]
-    assert [event["reason"] for event in teller.events] == [f"R{number}" for number in range(passed)]
+        notifier.tell(0.01 * number, reason=f"R{number}", name=name)
+    assert [len(notifier.written), notifier.skipped] == [passed, 30 - passed]
+    assert [event["reason"] for event in notifier.events] == [f"R{number}" for number in range(passed)]
 
 
 def test_ev_08_warnings_have_an_allowance_of_their_own() -> None:
-    teller = Teller()
+    notifier = Teller()
     for number in range(26):
-        teller.tell(0.0, reason=f"R{number}")
-    teller.tell(0.0, event_type="Warning")
-    assert [len(teller.written), teller.skipped] == [26, 1]
+        notifier.tell(0.0, reason=f"R{number}")
+    notifier.tell(0.0, event_type="Warning")
+    assert [len(notifier.written), notifier.skipped] == [26, 1]
 
 
 def test_ev_09_other_fields_are_counted_apart() -> None:
-    teller = Teller()
+    notifier = Teller()
     for path in ("spec.containers{a}", "spec.containers{b}", "spec.containers{a}"):
-        teller.tell(0.0, field_path=path)
-    assert [event["count"] for event in teller.events] == [1, 1, 2]
+        notifier.tell(0.0, field_path=path)
+    assert [event["count"] for event in notifier.events] == [1, 1, 2]
 
 
 def test_ev_21_an_allowance_of_its_own_for_each_reason() -> None:
-    teller = Teller(burst=1, spam_key=lambda event: event["reason"])
+    notifier = Teller(burst=1, spam_key=lambda event: event["reason"])
     for reason in ("A", "A", "B"):
-        teller.tell(0.0, reason=reason)
-    assert [event["reason"] for event in teller.events] == ["A", "B"]
+        notifier.tell(0.0, reason=reason)
+    assert [event["reason"] for event in notifier.events] == ["A", "B"]
     together = Teller(burst=1)
     for reason in ("A", "B"):
         together.tell(0.0, reason=reason)
@@ -201,23 +202,23 @@ def test_ev_21_an_allowance_of_its_own_for_each_reason() -> None:
 
 
 def test_other_rules_of_what_is_similar() -> None:
-    teller = Teller(
+    notifier = Teller(
         max_events=2, aggregate_key=lambda event: (event["type"], event["reason"]), message=lambda event: "many"
     )
-    teller.tell(0.0, reason="A")
-    teller.tell(0.0, reason="B")
-    assert teller.written == ["create 1 m", "create 1 many"]
+    notifier.tell(0.0, reason="A")
+    notifier.tell(0.0, reason="B")
+    assert notifier.written == ["create 1 m", "create 1 many"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.floats(0, 400)), max_size=60))
 def test_every_event_is_either_written_or_left_out(told: list[tuple[str, str, float]]) -> None:
-    teller, at = Teller(), 0.0
+    notifier, at = Teller(), 0.0
     for name, message, later in told:
         at += later
-        teller.tell(at, message, name=name)
-    assert len(teller.written) + teller.skipped == len(told)
+        notifier.tell(at, message, name=name)
+    assert len(notifier.written) + notifier.skipped == len(told)
     for name, message in {entry[:2] for entry in told}:
-        counts = [e["count"] for e in teller.events if (e["involvedObject"]["name"], e["message"]) == (name, message)]
+        counts = [e["count"] for e in notifier.events if (e["involvedObject"]["name"], e["message"]) == (name, message)]
         assert counts == sorted(set(counts)), "counts of one event only grow"
         assert max(counts, default=0) <= sum(entry[:2] == (name, message) for entry in told)
 
@@ -260,8 +261,8 @@ class Sink:
         return [at for at, _ in self.log]
 
 
-def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> corev1.EventBroadcaster:
-    broadcaster = corev1.EventBroadcaster(clock=clock(), chance=FixedChance(fraction), **options)
+def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> corev1.CoreEventBroadcaster:
+    broadcaster = corev1.CoreEventBroadcaster(clock=clock(), random=FixedRandom(fraction), **options)
     for sink in sinks:
         broadcaster.start_recording_to_sink(sink)
     return broadcaster
@@ -467,7 +468,7 @@ async def test_ev_16_the_same_of_series(caplog: pytest.LogCaptureFixture) -> Non
 
 def started(sink: Sink, fraction: float = 0.0, **options: Any) -> eventsv1.EventBroadcaster:
     broadcaster = eventsv1.EventBroadcaster(
-        sink, clock=clock(), chance=FixedChance(fraction), **{"host": "here", **options}
+        sink, clock=clock(), random=FixedRandom(fraction), **{"host": "here", **options}
     )
     broadcaster.start_recording_to_sink()
     return broadcaster
@@ -732,9 +733,9 @@ async def test_names_of_events(about: str, plain: bool) -> None:
 
 
 async def test_two_events_at_one_instant_have_two_names() -> None:
-    sink, stamps = Sink(), Stamps(clock())
-    recorder = core(sink, stamps=stamps).new_recorder("test")
-    other = core(sink, stamps=stamps).new_recorder("other")
+    sink, timestamps = Sink(), UniqueTimestamps(clock())
+    recorder = core(sink, timestamps=timestamps).new_recorder("test")
+    other = core(sink, timestamps=timestamps).new_recorder("other")
     for message in ("one", "two"):
         recorder.event(pod("a"), "Normal", "R", message)
         other.event(pod("a"), "Normal", "R", message)
@@ -751,7 +752,7 @@ def test_references() -> None:
     meta = client.V1ObjectMeta(name="a", namespace="b", uid="c")
     model = client.V1Pod(api_version="v1", kind="Pod", metadata=meta)
     assert reference(model) == {"apiVersion": "v1", "kind": "Pod", "name": "a", "namespace": "b", "uid": "c"}
-    with pytest.raises(ValueError, match="does not say its apiVersion and kind"):
+    with pytest.raises(ValueError, match="has no apiVersion or kind"):
         reference(client.V1Pod(metadata=meta))
     with pytest.raises(TypeError):
         reference(7)
@@ -801,12 +802,12 @@ async def test_the_adapter_loses_the_action() -> None:
 
 
 def test_ev_23_what_a_fake_recorder_writes() -> None:
-    fake = corev1.FakeRecorder(10)
+    fake = corev1.CoreFakeRecorder(10)
     fake.eventf(pod("a"), "Normal", "Started", "hello %d", 1)
     fake.event(pod("a"), "Warning", "Failed", "100%")
     fake.annotated_eventf(pod("a"), {"b": "2", "a": "1"}, "Normal", "Started", "hello")
     assert fake.events.drain() == ["Normal Started hello 1", "Warning Failed 100%", "Normal Started hello map[a:1 b:2]"]
-    telling = corev1.FakeRecorder(include_object=True)
+    telling = corev1.CoreFakeRecorder(include_object=True)
     telling.event(pod("a"), "Normal", "Started", "hello")
     assert telling.events.get() == "Normal Started hello involvedObject{kind=Pod,apiVersion=v1}"
 
@@ -823,14 +824,14 @@ def test_ev_23_the_same_of_the_new_api() -> None:
 
 
 async def test_a_full_fake_recorder_does_not_stop_the_loop() -> None:
-    fake = corev1.FakeRecorder(1)
+    fake = corev1.CoreFakeRecorder(1)
     fake.event(pod("a"), "Normal", "R", "one")
     with pytest.raises(queue.Full):
         fake.event(pod("a"), "Normal", "R", "two")
 
 
 def test_a_full_fake_recorder_blocks_a_thread() -> None:
-    fake = corev1.FakeRecorder(1)
+    fake = corev1.CoreFakeRecorder(1)
     fake.event(pod("a"), "Normal", "R", "one")
     thread = threading.Thread(target=fake.event, args=(pod("a"), "Normal", "R", "two"))
     thread.start()
@@ -855,7 +856,7 @@ def test_what_is_used_least_is_forgotten() -> None:
 async def test_events_at_a_server() -> None:
     api = FakeApi()
     sink = ClientSink(Client(api))
-    broadcaster = corev1.EventBroadcaster(clock=clock())
+    broadcaster = corev1.CoreEventBroadcaster(clock=clock())
     broadcaster.start_recording_to_sink(sink)
     recorder = broadcaster.new_recorder("test")
     for _ in range(2):
@@ -957,11 +958,11 @@ async def test_an_event_refused_does_no_harm() -> None:
 
 
 async def test_broadcasters_say_what_they_are() -> None:
-    assert repr(Broadcaster(clock())) == "<Broadcaster listeners=0>"
+    assert repr(Broadcaster(clock())) == "<Broadcaster watchers=0>"
     closed = started(Sink())
     await closed.shutdown()
-    assert repr(closed) == "<EventBroadcaster events.k8s.io/v1 cached=0 <Broadcaster listeners=0 closed>>"
-    assert repr(core()) == "<EventBroadcaster core/v1 <Broadcaster listeners=0>>"
+    assert repr(closed) == "<EventBroadcaster events.k8s.io/v1 cached=0 <Broadcaster watchers=0 closed>>"
+    assert repr(core()) == "<EventBroadcaster core/v1 <Broadcaster watchers=0>>"
 
 
 # --- at a server that checks what it is given

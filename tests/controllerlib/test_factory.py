@@ -9,14 +9,14 @@ import pytest
 
 from controllerlib.cache.factory import NotSynced, SharedInformerFactory, named_checker, wait_for, wait_for_cache_sync
 from controllerlib.cache.identity import InformerMetrics, InformerName
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.synctrack import AsyncTracker, SingleFileTracker
 from controllerlib.client.client import Client
 from controllerlib.client.resource import Resource
 from controllerlib.clock import SystemClock, sleep
 from controllerlib.metrics.registry import Registry
-from controllerlib.tasks import Event, Tasks
+from controllerlib.tasks import OnceEvent, Tasks
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.telling import Told, advance
 
@@ -116,7 +116,7 @@ async def test_if_04_shutting_down() -> None:
     assert made.api.requests(path="configmaps") == []
 
 
-async def done_after(seconds: float, event: Event) -> None:
+async def done_after(seconds: float, event: OnceEvent) -> None:
     await sleep(SystemClock(), seconds)
     event.set()
 
@@ -125,7 +125,7 @@ def checkers(tasks: Tasks, *seconds: float | None) -> Sequence[Any]:
     """Checkers that are done after so many seconds, or never."""
     made = []
     for name, delay in zip(("first", "second", "third"), seconds, strict=True):
-        event = Event()
+        event = OnceEvent()
         if delay is not None:
             tasks.start(done_after(delay, event), name)
         made.append(named_checker(name, event))
@@ -148,7 +148,7 @@ async def test_if_05_one_that_is_never_done(caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_if_06_done_counts_although_the_waiting_was_over() -> None:
-    event = Event()
+    event = OnceEvent()
     event.set()
     assert await wait_for([named_checker("first", event)], timeout=0) == []
     answers: list[Sequence[str]] = []
@@ -186,7 +186,7 @@ async def test_if_08_what_has_not_synced() -> None:
 
 async def test_if_09_looking_every_100_ms() -> None:
     async with Tasks() as tasks:
-        event = Event()
+        event = OnceEvent()
         tasks.start(done_after(0.25, event), "syncing")
         assert await wait_for_cache_sync(event.is_set)
         assert now() == pytest.approx(0.3)
@@ -250,7 +250,7 @@ def test_events_in_order() -> None:
 
 
 def test_nothing_under_way() -> None:
-    upstream = Event()
+    upstream = OnceEvent()
     tracker = SingleFileTracker(upstream)
     with pytest.raises(RuntimeError, match="synctrack: negative counter"):
         tracker.finished()
@@ -273,7 +273,7 @@ def test_keys_in_any_order() -> None:
 
 
 async def test_trackers_can_be_waited_for() -> None:
-    upstream = Event()
+    upstream = OnceEvent()
     single, many = SingleFileTracker(upstream, expected=1, name="single"), AsyncTracker[str](upstream, name="many")
     many.start("a")
     async with Tasks() as tasks:

@@ -8,10 +8,9 @@ import pytest
 
 from controllerlib.cache.delta import Delta, QueueClosed
 from controllerlib.cache.deltafifo import DeltaFIFO
-from controllerlib.cache.deltaqueue import DeltaQueue
+from controllerlib.cache.deltaqueue import DeltaQueue, PopQueue
 from controllerlib.cache.fifo import FIFO
 from controllerlib.cache.heap import KeyedHeap
-from controllerlib.cache.popqueue import PopQueue
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure
@@ -356,8 +355,6 @@ def test_the_key_of_deltas_is_that_of_the_newest() -> None:
         pytest.param("", "add foo10; update foo12; delete foo15",
                      ["Added foo10", "Updated foo12", "Deleted foo15"], id="RQ-01"),
         pytest.param("", "delete baz20", ["Deleted baz20"], id="RQ-02"),
-        pytest.param("", "add foo10; add bar1; add foo11; add foo13; add zab30; pop; add foo14",
-                     ["Added bar1", "Added foo11", "Added foo13", "Added zab30", "Added foo14"], id="RQ-03"),
         pytest.param("foo5 bar6 baz7", "delete baz10; replace foo5",
                      ["Deleted baz10", "Deleted ts(bar,6)", "Replaced foo5"], id="RQ-04"),
         pytest.param("foo5 bar6 baz7", "replace bar100 foo5; replace foo5",
@@ -375,6 +372,17 @@ def test_what_a_real_fifo_gives_one_by_one(store: str, script: str, found: Seque
     queue = RealFIFO(ONE_BY_ONE, known=known(store))
     do(queue, script)
     assert pops(queue) == found
+
+
+def test_rq_03_nothing_is_merged_or_reordered() -> None:
+    queue = RealFIFO(ONE_BY_ONE, known=known(""))
+    do(queue, "add foo10; add bar1; add foo11; add foo13; add zab30")
+    first = queue.take(1)
+    assert first is not None
+    assert [short(delta) for delta in first.deltas] == ["Added foo10"]
+    queue.finish(first)
+    do(queue, "add foo14")
+    assert pops(queue) == ["Added bar1", "Added foo11", "Added foo13", "Added zab30", "Added foo14"]
 
 
 def test_rq_09_a_list_is_one_element() -> None:

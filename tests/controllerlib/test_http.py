@@ -212,7 +212,7 @@ def test_answers_that_are_no_json() -> None:
 
 
 def test_an_address_is_needed() -> None:
-    with pytest.raises(ValueError, match="a URL or credentials are needed"):
+    with pytest.raises(ValueError, match="HttpTransport needs a URL or credentials"):
         HttpTransport()
     assert repr(HttpTransport("http://x/")) == "<HttpTransport http://x>"
 

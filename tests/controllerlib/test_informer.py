@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
-from controllerlib.cache.informer import InformerOptions, new_informer
-from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.informercontroller import InformerOptions, new_informer
+from controllerlib.cache.process import Notification, process_deltas
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
-from controllerlib.cache.resourceeventhandler import FilteringHandler, HandlerFuncs
+from controllerlib.cache.resourceeventhandler import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown
-from controllerlib.clock import FixedChance
+from controllerlib.random import FixedRandom
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import Scripted, Wait, added, bookmark, deleted, error, modified
 from tests.controllerlib.telling import Told, advance
@@ -40,7 +40,7 @@ def told(notifications: Sequence[Notification]) -> list[str]:
 
 
 def process(store: Indexer, *deltas: Delta, initial: bool = False) -> list[str]:
-    notifications, failure = apply(store, Batch(deltas, initial))
+    notifications, failure = process_deltas(store, Batch(deltas, initial))
     if failure is not None:
         raise failure
     return told(notifications)
@@ -48,7 +48,7 @@ def process(store: Indexer, *deltas: Delta, initial: bool = False) -> list[str]:
 
 async def informer(source: Scripted, handler: Any, seconds: float = 0.0, **more: Any) -> Indexer:
     """Run a low-level informer for so long."""
-    store, controller = new_informer(source, handler, chance=FixedChance(0.0), **more)
+    store, controller = new_informer(source, handler, random=FixedRandom(0.0), **more)
     task = asyncio.create_task(controller.run(), name="informer")
     await advance(seconds)
     task.cancel()
@@ -80,7 +80,7 @@ def test_ct_03_the_same_one_by_one() -> None:
     queue = RealFIFO(options, known=store)
     queue.replace(AFTER, "6")
     while (batch := queue.take()) is not None:
-        lines += [line.rstrip("!") for line in told(apply(store, batch)[0])]
+        lines += [line.rstrip("!") for line in told(process_deltas(store, batch)[0])]
         queue.finish(batch)
     assert lines == EXPECTED
 
@@ -92,7 +92,7 @@ def test_ct_04_an_empty_list_deletes_all_in_the_order_of_keys() -> None:
 
 def test_ct_05_a_resync_tells_everything_once_more() -> None:
     store = store_of(*BEFORE)
-    notifications, _ = apply(store, Batch([Delta("SyncAll", SyncAll())], False))
+    notifications, _ = process_deltas(store, Batch([Delta("SyncAll", SyncAll())], False))
     assert [(n.kind, n.old is n.obj, n.sync) for n in notifications] == [("updated", True, True)] * 3
 
 
@@ -112,17 +112,17 @@ def test_presence_counts_not_the_type(delta: Delta, line: str) -> None:
 def test_ct_08_of_a_batch_the_good_ones_are_told() -> None:
     store = store_of()
     batch = Batch([Delta("Added", pod("a")), Delta("Added", {"broken": 1}), Delta("Added", pod("c"))], False)
-    notifications, failure = apply(store, batch)
+    notifications, failure = process_deltas(store, batch)
     assert told(notifications) == ["add a@1", "add c@1"]
     assert "(1/3)" in str(failure)
 
 
 def test_ct_09_values_without_metadata_do_not_move_the_version() -> None:
     store = Indexer(key_func=lambda obj: obj if isinstance(obj, str) else obj.key)
-    apply(store, Batch([Delta("ReplacedAll", ReplacedAll("5", ["a", "b"]))], True))
-    apply(store, Batch([Delta("Added", "c")], False))
+    process_deltas(store, Batch([Delta("ReplacedAll", ReplacedAll("5", ["a", "b"]))], True))
+    process_deltas(store, Batch([Delta("Added", "c")], False))
     assert [store.resource_version, list(store.list())] == ["5", ["a", "b", "c"]]
-    apply(store, Batch([Delta("Bookmark", Bookmark("7"))], False))
+    process_deltas(store, Batch([Delta("Bookmark", Bookmark("7"))], False))
     assert store.resource_version == "7"
 
 
@@ -130,7 +130,7 @@ async def test_ct_10_what_a_handler_raises_ends_the_informer() -> None:
     def fail(obj: Any, initial: bool) -> None:
         raise ZeroDivisionError
 
-    _, controller = new_informer(Scripted([([pod("a")], "1")]), HandlerFuncs(add=fail))
+    _, controller = new_informer(Scripted([([pod("a")], "1")]), ResourceEventHandlerFuncs(add=fail))
     with pytest.raises(ZeroDivisionError):
         await controller.run()
 
@@ -146,7 +146,7 @@ async def test_ct_10_what_a_handler_raises_ends_the_informer() -> None:
 )
 def test_a_filtering_handler(before: str, after: str, line: Sequence[str]) -> None:
     inner = Noted()
-    handler = FilteringHandler(lambda obj: obj["metadata"]["labels"]["app"] == "web", inner)
+    handler = FilteringResourceEventHandler(lambda obj: obj["metadata"]["labels"]["app"] == "web", inner)
     handler.on_update(pod("a", 1, labels={"app": before}), pod("a", 2, labels={"app": after}))
     assert inner.log == line
 
@@ -160,7 +160,7 @@ class Noted(Told):
 
 def test_ct_11_a_filtering_handler_gives_the_filter_what_it_got() -> None:
     inner, asked = Noted(), list[Any]()
-    handler = FilteringHandler(lambda obj: bool(asked.append(obj)) or True, inner)
+    handler = FilteringResourceEventHandler(lambda obj: bool(asked.append(obj)) or True, inner)
     tombstone = DeletedFinalStateUnknown("default/a", pod("a"))
     handler.on_delete(tombstone)
     handler.on_add(pod("a"), True)
@@ -170,7 +170,9 @@ def test_ct_11_a_filtering_handler_gives_the_filter_what_it_got() -> None:
 async def test_ct_12_recreated_while_disconnected_is_one_update() -> None:
     lists = [([pod("a", 1, uid="first")], "1"), ([pod("a", 9, uid="second")], "9")]
     seen: list[Any] = []
-    handler = HandlerFuncs(update=lambda old, new: seen.append((old["metadata"]["uid"], new["metadata"]["uid"])))
+    handler = ResourceEventHandlerFuncs(
+        update=lambda old, new: seen.append((old["metadata"]["uid"], new["metadata"]["uid"]))
+    )
     await informer(Scripted(lists, [[Wait(1), error(410, "Expired")], ()]), handler, 5)
     assert seen == [("first", "second")]
 
@@ -184,19 +186,19 @@ async def test_ct_13_recreated_while_connected_is_both() -> None:
 
 @pytest.mark.parametrize("fifo", ["real", "delta"], ids=["CT-14-real", "CT-14-delta"])
 async def test_every_object_has_a_legal_life(fifo: str) -> None:
-    chance, alive, version, steps = random.Random(14), set[int](), 1, list[Any]()
+    draws, alive, version, steps = random.Random(14), set[int](), 1, list[Any]()
     for _ in range(2000):
-        number, version = chance.randrange(25), version + 1
+        number, version = draws.randrange(25), version + 1
         obj = pod(f"p{number}", version)
         if number not in alive:
             alive.add(number)
             steps.append(added(obj))
-        elif chance.random() < 0.3:
+        elif draws.random() < 0.3:
             alive.remove(number)
             steps.append(deleted(obj))
         else:
             steps.append(modified(obj))
-        if chance.random() < 0.1:
+        if draws.random() < 0.1:
             steps.append(Wait(0.001))
     handler = Told()
     await informer(Scripted(watches=[steps]), handler, 10, options=InformerOptions(fifo=fifo))

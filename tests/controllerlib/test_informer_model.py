@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllerlib import Client, ClientListWatch, FixedChance, SeededChance
-from controllerlib.cache.informer import InformerOptions
+from controllerlib import Client
+from controllerlib.cache import ClientListWatch
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.realfifo import RealFIFOOptions
 from controllerlib.cache.reflector import ReflectorOptions
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.client.names import DeletedFinalStateUnknown, meta_namespace_key
+from controllerlib.random import FixedRandom, SeededRandom
 from fakekube import FakeKube
 from tests.controllerlib.minding import config_map, lasting
+
+pytestmark = pytest.mark.slow
 
 MAPS = "configmaps"
 Names = st.sampled_from(["a", "b", "c", "d"])
@@ -75,12 +79,12 @@ def version(obj: Any) -> int:
 class World:
     """A cluster, an informer of its ConfigMaps with two handlers, and what the server had at each revision."""
 
-    def __init__(self, kube: FakeKube, options: InformerOptions, selector: str, slow: float, chance: Any) -> None:
+    def __init__(self, kube: FakeKube, options: InformerOptions, selector: str, slow: float, random: Any) -> None:
         self.kube, self.selector = kube, selector
         client = Client(kube.transport(), user_agent="informer")
-        self.informer = SharedInformer(
+        self.informer = SharedIndexInformer(
             ClientListWatch(client, "v1", "ConfigMap", label_selector=selector),
-            name=MAPS, resync_period=90.0, options=options, clock=kube.clock, chance=chance,
+            name=MAPS, resync_period=90.0, options=options, clock=kube.clock, random=random,
             indexers={"kept": lambda obj: [obj["metadata"]["labels"]["keep"]]},
         )  # fmt: skip
         self.handlers = [Hearing(), Hearing(slow=slow)]
@@ -184,9 +188,9 @@ VARIANTS = {
 @given(steps=Steps, seed=st.integers(0, 3))
 @settings(max_examples=80, deadline=None)
 def test_whatever_happens_the_cache_follows(variant: str, steps: Sequence[Any], seed: int) -> None:
-    chance: Any = SeededChance(seed) if seed else FixedChance()
+    random: Any = SeededRandom(seed) if seed else FixedRandom()
     with FakeKube(seed=seed, wall_clock=False) as kube:
-        world = World(kube, *VARIANTS[variant], chance)
+        world = World(kube, *VARIANTS[variant], random)
         for verb, *args in steps:
             getattr(world, verb)(*args)
             world.note()

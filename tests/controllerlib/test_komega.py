@@ -58,7 +58,9 @@ async def test_km_01_until_it_is_there_and_until_it_is_gone(fakekube: FakeKube, 
         await asking.get(named("b"))()
     await eventually(asking.get(named("b")), within=5)
     assert 2 <= at(fakekube) < 2.1
-    with pytest.raises(AssertionError, match=r"no longer so after 2s: things\.example\.com \"b\" not found") as caught:
+    with pytest.raises(
+        AssertionError, match=r"the condition was no longer true after 2s: things\.example\.com \"b\" not found"
+    ) as caught:
         await consistently(asking.get(named("b")), lasting=5)
     assert caught.value.__cause__ is not None
     assert is_not_found(caught.value.__cause__)
@@ -144,10 +146,10 @@ async def test_eventually_moves_time_and_not_more_than_it_needs() -> None:
     clock = SystemClock()
     assert await eventually(counting(KeyError("x"), False, 3), within=10, every=2) == 3
     assert clock.monotonic() == 4
-    with pytest.raises(AssertionError, match="not so within 3s; at last: False"):
+    with pytest.raises(AssertionError, match="the condition was not true within 3s; last result: False"):
         await eventually(counting(False), within=3, every=2)
     assert clock.monotonic() == 7
-    with pytest.raises(AssertionError, match="not so within 1s; at last: 4"):
+    with pytest.raises(AssertionError, match="the condition was not true within 1s; last result: 4"):
         await eventually(counting(4), lambda value: value == 5)
 
 
@@ -160,7 +162,7 @@ async def test_consistently_lasts() -> None:
     checks: list[Callable[[], Awaitable[bool]]] = [true]
     await consistently(checks[0], lasting=2.5, every=1)
     assert clock.monotonic() == 2.5
-    with pytest.raises(AssertionError, match="no longer so after 1s: False"):
+    with pytest.raises(AssertionError, match="the condition was no longer true after 1s: False"):
         await consistently(counting(True, False), lasting=10, every=1)
 
 

@@ -7,7 +7,13 @@ import pytest
 from controllerlib.cache.listers import Lister, list_all
 from controllerlib.cache.store import NAMESPACE_INDEX, Indexer, meta_namespace_index
 from controllerlib.client.errors import ApiError
-from controllerlib.client.selector import NOTHING, Selector, of_label_selector, parse, parse_fields
+from controllerlib.client.selector import (
+    NOTHING,
+    Selector,
+    label_selector_as_selector,
+    parse_field_selector,
+    parse_selector,
+)
 from tests.controllerlib.objects import pod
 
 
@@ -68,19 +74,19 @@ def test_one_namespace(indexed: bool) -> None:
     ],
 )
 def test_label_selectors(selector: str, labels: dict[str, str], selected: bool) -> None:
-    assert parse(selector).matches(labels) is selected
+    assert parse_selector(selector).matches(labels) is selected
 
 
 @pytest.mark.parametrize("text", ["!a=b", "a in b", "=", "a ~ b"])
 def test_what_is_no_label_selector(text: str) -> None:
     with pytest.raises(ValueError, match="unable to parse"):
-        parse(text)
+        parse_selector(text)
 
 
 def test_label_selector_objects() -> None:
-    assert not of_label_selector(None).matches({})
-    assert of_label_selector({}).matches({})
-    selector = of_label_selector(
+    assert not label_selector_as_selector(None).matches({})
+    assert label_selector_as_selector({}).matches({})
+    selector = label_selector_as_selector(
         {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "DoesNotExist"}]}
     )
     assert selector.matches({"a": "b"})
@@ -88,6 +94,6 @@ def test_label_selector_objects() -> None:
 
 
 def test_field_selectors() -> None:
-    assert parse_fields("metadata.name=a,spec.x!=b") == [("metadata.name", "a", True), ("spec.x", "b", False)]
+    assert parse_field_selector("metadata.name=a,spec.x!=b") == [("metadata.name", "a", True), ("spec.x", "b", False)]
     with pytest.raises(ValueError, match="invalid field selector"):
-        parse_fields("metadata.name")
+        parse_field_selector("metadata.name")

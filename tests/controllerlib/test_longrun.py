@@ -5,13 +5,16 @@ import gc
 import random
 from typing import Any
 
-from controllerlib import Client, ClientListWatch
-from controllerlib.cache.informer import InformerOptions
+import pytest
+
+from controllerlib import Client
+from controllerlib.cache import ClientListWatch
+from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.process import Notification
 from controllerlib.cache.reflector import ReflectorOptions
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.client.names import deletion_handling_key
-from controllerlib.clock import SeededRandom as Drawn
+from controllerlib.random import SeededRandom as Drawn
 from fakekube.apiserver.requestlog import RequestLog
 from fakekube.apiserver.storage.store import Change
 from fakekube.server import bootstrap
@@ -20,6 +23,8 @@ from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from tests.controllerlib.minding import config_map, lasting
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 OBJECTS = 10_000
 HOURS = 6
@@ -155,9 +160,9 @@ class Watcher:
 
     def __init__(self, bubble: Bubble, server: Server, name: str, options: InformerOptions) -> None:
         client = Client(server.transport)
-        self.informer = SharedInformer(
+        self.informer = SharedIndexInformer(
             ClientListWatch(client, "v1", "ConfigMap"), name=name, options=options, resync_period=2_400.0,
-            clock=bubble.clock, chance=Drawn(name),
+            clock=bubble.clock, random=Drawn(name),
         )  # fmt: skip
         self.judges = [Judge(server, 0.0), Judge(server, 0.05)]
         self.places = [self.informer.add_handler(judge) for judge in self.judges]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.leaderelection.elector import LeaderElection, LeaderElectionOptions
+from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.manager.manager import GraceExpired, LeaderElectionLost, Manager
 from controllerlib.manager.routing import Route, route
-from controllerlib.manager.runnablegroup import RunnableGroup, Stopping
+from controllerlib.manager.runnablegroup import RunnableGroup, RunnableGroupStopped
 from tests.controllerlib.fakeapi import FakeApi, refuse
 from tests.controllerlib.rig import BACKUP, Operator, acting
 from tests.controllerlib.telling import advance
@@ -127,7 +127,12 @@ async def test_mg_03_a_cache_that_never_syncs() -> None:
     operator.controller().for_(*BACKUP).complete(acting())
     await operator.run(60)
     assert [log, operator.notes.runs] == [[], []]
-    await operator.stop()
+    loop, task = asyncio.get_running_loop(), operator.task
+    assert task is not None
+    assert not task.done()
+    stopped = loop.time()
+    await asyncio.wait_for(operator.stop(), 3600)
+    assert [task.cancelled(), loop.time() - stopped, log, operator.notes.runs] == [True, 0.0, [], []]
 
 
 async def fail() -> None:
@@ -220,7 +225,7 @@ async def test_mg_08_adding_later() -> None:
     await operator.run(1)
     assert log == ["late start"]
     await operator.stop()
-    with pytest.raises(Stopping, match="can't accept new runnable as stop procedure is already engaged"):
+    with pytest.raises(RunnableGroupStopped, match="can't accept new runnable as stop procedure is already engaged"):
         operator.manager.add(Part(log, "too late"))
 
 

@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
-from controllerlib import (
-    Client,
-    EnqueueRequestForObject,
-    EnqueueRequestsFromMapFunc,
-    GraceExpired,
-    Request,
-    RequestQueue,
-    Result,
-    add_finalizer,
-    as_object,
-    priority_queue,
-)
+from controllerlib import Client, Request, Result
+from controllerlib.client import as_object
+from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestsFromMapFunc, RequestQueue, add_finalizer
 from controllerlib.controller.event import CreateEvent
-from controllerlib.controller.reconcile import Failed
+from controllerlib.controller.reconcile import ReconcileError
+from controllerlib.manager import GraceExpired
+from controllerlib.workqueue import priority_queue
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, Rig, acting
@@ -100,7 +93,9 @@ async def test_a_worker_that_ends_early_ends_the_manager(reconcile: Any, error: 
         await operator.task
 
 
-@pytest.mark.parametrize("make", [lambda: Result(math.nan), lambda: Result(priority="x"), lambda: Failed(priority="x")])
+@pytest.mark.parametrize(
+    "make", [lambda: Result(math.nan), lambda: Result(priority="x"), lambda: ReconcileError(priority="x")]
+)
 async def test_an_outcome_that_cannot_be_is_a_failed_reconcile(make: Callable[[], Any]) -> None:
     async def reconcile(request: Any) -> Any:
         made = make()
@@ -173,7 +168,7 @@ async def test_the_builder_knows_the_type_of_requests() -> None:
 
 
 def test_a_map_function_must_be_one() -> None:
-    with pytest.raises(TypeError, match="a map function is needed, not 'x'"):
+    with pytest.raises(TypeError, match="EnqueueRequestsFromMapFunc needs a function, not 'x'"):
         EnqueueRequestsFromMapFunc("x")  # type: ignore[arg-type]
 
 
@@ -207,7 +202,7 @@ def needs(request: Any, *, more: Any) -> None: ...
         pytest.param(three, r"three\(request", id="three"),
         pytest.param(needs, "more", id="keyword"),
         pytest.param("x", "'x' is not callable", id="text"),
-        pytest.param(Reconciling, "object of the class Reconciling", id="class"),
+        pytest.param(Reconciling, "an instance of Reconciling", id="class"),
     ],
 )
 def test_no_reconciler(reconcile: Any, message: str) -> None:
@@ -267,7 +262,7 @@ async def test_a_status_patch_without_a_status() -> None:
     api = FakeApi()
     api.put(*BACKUP, "a")
     client = Client(api)
-    with pytest.raises(ValueError, match=r'must be \{"status": \{\.\.\.\}\}, not one of phase'):
+    with pytest.raises(ValueError, match=r'must be \{"status": \{\.\.\.\}\}, but its keys are phase'):
         await client.patch_status(TARGET, {"phase": "Done"})
     assert (await client.patch_status(TARGET, {"status": {"phase": "Done"}}))["status"] == {"phase": "Done"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from controllerlib.controller.predicate import (
-    Funcs,
     Predicate,
+    PredicateFuncs,
     all_of,
     annotations_changed,
     any_of,
@@ -105,9 +105,9 @@ def test_pr_07_either_change() -> None:
 
 
 def test_functions_for_some_events() -> None:
-    predicate = Funcs(create=no, delete=no, update=no, generic=no)
+    predicate = PredicateFuncs(create=no, delete=no, update=no, generic=no)
     assert not any(predicate(event) for event in [*OTHERS, update({}, {})])
-    assert all(Funcs()(event) for event in [*OTHERS, update({}, {})])
+    assert all(PredicateFuncs()(event) for event in [*OTHERS, update({}, {})])
     assert not passes(OTHERS[0], [yes, no])
     assert not of_object(lambda obj: True)(CreateEvent(None))
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queue import WorkQueue, priority_queue
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
@@ -116,8 +117,8 @@ def test_by_priority_then_by_insertion(after: int) -> None:
     for number in range(1000):
         for priority in range(5):
             queue.state.add(f"{priority}-{number}", 0.0, after, priority=priority)
-    while (handout := queue.state.pop(1.0)) is not None:
-        order.append(handout.item)
+    while (work := queue.state.pop(1.0)) is not None:
+        order.append(work.item)
     assert order == [f"{priority}-{number}" for priority in (4, 3, 2, 1, 0) for number in range(1000)]
     assert queue.retries == (5000 if after > 0 else 0)
 
@@ -175,18 +176,18 @@ def test_pq_29_failures_are_counted_at_once() -> None:
 @pytest.mark.parametrize("seed", range(5), ids=lambda seed: f"PQ-30-{seed}")
 async def test_shutting_down_at_any_point(seed: int) -> None:
     queue: WorkQueue[str] = priority_queue()
-    chance = random.Random(seed)
+    draws = random.Random(seed)
 
     async def work(number: int) -> None:
         while (item := await queue.get()) is not None:
-            await sleep(SystemClock(), chance.random() / 100)
-            queue.add(f"item{number}", after=chance.choice([0.0, 0.001, 0.01]))
+            await sleep(SystemClock(), draws.random() / 100)
+            queue.add(f"item{number}", after=draws.choice([0.0, 0.001, 0.01]))
             queue.done(item)
 
     workers = [asyncio.create_task(work(number)) for number in range(20)]
     for number in range(20):
         queue.add(f"item{number}")
-    await sleep(SystemClock(), chance.random())
+    await sleep(SystemClock(), draws.random())
     queue.shut_down()
     await asyncio.gather(*workers)
 
@@ -223,6 +224,7 @@ class Model:
         return max(ready, default=None)
 
 
+@pytest.mark.slow
 @given(Steps)
 @settings(max_examples=300, deadline=None)
 def test_pq_31_never_twice_without_done_and_always_the_highest(steps: list[tuple[str, int, float, int]]) -> None:

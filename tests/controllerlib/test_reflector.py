@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from controllerlib.backoff import Backoff, DelayWithReset
-from controllerlib.cache.listwatch import ListOptions, ListWatch, list_all
+from controllerlib.cache.listwatch import ListWatch, list_pages
 from controllerlib.cache.reflector import Reflector, ReflectorOptions
-from controllerlib.cache.relist import Retry
+from controllerlib.cache.relist import RetryWithDeadline
 from controllerlib.client.errors import ApiError
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.client.listoptions import ListOptions
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.random import FixedRandom
 from tests.controllerlib.objects import node, pod
 from tests.controllerlib.scripted import (
     CLOSE,
@@ -37,14 +39,14 @@ class Under:
     """A reflector at work, and what it reported."""
 
     def __init__(
-        self, source: Any, store: Any = None, *, options: ReflectorOptions | None = None, chance: float = 0.0,
+        self, source: Any, store: Any = None, *, options: ReflectorOptions | None = None, random: float = 0.0,
         delay: DelayWithReset | None = None, **more: Any,
     ) -> None:  # fmt: skip
         self.source, self.errors = source, list[BaseException]()
         self.store = Noting() if store is None else store
         self.reflector = Reflector(
             source, self.store, expected=("v1", "Pod"), options=options or ReflectorOptions(), delay=delay,
-            chance=FixedChance(chance), on_error=self.errors.append, **more,
+            random=FixedRandom(random), on_error=self.errors.append, **more,
         )  # fmt: skip
         self.task: asyncio.Task[None] | None = None
 
@@ -267,7 +269,7 @@ async def test_internal_errors_are_retried_for_a_while(window: float, retries: i
 
 
 def test_rf_26_the_window_of_retries() -> None:
-    retry = Retry(1.0)
+    retry = RetryWithDeadline(1.0)
     retry.after(True, 0.0)
     assert retry.should_retry(0.0)
     retry.after(True, 1.0)
@@ -335,7 +337,7 @@ async def test_rf_31_a_resync_nobody_needs_is_left_out() -> None:
     ],
 )
 async def test_how_long_a_watch_may_last(minimum: float, fraction: float, seconds: int) -> None:
-    under = await Under(listing(), options=ReflectorOptions(min_watch_timeout=minimum), chance=fraction).run()
+    under = await Under(listing(), options=ReflectorOptions(min_watch_timeout=minimum), random=fraction).run()
     assert under.source.timeouts == [seconds]
 
 
@@ -441,14 +443,14 @@ class Pages:
 
 async def test_li_04_pages_follow_the_token() -> None:
     source = Pages()
-    found = await list_all(source, ListOptions(resource_version="10"), page_size=4)
+    found = await list_pages(source, ListOptions(resource_version="10"), page_size=4)
     assert source.asked == [("10", "", 4), ("", "4", 4), ("", "8", 4)]
     assert [len(found.items), found.resource_version, found.paginated] == [10, "7", True]
 
 
 async def test_li_05_expired_between_pages() -> None:
     source = Pages(2)
-    found = await list_all(source, ListOptions(resource_version="10"), page_size=4)
+    found = await list_pages(source, ListOptions(resource_version="10"), page_size=4)
     assert source.asked == [("10", "", 4), ("", "4", 4), ("10", "", 0)]
     assert len(found.items) == 10
 
@@ -456,7 +458,7 @@ async def test_li_05_expired_between_pages() -> None:
 async def test_li_06_expired_at_once() -> None:
     source = Pages(1)
     with pytest.raises(ApiError):
-        await list_all(source, ListOptions(resource_version="10"), page_size=4)
+        await list_pages(source, ListOptions(resource_version="10"), page_size=4)
     assert len(source.asked) == 1
 
 
@@ -482,7 +484,7 @@ async def test_li_08_cancelled_between_pages() -> None:
             await sleep(SystemClock(), 10)
         return await source(options)
 
-    task = asyncio.create_task(list_all(slow, ListOptions(), page_size=4))
+    task = asyncio.create_task(list_pages(slow, ListOptions(), page_size=4))
     await asyncio.get_running_loop().advance(5)  # type: ignore[attr-defined]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -18,12 +18,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
 from controllerlib.client.http import HttpTransport
-from controllerlib.manager.healthz import Reply, aggregated, single
-from controllerlib.manager.manager import Check
-from controllerlib.manager.server import Health, HttpServer, parse_address, ping
+from controllerlib.manager.healthz import Checker, Reply, aggregated, single
+from controllerlib.manager.metricsendpoint import MetricsEndpoint
+from controllerlib.manager.server import HealthEndpoint, HttpServer, parse_address, ping
 from controllerlib.manager.signals import until_signal
-from controllerlib.metrics.prometheus import Metrics, RegistryCollector
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics, count_requests
+from controllerlib.metrics.prometheus import RegistryCollector
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
+from controllerlib.metrics.requestmetrics import count_requests
 from tests.controllerlib.fakeapi import FakeApi
 from tests.controllerlib.httpserver import real
 from tests.controllerlib.rig import BACKUP, Operator, acting
@@ -68,7 +70,7 @@ def test_addresses(text: str, address: tuple[str | None, int]) -> None:
 
 @pytest.mark.parametrize("text", ["8080", "host:", "host:http", ":70000"])
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(ValueError, match="not an address to listen at"):
+    with pytest.raises(ValueError, match="invalid bind address"):
         parse_address(text)
 
 
@@ -111,14 +113,14 @@ async def serving(server: HttpServer, test: Callable[[str], Awaitable[None]]) ->
         pytest.param({}, "/healthz", 404, "404 page not found\n", id="no-checks"),
     ],
 )  # fmt: skip
-def test_health_over_http(checks: dict[str, Check], path: str, code: int, text: str) -> None:
+def test_health_over_http(checks: dict[str, Checker], path: str, code: int, text: str) -> None:
     async def test(url: str) -> None:
         status, body, headers = await get(url + path)
         assert [status, body] == [code, text]
         assert headers["Content-Type"] == "text/plain; charset=utf-8"
         assert headers["X-Content-Type-Options"] == "nosniff"
 
-    real(lambda: serving(HttpServer("test", "127.0.0.1:0", [Health("/healthz", checks)]), test))
+    real(lambda: serving(HttpServer("test", "127.0.0.1:0", [HealthEndpoint("/healthz", checks)]), test))
 
 
 def test_over_tls() -> None:
@@ -132,7 +134,7 @@ def test_over_tls() -> None:
         status, _, _ = await get(url + "/metrics", ssl=trusting)
         assert status == 200
 
-    real(lambda: serving(HttpServer("test", "127.0.0.1:0", [Metrics(Registry())], tls=tls), test))
+    real(lambda: serving(HttpServer("test", "127.0.0.1:0", [MetricsEndpoint(Registry())], tls=tls), test))
 
 
 def samples(text: str) -> dict[str, float]:
@@ -150,7 +152,7 @@ async def test_metrics_of_a_controller() -> None:
     operator.api.put(*BACKUP, "nightly")
     operator.controller("backup").for_(*BACKUP).complete(acting(ValueError("x"), None))
     await operator.run(1)
-    reply = await Metrics(operator.manager.registry).reply("/metrics", {}, {})
+    reply = await MetricsEndpoint(operator.manager.registry).reply("/metrics", {}, {})
     assert reply is not None
     assert reply.content_type == "text/plain; version=0.0.4; charset=utf-8"
     found = samples(reply.body.decode())
@@ -170,7 +172,7 @@ async def test_metrics_of_a_controller() -> None:
     }
     assert {name: found.get(name) for name in expected} == expected
     assert not [name for name in found if name.startswith("controller_runtime") and name.endswith("_created")]
-    assert await Metrics(operator.manager.registry).reply("/other", {}, {}) is None
+    assert await MetricsEndpoint(operator.manager.registry).reply("/other", {}, {}) is None
 
 
 async def test_metrics_of_ones_own_are_served_too() -> None:
@@ -180,7 +182,9 @@ async def test_metrics_of_ones_own_are_served_too() -> None:
         own.inc(3)
         registry = Registry()
         registry.family("backups_kept", "Backups kept.", "gauge").set(2.5)
-        reply = await Metrics(registry).reply("/metrics", {}, {"Accept": "application/openmetrics-text; version=1.0.0"})
+        reply = await MetricsEndpoint(registry).reply(
+            "/metrics", {}, {"Accept": "application/openmetrics-text; version=1.0.0"}
+        )
         assert reply is not None
         text = reply.body.decode()
         assert reply.content_type.startswith("application/openmetrics-text; version=1.0.0")
@@ -363,7 +367,7 @@ def test_an_operator_runs_until_it_is_told_to_stop(is_async: bool) -> None:
 
 STUBBORN = """
     import asyncio, os, signal
-    from controllerlib.signals import until_signal
+    from controllerlib.manager import until_signal
 
     async def work():
         print("started", flush=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from controllerlib.cache.resourceeventhandler import HandlerFuncs
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.resourceeventhandler import ResourceEventHandlerFuncs
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import IndexFunc, UnknownIndex
-from controllerlib.clock import FixedChance, SystemClock, sleep
+from controllerlib.clock import SystemClock, sleep
+from controllerlib.random import FixedRandom
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import (
     Scripted,
@@ -27,11 +28,11 @@ TWO = ([pod("a", 1), pod("b", 2)], "2")
 THREE = ([pod("a", 1), pod("b", 2), pod("c", 3)], "3")
 
 
-def shared(lists: Any = (TWO,), watches: Any = ((),), resync: float = 0.0, **more: Any) -> SharedInformer:
-    return SharedInformer(Scripted(lists, watches), resync_period=resync, chance=FixedChance(0.0), **more)
+def shared(lists: Any = (TWO,), watches: Any = ((),), resync: float = 0.0, **more: Any) -> SharedIndexInformer:
+    return SharedIndexInformer(Scripted(lists, watches), resync_period=resync, random=FixedRandom(0.0), **more)
 
 
-def scripted(informer: SharedInformer) -> Scripted:
+def scripted(informer: SharedIndexInformer) -> Scripted:
     source = informer._source
     assert isinstance(source, Scripted)
     return source
@@ -249,7 +250,7 @@ async def test_si_19_failures_that_are_skipped(caplog: pytest.LogCaptureFixture)
         raise ZeroDivisionError
 
     informer = shared([([pod(f"p{n}", n) for n in range(5)], "5")], skip_handler_failures=True)
-    registration = informer.add_handler(HandlerFuncs(add=fail))
+    registration = informer.add_handler(ResourceEventHandlerFuncs(add=fail))
     await running(informer, 3.9)
     assert len([r for r in caplog.records if "handler failed" in r.message]) == 4
     await advance(2)
@@ -263,7 +264,7 @@ async def test_si_20_failures_that_are_not() -> None:
         raise ZeroDivisionError
 
     informer = shared()
-    informer.add_handler(HandlerFuncs(add=fail))
+    informer.add_handler(ResourceEventHandlerFuncs(add=fail))
     with pytest.raises(ZeroDivisionError):
         await informer.run()
 
@@ -331,8 +332,9 @@ async def test_si_26_started_and_stopped() -> None:
     assert states == [(False, False), (True, False), (True, True)]
 
 
+@pytest.mark.slow
 async def test_si_27_handlers_come_and_go_in_a_storm() -> None:
-    chance, events = random.Random(27), list[Any]()
+    draws, events = random.Random(27), list[Any]()
     for number in range(10_000):
         events.append(added(pod(f"p{number % 50}", number + 1)))
         if number % 100 == 0:
@@ -347,7 +349,7 @@ async def test_si_27_handlers_come_and_go_in_a_storm() -> None:
             except RuntimeError as failure:
                 refused.append(str(failure))
                 return
-            await sleep(SystemClock(), chance.random() / 100)
+            await sleep(SystemClock(), draws.random() / 100)
             informer.remove_handler(registration)
 
     tasks = [asyncio.create_task(come_and_go()) for _ in range(100)]
@@ -398,7 +400,7 @@ async def test_si_32_bookmarks_are_not_told() -> None:
 
 async def test_si_33_the_first_call_finds_the_whole_batch() -> None:
     informer, sizes = shared([THREE]), list[int]()
-    informer.add_handler(HandlerFuncs(add=lambda obj, initial: sizes.append(len(informer.indexer))))
+    informer.add_handler(ResourceEventHandlerFuncs(add=lambda obj, initial: sizes.append(len(informer.indexer))))
     await running(informer)
     assert sizes == [3, 3, 3]
 

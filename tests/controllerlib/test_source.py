@@ -21,7 +21,15 @@ from controllerlib.controller.handler import (
     RequestQueue,
 )
 from controllerlib.controller.reconcile import Request
-from controllerlib.controller.source import Adapter, Channel, Func, Informer, Kind, cause_of, event_of
+from controllerlib.controller.source import (
+    ChannelSource,
+    FuncSource,
+    InformerSource,
+    KindSource,
+    SourceEventHandler,
+    cause_of,
+    event_of,
+)
 from controllerlib.tasks import Tasks
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
@@ -167,7 +175,7 @@ async def test_sr_08_tombstones() -> None:
     assert event_of(deleted(DeletedFinalStateUnknown("default/a", None))) is None
     assert event_of(deleted(pod("a"))) == DeleteEvent(pod("a"), False)
     queue: WorkQueue[Any] = priority_queue()
-    adapter = Adapter(OWN, RequestQueue(queue))
+    adapter = SourceEventHandler(OWN, RequestQueue(queue))
     adapter.notify(deleted(DeletedFinalStateUnknown("default/a", None)))
     assert len(queue) == 0
     adapter.notify(deleted(TOMBSTONE))
@@ -182,7 +190,7 @@ async def test_sr_09_the_first_no_ends_the_asking() -> None:
         lambda event: bool(calls.append("second")),
         lambda event: bool(calls.append("third")) or True,
     ]
-    Adapter(OWN, RequestQueue(queue), predicates).notify(deleted(pod("a")))
+    SourceEventHandler(OWN, RequestQueue(queue), predicates).notify(deleted(pod("a")))
     assert [calls, len(queue)] == [["first", "second"], 0]
 
 
@@ -190,7 +198,7 @@ async def test_sr_10_events_from_outside() -> None:
     async def stream() -> AsyncIterator[GenericEvent]:
         yield GenericEvent(pod("streamed"))
 
-    operator, channel = Operator(), Channel(OWN, events=stream())
+    operator, channel = Operator(), ChannelSource(OWN, events=stream())
     for name in ("a", "b", "c"):
         channel.send(GenericEvent(pod(name)))
     operator.controller("x").watches_raw_source(channel).complete(acting())
@@ -238,7 +246,7 @@ async def test_sr_12_a_kind_has_synced_once_every_object_was_handled() -> None:
         await done
         handled.append(event.obj["metadata"]["name"])
 
-    source = Kind(cache.informers, *BACKUP, HandlerFuncs(create=slow))
+    source = KindSource(cache.informers, *BACKUP, HandlerFuncs(create=slow))
     async with Tasks() as tasks:
         tasks.start(cache.run(), "cache")
         await source.start(RequestQueue(priority_queue()), tasks)
@@ -272,8 +280,8 @@ async def test_function_and_informer_sources() -> None:
     operator = Operator()
     operator.api.put(*BACKUP, "a")
     informer = await operator.manager.cache.get_informer(*BACKUP)
-    operator.controller("x").watches_raw_source(Func(lambda queue: queue.add("func"))).watches_raw_source(
-        Informer(informer, OWN)
+    operator.controller("x").watches_raw_source(FuncSource(lambda queue: queue.add("func"))).watches_raw_source(
+        InformerSource(informer, OWN)
     ).complete(acting())
     await operator.run()
     assert sorted(operator.notes.requests()) == ["default/a", "func"]
@@ -281,7 +289,7 @@ async def test_function_and_informer_sources() -> None:
 
 def test_a_kind_needs_a_kind() -> None:
     with pytest.raises(ValueError, match="non-empty"):
-        Kind(Cache(Client(FakeApi())).informers, "v1", "", OWN)
+        KindSource(Cache(Client(FakeApi())).informers, "v1", "", OWN)
 
 
 @pytest.mark.parametrize(

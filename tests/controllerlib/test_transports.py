@@ -15,6 +15,8 @@ from tests.clients.servers import standalone
 from tests.controllerlib.gardening import awaiting, blocking, garden
 from tests.controllerlib.minding import API, CRD, KIND, expire_watches, resize, stock, thing
 
+pytestmark = pytest.mark.slow
+
 SHAPES: Mapping[str, Callable[..., Any]] = {"async": awaiting, "sync": blocking}
 QUEUES = {"priority-queue": True, "plain-queue": False}
 

@@ -1,27 +1,55 @@
-"""What a user's own `mypy --strict` says of programs that use controllerlib."""
+"""What type checkers report for a program that uses controllerlib."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from mypy import api
 
 import controllerlib
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
 USER = Path(__file__).with_name("typed_user.py")
+ROOT = Path(controllerlib.__file__).parents[1]
+PYRIGHT = Path(sys.executable).with_name("pyright")
+PACKAGES = ("client", "cache", "workqueue", "leaderelection", "record", "controller", "manager", "metrics")
 
 
 def test_a_users_program_is_typed(tmp_path: Path) -> None:
-    """`type: ignore` marks what must be refused; one that is not needed is an error, too (warn_unused_ignores)."""
+    """`type: ignore` marks what mypy must reject; an unnecessary one is an error too (warn_unused_ignores)."""
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\nstrict = True\nwarn_unreachable = True\n[mypy-kubernetes.*]\nfollow_imports = skip\n")
     options = ["--config-file", str(config), "--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent"]
-    said, problems, status = api.run([*options, str(USER)])
-    assert [said.splitlines(), problems, status] == [["Success: no issues found in 1 source file"], "", 0]
+    output, errors, status = api.run([*options, str(USER)])
+    assert [output.splitlines(), errors, status] == [["Success: no issues found in 1 source file"], "", 0]
 
 
-def test_the_package_says_that_it_is_typed() -> None:
-    assert (Path(controllerlib.__file__).parent / "py.typed").exists()
-    assert sorted(controllerlib.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)) == (
-        controllerlib.__all__
+@pytest.mark.skipif(not PYRIGHT.exists(), reason="pyright is not installed")
+def test_the_public_types_are_complete(tmp_path: Path) -> None:
+    command = [str(PYRIGHT), "--pythonpath", sys.executable, "--verifytypes", "controllerlib", "--ignoreexternal"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    done = subprocess.run(
+        [*command, "--outputjson"], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
     )
-    missing = [name for name in controllerlib.__all__ if not hasattr(controllerlib, name)]
-    assert missing == []
+    report = json.loads(done.stdout)["typeCompleteness"]
+    unknown = [
+        symbol["name"]
+        for symbol in report["symbols"]
+        if symbol["isExported"] and (not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"])
+    ]
+    assert report["completenessScore"] >= 0.98, unknown
+
+
+@pytest.mark.parametrize("package", ["controllerlib", *(f"controllerlib.{package}" for package in PACKAGES)])
+def test_all_is_sorted_and_complete(package: str) -> None:
+    names = list(sys.modules[package].__all__)
+    assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    assert [name for name in names if not hasattr(sys.modules[package], name)] == []
+
+
+def test_the_package_is_marked_as_typed() -> None:
+    assert (Path(controllerlib.__file__).parent / "py.typed").exists()

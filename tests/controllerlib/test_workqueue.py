@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from controllerlib.clock import SystemClock, sleep
-from controllerlib.metrics.registry import Registry, WorkQueueMetrics
+from controllerlib.metrics.queuemetrics import WorkQueueMetrics
+from controllerlib.metrics.registry import Registry
 from controllerlib.wait import parallelize
-from controllerlib.workqueue.item import NotTaken
+from controllerlib.workqueue.item import NotProcessing
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
 from controllerlib.workqueue.state import WorkQueueState
@@ -43,7 +44,6 @@ from tests.controllerlib.script import play
         pytest.param("+x@5 ! +y@1 ! t10 #0 >-", id="WQ-41"),
         pytest.param("+x@5 +y@6 #0 t5 #1 t6 #2", id="WQ-43"),
         pytest.param("+a@5 +b@5 +c@5 t5 >a >b >c", id="WQ-44"),
-        pytest.param("+x >x +x >- .x >x", id="WQ-51"),
     ],
 )
 def test_what_the_queue_hands_out(script: str) -> None:
@@ -226,7 +226,7 @@ def test_wq_21_done_without_get() -> None:
     play(lenient, "+x .x #1 >x >-")
     strict: WorkQueueState[str] = WorkQueueState(strict=True)
     strict.add("x", 0.0)
-    with pytest.raises(NotTaken):
+    with pytest.raises(NotProcessing):
         strict.done("x", 0.0)
 
 
@@ -309,6 +309,28 @@ def test_wq_50_rate_limited() -> None:
     assert state.limiter.num_requeues("one") == 2
     state.limiter.forget("one")
     assert [state.limiter.num_requeues("one"), state.limiter.when("one", 0.0)] == [0, 0.001]
+
+
+def test_wq_51_forget_is_not_done() -> None:
+    state: WorkQueueState[str] = WorkQueueState()
+    state.add("x", 0.0, rate_limited=True)
+    play(state, "t1 >x")
+    assert state.limiter.num_requeues("x") == 1
+    state.limiter.forget("x")
+    assert [state.limiter.num_requeues("x"), dict(state.processing())] == [0, {"x": 1.0}]
+    play(state, "t1 +x >- #0 .x #1 >x .x >-")
+
+
+async def test_wq_51_forget_of_the_queue_is_not_done() -> None:
+    queue: WorkQueue[str] = work_queue()
+    queue.add("x")
+    assert await queue.get() == "x"
+    queue.forget("x")
+    queue.add("x")
+    second = getting(queue)
+    assert not await now(second)
+    queue.done("x")
+    assert await second == "x"
 
 
 def test_wq_52_forgetting_does_not_cancel() -> None:

@@ -14,24 +14,19 @@ from controllerlib import (
     Controller,
     ControllerOptions,
     EventRecorder,
-    FakeRecorder,
     LeaderElection,
     LeaderElectionOptions,
     Manager,
     Reconciler,
     Request,
     Result,
-    Run,
     TerminalError,
-    as_model,
-    as_object,
-    current_run,
     run,
 )
-from controllerlib.client.errors import is_conflict
-from controllerlib.controller.predicate import Predicate, all_of, generation_changed
-from controllerlib.leaderelection.lease import LeaseRecord
-from controllerlib.record.eventsv1 import FakeRecorder as FakeEvents
+from controllerlib.client import as_model, as_object, is_conflict
+from controllerlib.controller import Predicate, Run, all_of, current_run, generation_changed
+from controllerlib.leaderelection import LeaseRecord
+from controllerlib.record import FakeRecorder
 
 API = "example.com/v1"
 
@@ -170,7 +165,6 @@ class Election:
 def fakes() -> None:
     """What fits where."""
     fake: EventRecorder = FakeRecorder(10)
-    assert FakeEvents is FakeRecorder
     Widgets(fake)
     Widgets(7)  # type: ignore[arg-type]
     some: Reconciler = reconcile

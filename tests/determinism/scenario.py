@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from controllerlib import ControllerOptions, Manager, Result
-from controllerlib.controller import predicate
+from controllerlib.controller import generation_changed
 from fakekube import FakeKube
 
 API, KIND, PLURAL = "example.com/v1", "Widget", "widgets"
@@ -117,9 +117,7 @@ def build(kube, kind):
         for name, (workers, hours, spec_only) in CONTROLLERS.items():
             work = Work(kube, name, hours)
             reconcile = blocking(official_api(kube), work) if kind == "threads" else awaiting(manager, work)
-            builder = manager.controller(name).for_(
-                API, KIND, predicates=[predicate.generation_changed] if spec_only else []
-            )
+            builder = manager.controller(name).for_(API, KIND, predicates=[generation_changed] if spec_only else [])
             builder.with_options(ControllerOptions(max_concurrent_reconciles=workers)).complete(reconcile)
 
     return add

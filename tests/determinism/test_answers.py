@@ -4,7 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.determinism.test_determinism import ROOT
+
+pytestmark = pytest.mark.slow
 
 
 def answers(hash_seed):

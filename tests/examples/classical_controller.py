@@ -5,9 +5,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from controllerlib import Client, ClientListWatch, SharedInformer, WorkQueue, work_queue
-from controllerlib.cache.resourceeventhandler import HandlerFuncs, last_state
-from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
+from controllerlib import Client
+from controllerlib.cache import ClientListWatch, ResourceEventHandlerFuncs, SharedIndexInformer, last_state
+from controllerlib.workqueue import ItemExponentialFailureRateLimiter, WorkQueue, work_queue
 
 MAX_RETRIES = 5
 
@@ -29,10 +29,12 @@ class PodController:
     def __init__(self, client: Client, sync: Callable[[str, dict | None], Awaitable[None]], workers: int = 2) -> None:
         self._sync, self._workers = sync, workers
         self.queue: WorkQueue[str] = work_queue(ItemExponentialFailureRateLimiter(0.005, 1000.0), name="pods")
-        self.informer = SharedInformer(ClientListWatch(client, "v1", "Pod"), name="pods", indexers={"node": by_node})
+        self.informer = SharedIndexInformer(
+            ClientListWatch(client, "v1", "Pod"), name="pods", indexers={"node": by_node}
+        )
         self.given_up: list[str] = []
         self.informer.add_handler(
-            HandlerFuncs(
+            ResourceEventHandlerFuncs(
                 add=lambda pod, initial: self.queue.add(key_of(pod)),
                 update=lambda old, new: self.queue.add(key_of(new)),
                 delete=lambda pod: self.queue.add(key_of(last_state(pod))),

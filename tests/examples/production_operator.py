@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 from controllerlib import ApiError, Client, LeaderElection, LeaderElectionOptions, Manager, Request, Result, run
-from controllerlib.client.errors import is_already_exists, is_not_found
+from controllerlib.client import is_already_exists, is_not_found
 
 API = "example.com/v1"
 

@@ -18,7 +18,7 @@ import yaml
 from kubernetes import client, config, watch
 
 from controllerlib import ApiError, Client
-from controllerlib.client.http import HttpTransport
+from controllerlib.client import HttpTransport
 from tests.examples.production_operator import API, build
 
 HERE = Path(__file__).parent
@@ -153,6 +153,7 @@ def replica(cluster: Cluster) -> Iterator[Replica]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_operator_as_a_process(cluster: Cluster) -> None:
     with replica(cluster) as operator:
         holder = cluster.lease(bool)
@@ -174,6 +175,7 @@ def test_the_operator_as_a_process(cluster: Cluster) -> None:
         assert cluster.lease(lambda now: now != holder) == ""
 
 
+@pytest.mark.slow
 def test_another_replica_takes_over(cluster: Cluster) -> None:
     with ExitStack() as replicas:
         first = replicas.enter_context(replica(cluster))

@@ -15,6 +15,8 @@ import pytest
 from fakekube import FakeKube
 from tests.harness.operators import build, config_map, every
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def folder_for_files(tmp_path, monkeypatch):

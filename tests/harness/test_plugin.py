@@ -110,7 +110,7 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
         ("colour='red'", "*has no argument colour (it has *seed*"),
         ("transport='pigeon'", "*@pytest.mark.fakekube: transport='pigeon'*"),
         ("history_window=0", "*@pytest.mark.fakekube: history_window=0*"),
-        ("version='1.2'", "*@pytest.mark.fakekube: Kubernetes version '1.2' is not known here*"),
+        ("version='1.2'", "*@pytest.mark.fakekube: Kubernetes version '1.2' is not supported*"),
         ("7", "*takes keyword arguments only*"),
     ],
 )
@@ -164,6 +164,7 @@ def test_a_failing_test_leaves_the_next_one_a_fresh_cluster(run):
     ).assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.slow
 def test_the_durations_are_real(run_apart):
     result = run_apart("def test_it(fakekube):\n    fakekube.advance(days=300)", "--durations=3", "-vv")
     result.assert_outcomes(passed=1)
@@ -193,6 +194,7 @@ DIGEST = """
 """
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_give_the_same_logs(run_apart, tmp_path):
     logs = []
     for options in (("-n0",), ("-n2",)):

@@ -90,6 +90,29 @@ def test_a_sync_test_waits_for_its_own_delayed_requests(fakekube):
     assert fakekube.clock.monotonic() == 7
 
 
+def test_b7_a_fault_on_a_request_of_the_test_counts_once(fakekube):
+    with fakekube.fault(delay=7, user_agent="test", times=1) as rule:
+        fakekube.create(config_map("a"))
+        assert fakekube.clock.monotonic() == 7
+        fakekube.create(config_map("b"))
+    assert (fakekube.clock.monotonic(), rule.hits, rule.seen) == (7, 1, 2)
+    with (
+        fakekube.fault(delay=2, error=500, user_agent="test", times=1),
+        pytest.raises(ApiError, match="injected fault"),
+    ):
+        fakekube.create(config_map("c"))
+    assert fakekube.clock.monotonic() == 9
+    assert [one.verb for one in fakekube.requests(user_agent="test", verb="create")] == ["create"] * 3
+
+
+async def test_b7_an_abandoned_request_uses_up_no_fault(fakekube):
+    with fakekube.fault(delay=7, user_agent="test", times=1) as rule:
+        with pytest.raises(WouldWait):
+            fakekube.create(config_map("a"))
+        assert (rule.hits, rule.seen) == (0, 0)
+    assert not fakekube.exists("v1", "ConfigMap", "a")
+
+
 async def test_an_async_test_cannot(fakekube):
     with fakekube.fault(delay=7, user_agent="test"), pytest.raises(WouldWait, match="in an async test use a client"):
         fakekube.create(config_map("a"))

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from controllerlib.client.errors import ApiError
+from controllerlib import ApiError
+from fakekube import ManifestError
 
 CONFIG = "admissionregistration.k8s.io/v1"
 
@@ -114,6 +115,36 @@ def test_a_mutating_webhook_changes_the_object(fakekube):
     ]))  # fmt: skip
     assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "y": "1"}
     assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"x": "1", "y": "1"}
+
+
+def test_b8_an_answer_in_chunks_is_read_to_its_end(fakekube):
+    async def in_chunks(http):
+        from aiohttp import web
+
+        review = await http.json()
+        answer = {"uid": review["request"]["uid"], "allowed": True, "warnings": ["x" * 70_000]}
+        text = json.dumps({**review, "response": answer}).encode()
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(http)
+        for i in range(0, len(text), 1000):
+            await response.write(text[i : i + 1000])
+            await asyncio.sleep(0.01)
+        await response.write_eof()
+        return response
+
+    serve(fakekube, in_chunks, configuration())
+    assert fakekube.create(configmap(x="1"))["data"] == {"x": "1"}
+
+
+def test_b9_apply_waits_for_webhooks(fakekube):
+    guard = Guard(lambda request: {"allowed": request["object"]["data"]["x"] != "bad"})
+    serve(fakekube, guard, configuration())
+    fakekube.apply(configmap("a", x="1"), configmap("b", x="2"))
+    fakekube.apply(configmap("a", x="3"))
+    assert [one["operation"] for one in guard.asked] == ["CREATE", "CREATE", "CREATE", "UPDATE"]
+    assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"x": "3"}
+    with pytest.raises(ManifestError, match="denied the request"):
+        fakekube.apply(configmap("c", x="bad"))
 
 
 def test_warnings_reach_the_client_and_time_passes_as_the_webhook_takes_it(fakekube):

@@ -3,10 +3,13 @@
 import asyncio
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.server.rig import CONFIGMAPS, closed, served
+
+pytestmark = pytest.mark.slow
 
 METHODS = st.sampled_from(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
 PIECES = st.sampled_from(

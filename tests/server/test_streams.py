@@ -6,7 +6,7 @@ import aiohttp
 import orjson
 
 from fakekube.apiserver.kubelet import ExecResult
-from fakekube.server.http import COMPRESSED_FROM
+from fakekube.server.httpmessages import COMPRESSED_FROM
 from tests.server.rig import CONFIGMAPS, FUSE, new_runner, on_a_loop, served
 
 PODS = "/api/v1/namespaces/default/pods"

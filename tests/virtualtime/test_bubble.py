@@ -55,6 +55,7 @@ def uses_everything(bubble):
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wall_clock", [True, False])
 @pytest.mark.parametrize("transport", ["memory", "tcp"])
 def test_nothing_is_left_behind(wall_clock, transport):

@@ -1,1 +1,1 @@
-"""Server-side apply: who owns which field, and what an apply makes of an object (structured-merge-diff)."""
+"""Server-side apply: ownership of fields, and merging of applied configurations (structured-merge-diff)."""

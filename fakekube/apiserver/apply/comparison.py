@@ -14,7 +14,7 @@ from fakekube.apiserver.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is in the second value and not in the first, what is in both and differs, what is only in the first."""
+    """The differences of two values: fields only in the second, different in both, and only in the first."""
 
     added: Tree
     modified: Tree
@@ -22,11 +22,11 @@ class Comparison:
 
     @property
     def changed(self) -> Tree:
-        """What the second value has that the first has not, or has otherwise."""
+        """The fields that the second value adds or modifies."""
         return fieldset.union(self.modified, self.added)
 
     def outside(self, ignored: Tree) -> Comparison:
-        """Without these fields and all below them."""
+        """The differences without these fields and their descendants."""
         named = ignored.keys()
         if named.isdisjoint(self.added) and named.isdisjoint(self.modified) and named.isdisjoint(self.removed):
             return self
@@ -39,7 +39,7 @@ _MODIFIED: _Nodes = (None, LEAF, None)
 
 
 def compare(old: Object, new: Object, schema: Schema) -> Comparison:
-    """How the second value differs from the first (`Compare`)."""
+    """Compares two values (`Compare`)."""
     added, modified, removed = _compare_maps(old, new, schema)
     return Comparison(added or {}, modified or {}, removed or {})
 
@@ -63,7 +63,7 @@ def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:
 
 
 def _other_type(old: Any, new: Any) -> _Nodes:
-    """A map instead of a single value, or the other way round, where the schema allows both."""
+    """The change between a map and a scalar, if the schema allows both."""
     if isinstance(new, dict):
         return _below(_whole(new, ANY)), LEAF, None
     return None, LEAF, _below(_whole(old, ANY))
@@ -107,7 +107,7 @@ def _compare_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
 
 
 def _compare_items(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
-    """Items of one element. Where there are several, they count as a whole."""
+    """Compares the items with one key. Several items with the same key are compared as a whole."""
     if len(old) < 2 and len(new) < 2:
         return _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, schema)
     if len(old) > 1 and len(new) > 1:
@@ -118,7 +118,7 @@ def _compare_items(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
 
 
 def _whole(value: Any, schema: Schema) -> Tree:
-    """The node of a value that is there on one side only: itself, and all below."""
+    """The subtree of a value that only one side has: the value and its descendants."""
     kind = schema.type
     if kind == "object" or kind == "map" or kind == "any":
         if not isinstance(value, dict) or not value or schema.map_type == "atomic":

@@ -1,8 +1,8 @@
-"""Sets of field paths, as trees in the form of FieldsV1 (structured-merge-diff `fieldpath.Set`).
+"""Sets of field paths, as trees in the format of FieldsV1 (structured-merge-diff `fieldpath.Set`).
 
-A tree maps path elements (`f:name`, `k:{"name":"app"}`, `v:"x"`, `i:0`) to what lies below. An element is a member of
-the set where nothing lies below it, or where `.` stands among what does; one that only leads to members has no `.`.
-The root itself is never a member. Trees are values: no function changes one.
+A tree maps path elements (`f:name`, `k:{"name":"app"}`, `v:"x"`, `i:0`) to subtrees. An element is a member of the set
+if its subtree is empty or contains `.`; an element without `.` only leads to members. The root is never a member. Trees
+are immutable.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ EMPTY: Tree = {}
 
 
 def is_member(node: Tree) -> bool:
-    """Whether the element with this below it is itself in the set."""
+    """Whether the element with this subtree is a member."""
     return not node or SELF in node
 
 
 def member(below: Tree) -> Tree:
-    """The node of a member with that below it."""
+    """The subtree of a member with these descendants."""
     return {SELF: LEAF, **below} if below and SELF not in below else below
 
 
@@ -41,7 +41,7 @@ def _below(node: Tree) -> Tree:
 
 
 def union(one: Tree, other: Tree) -> Tree:
-    """What is in either."""
+    """The members of either set."""
     if not one or one is other:
         return other
     if not other:
@@ -62,7 +62,7 @@ def _union_nodes(one: Tree, other: Tree) -> Tree:
 
 
 def difference(one: Tree, other: Tree) -> Tree:
-    """What is in `one` and not in `other`."""
+    """The members of `one` that are not in `other`."""
     if not one or not other or other.keys().isdisjoint(one):
         return one
     out: Tree = {}
@@ -78,7 +78,7 @@ def difference(one: Tree, other: Tree) -> Tree:
 
 
 def without(one: Tree, other: Tree) -> Tree:
-    """What is in `one` and neither in `other` nor below what is (`RecursiveDifference`)."""
+    """The members of `one` that are neither in `other` nor below a member of it (`RecursiveDifference`)."""
     if not one or not other or other.keys().isdisjoint(one):
         return one
     out: Tree = {}
@@ -94,7 +94,7 @@ def without(one: Tree, other: Tree) -> Tree:
 
 
 def intersection(one: Tree, other: Tree) -> Tree:
-    """What is in both."""
+    """The members of both sets."""
     if other.keys().isdisjoint(one):
         return EMPTY
     out: Tree = {}
@@ -120,7 +120,7 @@ def of(*paths: Path) -> Tree:
 
 
 def paths(tree: Tree, prefix: Path = ()) -> Iterator[Path]:
-    """Every member: on each level the members first, then what lies below, each in order."""
+    """All members in order: on each level first the members, then their descendants."""
     ordered = sorted((pe for pe in tree if pe != SELF), key=order)
     for pe in ordered:
         if is_member(tree[pe]):
@@ -130,9 +130,9 @@ def paths(tree: Tree, prefix: Path = ()) -> Iterator[Path]:
 
 
 def in_order(tree: Tree) -> Tree:
-    """The same tree as the real server writes it: elements in order, `.` first."""
+    """The tree with its elements in the order of the real server, `.` first."""
     ordered = sorted(tree)
-    if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # several that are more than names
+    if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # not only field names
         ordered.sort(key=order)
     out = {}
     for pe in ordered:

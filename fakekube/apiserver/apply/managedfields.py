@@ -1,4 +1,4 @@
-"""metadata.managedFields: its entries, and what each write makes of them (apimachinery `util/managedfields`)."""
+"""Decodes, encodes and updates the entries of metadata.managedFields (apimachinery `util/managedfields`)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from fakekube.apiserver.wire.status import StatusError
 
 ManagedFieldsEntry = dict[str, Any]
 
-#: How many managers may have an entry for updates before the oldest share one (`DefaultMaxUpdateManagers`).
+#: The number of managers with an entry for updates; more are merged into one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
 
 OLD_UPDATES = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
-#: Client-side apply keeps its last configuration there; the manager of that name may take its fields over.
+#: The annotation of client-side apply, and the manager that may take over its fields.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL = "kubectl"
 
-#: The annotation is left out where all annotations would become longer than this (`TotalAnnotationSizeLimitB`).
+#: The annotation is removed if all annotations would exceed this size (`TotalAnnotationSizeLimitB`).
 ANNOTATIONS_LIMIT = 256 * 1024
 
-#: A manager's name is as long as this at most, in bytes (`FieldManagerMaxLength`).
+#: The limit of the name of a manager in bytes (`FieldManagerMaxLength`).
 MANAGER_LIMIT = 128
 
 _SERVER_OWNED = (
@@ -41,7 +41,7 @@ _SERVER_OWNED = (
     "resourceVersion",
 )  # fmt: skip
 
-#: What nobody owns (`stripMetaManager`).
+#: Fields that no manager owns (`stripMetaManager`).
 STRIPPED: Tree = {
     "f:apiVersion": fieldset.LEAF,
     "f:kind": fieldset.LEAF,
@@ -51,7 +51,7 @@ STRIPPED: Tree = {
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """The managers of an object, and when each last changed something (no time: it never did)."""
+    """The managers of an object, and the time of each one's last change, if any."""
 
     managers: Managers
     times: dict[Manager, str]
@@ -62,25 +62,25 @@ UNMANAGED = Managed({}, {})
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, when, and through which subresource."""
+    """The field manager, time and subresource of a write."""
 
     name: str
     now: str
     subresource: str = ""
 
     def manager(self, operation: str, version: str) -> Manager:
-        """The entry of the writer: appliers have one for all versions."""
+        """The manager of the entry; applies have one entry for all versions."""
         name = self.name or "unknown"
         return Manager(name, operation, "" if operation == "Apply" else version, self.subresource)
 
 
 class Undecodable(ValueError):
-    """Entries that this server would not have written."""
+    """Invalid entries of managedFields."""
 
 
 @lru_cache(maxsize=1024)
 def manager_name(field_manager: str, user_agent: str) -> str:
-    """`fieldManager`, or what the User-Agent says up to its slash (`managerOrUserAgent`)."""
+    """`fieldManager`, or the User-Agent up to its first slash (`managerOrUserAgent`)."""
     if field_manager:
         return field_manager
     name, size = [], 0
@@ -98,7 +98,7 @@ def manager_name(field_manager: str, user_agent: str) -> str:
 
 
 def decode(entries: Sequence[ManagedFieldsEntry]) -> Managed:
-    """The managers of these entries. Raises Undecodable."""
+    """Decodes the entries of a client. Raises Undecodable."""
     managers: Managers = {}
     times: dict[Manager, str] = {}
     for i, entry in enumerate(entries):
@@ -123,7 +123,7 @@ def decode(entries: Sequence[ManagedFieldsEntry]) -> Managed:
 
 def _checked(tree: Any) -> Tree:
     if not isinstance(tree, dict):
-        raise Undecodable("error decoding set: no object")
+        raise Undecodable("error decoding set: expected an object")
     try:
         return {pe if pe == fieldset.SELF else check_element(pe): _checked(below) for pe, below in tree.items()}
     except BadElement as problem:
@@ -131,7 +131,7 @@ def _checked(tree: Any) -> Tree:
 
 
 def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
-    """The managers of entries that this server wrote itself."""
+    """Decodes entries that this server encoded."""
     managers: Managers = {}
     times: dict[Manager, str] = {}
     for entry in entries:
@@ -145,7 +145,7 @@ def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
 
 
 def encode(managed: Managed) -> list[ManagedFieldsEntry]:
-    """The entries, in the real server's order: by operation, time, manager, version."""
+    """Encodes the entries in the real server's order: by operation, time, manager and version."""
     entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
     entries.sort(
         key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", ""))
@@ -176,47 +176,47 @@ def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFi
 
 
 def _with_entries(obj: Object, managed: Managed) -> Object:
-    """An object that has no entries, with these."""
+    """The object with entries added."""
     meta = obj["metadata"]
     return {**obj, "metadata": {**meta, "managedFields": encode(managed)} if managed.managers else meta}
 
 
 def without_entries(obj: Object) -> Object:
-    """The object as it is compared: without its managedFields."""
+    """The object without managedFields, for comparison."""
     if "managedFields" not in obj["metadata"]:
         return obj
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
 def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
-    """The new object's entries, where it has some that can be read; else those that stand (`decodeLiveOrNew`)."""
-    stands: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
+    """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`)."""
+    current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
-    if subresource or not sent or sent == stands:
-        return decode_own(stands)
+    if subresource or not sent or sent == current:
+        return decode_own(current)
     if list(sent) == [{}]:
         return UNMANAGED
     try:
         managed = decode(sent)
     except Undecodable:
-        return decode_own(stands)
-    return managed if managed.managers else decode_own(stands)
+        return decode_own(current)
+    return managed if managed.managers else decode_own(current)
 
 
 # --- writes ----------------------------------------------------------------------------------------------------------
 
 
 def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Object:
-    """The object of a create, update or patch, with its managedFields (`FieldManager.Update`).
+    """The object of a create, update or patch with its managedFields (`FieldManager.Update`).
 
-    `live` is what stands; for a create an empty object of the kind.
+    `live` is the stored object; for a create, an empty object of the kind.
     """
     managed = _live_or_new(live, new, writer.subresource)
     bare = without_entries(live)
-    # most writes leave metadata as it is: then it stays one and the same, which spares a comparison
+    # most writes do not change metadata: the same dict is kept, so that it need not be compared
     new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)
     if not managed.managers and live["metadata"].get("uid"):
-        return new  # nobody was tracked, or tracking was ended
+        return new  # field management is disabled for the object
     managed = _tracked(bare, new, managed, updater, writer)
     return _with_entries(new, managed)
 
@@ -242,7 +242,7 @@ def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writ
 
 
 def _capped(managed: Managed) -> Managed:
-    """With the oldest updaters' fields under one name, where there are too many (`capManagersManager`)."""
+    """Merges the entries of the oldest updates if there are too many (`capManagersManager`)."""
     managers, times = managed.managers, managed.times
     updaters = [manager for manager, owned in managers.items() if not owned.applied]
     surplus = len(updaters) - MAX_UPDATE_MANAGERS
@@ -269,10 +269,10 @@ def _capped(managed: Managed) -> Managed:
 
 
 def applied(live: Object, config: Object, updater: Updater, writer: Writer, *, force: bool) -> Object:
-    """The live object with an applied configuration, and its managedFields (`FieldManager.Apply`).
+    """The live object merged with an applied configuration, and its managedFields (`FieldManager.Apply`).
 
-    `config` says its apiVersion and kind; `live` is what stands, or an empty object of the kind. Raises StatusError:
-    409 with every conflict.
+    `config` has apiVersion and kind; `live` is the stored object, or an empty object of the kind. Raises 409 with all
+    conflicts.
     """
     managed = decode_own(live["metadata"].get("managedFields") or ())
     live = without_entries(live)
@@ -300,8 +300,8 @@ def _applied(
         first = replace(writer, name=BEFORE_FIRST_APPLY)
         managed = _tracked(empty[0], live, managed, updater, first)
     manager = writer.manager("Apply", updater.version)
-    said = {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
-    merged, managers = updater.apply(live, said, managed.managers, manager, force=force)
+    applied_fields = {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
+    merged, managers = updater.apply(live, applied_fields, managed.managers, manager, force=force)
     times = dict(managed.times)
     if manager in managers:
         fields = fieldset.difference(managers[manager].fields, STRIPPED)
@@ -317,7 +317,7 @@ def _applied(
 
 
 def keep_times(new: Object, old: Object) -> Object:
-    """With the old times, where nothing but times differs (`IgnoreManagedFieldsTimestampsTransformer`)."""
+    """The old object if only timestamps of managedFields differ (`IgnoreManagedFieldsTimestampsTransformer`)."""
     entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not entries or not before or entries == before or len(entries) != len(before):
         return new
@@ -336,7 +336,7 @@ def _timeless(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
 
 
 def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
-    """The fields of the last client-side apply that are as it left them; None where there was none."""
+    """The fields of the last client-side apply that have not changed since; None if there was none."""
     text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     if not text:
         return None
@@ -348,13 +348,13 @@ def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
     found = updater.convert(live, version) if version else None
     if found is None:
         return None
-    there, schema = found
+    live_version, schema = found
     last = {key: value for key, value in last.items() if key not in ("apiVersion", "kind")}
     try:
         typed.check(last, schema)
     except typed.Mismatch:
         return None
-    compared = compare(last, there, schema)
+    compared = compare(last, live_version, schema)
     fields = typed.field_set(last, schema)
     for changed in (compared.modified, compared.added, compared.removed):
         fields = fieldset.difference(fields, changed)
@@ -362,7 +362,7 @@ def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
 
 
 def _with_last_applied(obj: Object, config: Object) -> Object:
-    """With the annotation up to date, where there is one (`lastAppliedUpdater`)."""
+    """The object with its last-applied annotation updated, if it has one (`lastAppliedUpdater`)."""
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
         return obj
@@ -380,7 +380,7 @@ def _with_last_applied(obj: Object, config: Object) -> Object:
 
 
 def conflict_error(conflicts: Sequence[Conflict]) -> StatusError:
-    """409: one cause for each field that somebody else owns."""
+    """409 with a cause for each field that another manager owns."""
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {_shown(c.manager)}", "field": shown(c.path)}
         for c in conflicts

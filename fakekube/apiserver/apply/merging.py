@@ -13,7 +13,7 @@ from fakekube.apiserver.schema.model import Schema
 
 
 def merge(live: Object, config: Object, schema: Schema) -> Object:
-    """The live value with what the configuration says (`Merge`); nothing goes."""
+    """Merges a configuration into the live value (`Merge`). Nothing is removed."""
     merged: Object = _merge_maps(live, config, schema)
     return merged
 
@@ -40,7 +40,7 @@ def _merge_maps(live: Object, config: Object, schema: Schema) -> Object:
 
 
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
-    """The configuration's items keep its order; the others stay near where they were."""
+    """Merges lists. The items of the configuration keep its order; other items keep their place if possible."""
     items = schema.items or ANY
     mine = [(of_item(item, schema), item) for item in live if _can_be_named(item, schema)]
     theirs = {of_item(item, schema): item for item in config}
@@ -67,7 +67,7 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any
                 left, right, upcoming = left + 1, right + 1, next(shared, None)
                 continue
             if element in theirs and upcoming is not None and upcoming != element:
-                left += 1  # shared, and its turn comes later
+                left += 1  # in both lists, and later in the configuration
                 continue
         if left < len(mine):
             element, item = mine[left]
@@ -96,7 +96,7 @@ def _can_be_named(item: Any, schema: Schema) -> bool:
 
 
 def remove(value: Object, tree: Tree, schema: Schema) -> Object:
-    """The value without these fields and items (`RemoveItems`). What is left empty becomes null."""
+    """The value without these fields and items (`RemoveItems`). Values that become empty are null."""
     left: Object = _remove(value, tree, schema) or {}
     return left
 

@@ -1,4 +1,4 @@
-"""Elements of field paths: how an item of a list is named, and how a path is shown in a message."""
+"""Elements of field paths, which identify fields and list items (structured-merge-diff `fieldpath.PathElement`)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fakekube.apiserver.wire.goprint import go_quote
 
 
 class BadItem(Exception):
-    """An item that cannot be told from the others."""
+    """A list item without a valid key."""
 
 
 class BadElement(ValueError):
-    """Text that names no path element."""
+    """A text that is not a path element."""
 
 
 def of_item(item: Any, schema: Schema) -> str:
-    """The element of an item in an associative list of this schema. Raises BadItem."""
+    """The element of an item of an associative list. Raises BadItem."""
     if schema.item_keys:
         return _keyed(item, schema.item_keys, schema.items)
     if isinstance(item, dict):
@@ -59,7 +59,7 @@ def _keyed(item: Any, keys: tuple[str, ...], items: Schema | None) -> str:
 
 
 def _default(key: str, items: Schema | None) -> Any:
-    """What a key field is where an item does not say; None: it has no default."""
+    """The default of a key field; None if it has none."""
     field = items.fields.get(key) if items is not None else None
     if items is None or field is None:
         return None
@@ -72,7 +72,7 @@ def _default(key: str, items: Schema | None) -> Any:
 
 
 def encoded(value: Any) -> str:
-    """A value in JSON, escaped as Go does it."""
+    """A value as JSON with Go's escapes."""
     if type(value) is str:
         return _encoded_text(value)
     if type(value) is int:
@@ -88,7 +88,7 @@ def _encoded_text(value: str) -> str:
 
 
 def check(pe: str) -> str:
-    """The element as this server writes it. Raises BadElement."""
+    """The canonical form of an element. Raises BadElement."""
     kind, rest = pe[:2], pe[2:]
     try:
         if kind == "f:":
@@ -108,7 +108,7 @@ def check(pe: str) -> str:
 
 
 def comparable(pe: str) -> tuple[Any, ...]:
-    """What elements of one type are ordered by."""
+    """The sort key of elements of one type."""
     value = json.loads(pe[2:])
     if pe[0] == "k":
         return tuple((key, _ranked(value[key])) for key in sorted(value))
@@ -116,7 +116,7 @@ def comparable(pe: str) -> tuple[Any, ...]:
 
 
 def _ranked(value: Any) -> tuple[int, Any]:
-    """`value.Compare`: numbers, then text, then booleans."""
+    """The sort key of a value: numbers, then strings, then booleans (`value.Compare`)."""
     if isinstance(value, bool):
         return (2, value)
     if isinstance(value, int | float):
@@ -127,7 +127,7 @@ def _ranked(value: Any) -> tuple[int, Any]:
 
 
 def shown(path: tuple[str, ...]) -> str:
-    """`.spec.containers[name="app"].image`."""
+    """A path in a message: `.spec.containers[name="app"].image`."""
     return "".join(_shown_element(pe) for pe in path)
 
 
@@ -144,7 +144,7 @@ def _shown_element(pe: str) -> str:
 
 
 def _shown_value(value: Any) -> str:
-    """`value.ToString`."""
+    """A value in a message (`value.ToString`)."""
     if isinstance(value, str):
         return go_quote(value)
     if value is None:

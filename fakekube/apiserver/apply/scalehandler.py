@@ -1,4 +1,4 @@
-"""Who owns the replicas, told in the terms of `/scale` and back (apimachinery `util/managedfields.ScaleHandler`)."""
+"""Converts the ownership of replicas between an object and its Scale (apimachinery `managedfields.ScaleHandler`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION = "autoscaling/v1"
 REPLICAS: Path = ("f:spec", "f:replicas")
 
 Paths = Mapping[str, Path | None]
-"""API version of the scaled kind -> where its replicas are; None: that version has no scale."""
+"""API version of the scaled kind -> path of the replicas; None if the version has no scale subresource."""
 
 
 def _owns(fields: Tree, path: Path) -> bool:
@@ -27,7 +27,7 @@ def _owns(fields: Tree, path: Path) -> bool:
 
 
 def to_scale(entries: Sequence[ManagedFieldsEntry], paths: Paths) -> list[ManagedFieldsEntry]:
-    """The entries of the scaled object that own its replicas, as entries of its Scale."""
+    """The entries of the Scale, made of the entries of the scaled object that own the replicas."""
     managed = decode_own(entries)
     managers: Managers = {}
     for manager, owned in managed.managers.items():
@@ -40,9 +40,10 @@ def to_scale(entries: Sequence[ManagedFieldsEntry], paths: Paths) -> list[Manage
 def to_parent(
     entries: Sequence[ManagedFieldsEntry], of_scale: Sequence[ManagedFieldsEntry], paths: Paths, version: str
 ) -> list[ManagedFieldsEntry]:
-    """The entries of the scaled object after a write of its Scale, whose entries are `of_scale` now.
+    """The entries of the scaled object after a write of its Scale.
 
-    `version` is the API version through which the Scale was written. Who no longer owns the replicas loses them.
+    `of_scale` are the new entries of the Scale; `version` is the API version of the write. Managers that no longer own
+    the replicas in the Scale lose them.
     """
     parent, scale = decode_own(entries), decode_own(of_scale)
     found: Managers = {}
@@ -61,6 +62,6 @@ def to_parent(
     own = paths.get(version)
     for manager, owned in remaining.items():
         if own is not None and _owns(owned.fields, REPLICAS):
-            # its key still says the Scale's version, so that no time is known for it
+            # the key has the version of the Scale, so there is no time for it
             found[manager] = VersionedSet(fieldset.of(own), version, owned.applied)
     return encode(Managed(found, times))

@@ -1,4 +1,4 @@
-"""Values of a schema: what they hold, how two of them differ, and how they merge (structured-merge-diff `typed`)."""
+"""The field sets of values with a schema, and validation of values (structured-merge-diff `typed`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import goprint
 
-#: The schema of what has none: maps go by key, lists and single values as a whole.
+#: The schema of values without one: maps are granular, lists and scalars are atomic.
 ANY = Schema("any")
 
 
@@ -25,18 +25,18 @@ ABSENT: Any = _Absent()
 
 
 class Mismatch(Exception):
-    """A value that does not fit its schema; the message is the real server's."""
+    """A value that does not conform to its schema; the message is the real server's."""
 
 
 def is_map(schema: Schema, value: Any) -> bool:
-    """Whether the value's members are owned one by one."""
+    """Whether the value is a granular map."""
     if schema.type == "object" or schema.type == "map":
         return schema.map_type != "atomic"
     return schema.type == "any" and isinstance(value, dict)
 
 
 def is_list(schema: Schema) -> bool:
-    """Whether the items are owned one by one."""
+    """Whether the schema is an associative list."""
     return schema.type == "list" and schema.item_keys is not None
 
 
@@ -51,7 +51,7 @@ def _declared(schema: Schema, key: str) -> bool:
 
 
 def indexed(items: list[Any], schema: Schema) -> dict[str, list[Any]]:
-    """The items by element, in order; those that cannot be told apart from others are left out."""
+    """The items by path element, in order; items without a valid key are left out."""
     found: dict[str, list[Any]] = {}
     for item in items:
         try:
@@ -62,16 +62,16 @@ def indexed(items: list[Any], schema: Schema) -> dict[str, list[Any]]:
     return found
 
 
-# --- what a value holds ----------------------------------------------------------------------------------------------
+# --- field sets of values --------------------------------------------------------------------------------------------
 
 
 def field_set(value: Object, schema: Schema) -> Tree:
-    """Every field and item that the value names (`ToFieldSet`)."""
+    """The fields and items of a value (`ToFieldSet`)."""
     return _held_by_map(value, schema)
 
 
 def _held(value: Any, schema: Schema) -> Tree | None:
-    """The node of a value; None where only what lies below counts, and nothing does."""
+    """The subtree of a value; None if only its descendants count and there are none."""
     if is_map(schema, value):
         return _held_by_map(value, schema) or None if isinstance(value, dict) else None
     if is_list(schema):
@@ -102,11 +102,11 @@ def _held_by_list(value: list[Any], schema: Schema) -> Tree:
     return out
 
 
-# --- sets of a schema ------------------------------------------------------------------------------------------------
+# --- field sets of schemas -------------------------------------------------------------------------------------------
 
 
 def with_named_fields(tree: Tree, schema: Schema) -> Tree:
-    """Declared fields count as members where something below them does (`EnsureNamedFieldsAreMembers`)."""
+    """The set with declared fields added as members if a descendant is one (`EnsureNamedFieldsAreMembers`)."""
     out: Tree = {}
     for pe, node in tree.items():
         if not node or pe == SELF:
@@ -122,7 +122,7 @@ def with_named_fields(tree: Tree, schema: Schema) -> Tree:
 
 
 def reconciled(tree: Tree, schema: Schema) -> Tree:
-    """A set that was made when what is atomic now was not: it owns the whole (`ReconcileFieldSetWithSchema`)."""
+    """The set with atomic values as a whole, if they were granular when it was made (`ReconcileFieldSetWithSchema`)."""
     if schema.type == "any" or (schema.type == "map" and (schema.values is None or schema.values.type == "any")):
         return tree
     changed: Tree = {}
@@ -137,11 +137,11 @@ def reconciled(tree: Tree, schema: Schema) -> Tree:
     return {**tree, **changed} if changed else tree
 
 
-# --- does it fit -----------------------------------------------------------------------------------------------------
+# --- validation ------------------------------------------------------------------------------------------------------
 
 
 def check(value: Object, schema: Schema) -> None:
-    """Raises Mismatch for a value that does not fit its schema, or whose lists name an item twice."""
+    """Raises Mismatch if a value does not conform to its schema, or if a list contains duplicate keys."""
     problems = [f"{path}: {why}" if path else why for path, why in _problems(value, schema)]
     if problems:
         raise Mismatch(problems[0] if len(problems) == 1 else "\n".join(["errors:", *(f"  {p}" for p in problems)]))

@@ -1,4 +1,4 @@
-"""What a write does to the sets of its manager and of all others (structured-merge-diff `merge.Updater`)."""
+"""Updates the field sets of all managers after a write (structured-merge-diff `merge.Updater`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekube.apiserver.schema.model import Schema
 
 
 class Manager(NamedTuple):
-    """Who owns fields: one entry of managedFields. Appliers have one for all versions (`version` is empty)."""
+    """The identity of an entry of managedFields. Applies have one for all versions: `version` is empty."""
 
     name: str
     operation: str
@@ -24,23 +24,23 @@ class Manager(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VersionedSet:
-    """The fields of a manager, as paths of one API version."""
+    """The fields of a manager in one API version."""
 
     fields: Tree
     version: str
     applied: bool
     entry: Object | None = field(default=None, compare=False)
-    """The entry of managedFields that says just this of the manager, where there is one."""
+    """The encoded entry of managedFields with exactly these fields, if there is one."""
 
     def having(self, fields: Tree) -> VersionedSet:
-        """The same with other fields."""
+        """The set with other fields."""
         return self if fields is self.fields else VersionedSet(fields, self.version, self.applied)
 
 
 Managers = dict[Manager, VersionedSet]
 
 ConvertToVersion = Callable[[Object, str], tuple[Object, Schema] | None]
-"""An object in another API version, with that version's schema; None where there is no such version any more."""
+"""Converts an object to an API version and returns its schema as well; None if the version no longer exists."""
 
 
 class Conflict(NamedTuple):
@@ -49,7 +49,7 @@ class Conflict(NamedTuple):
 
 
 class Conflicts(Exception):
-    """An apply that would change what others own."""
+    """An apply that conflicts with other managers."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -58,18 +58,18 @@ class Conflicts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Updater:
-    """The rules for one kind through one path. `ignored`: by version, the fields that the path does not write."""
+    """Updates the field sets of a kind. `ignored`: the fields that a write to the subresource resets, by version."""
 
     version: str
     convert: ConvertToVersion
     ignored: Mapping[str, Tree]
     reconciles: bool = False
-    """Whether schemas may have changed since the sets were made."""
+    """Whether the schema can have changed since the sets were made."""
 
     def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
-        """The sets after a create, update or patch: the manager owns what it changed.
+        """The sets after a create, update or patch: the manager owns the fields that it changed.
 
-        `heir`: whose set the caller unites with the manager's afterwards.
+        `heir` is the manager whose set the caller merges with the manager's set afterwards.
         """
         managers = self._reconciled(live, managers)
         managers, compared = self._changed(live, new, managers, manager, force=True, heir=heir)
@@ -85,7 +85,7 @@ class Updater:
     def apply(
         self, live: Object, config: Object, managers: Managers, manager: Manager, *, force: bool
     ) -> tuple[Object, Managers]:
-        """The live object with the configuration, and the sets after it. Raises Conflicts."""
+        """The live object merged with the configuration, and the sets after the apply. Raises Conflicts."""
         managers = self._reconciled(live, managers)
         schema = self._schema()
         merged = merging.merge(live, config, schema)
@@ -102,7 +102,7 @@ class Updater:
 
     def _schema(self) -> Schema:
         found = self.convert({}, self.version)
-        assert found is not None, "the version that is written exists"
+        assert found is not None, "the version of the write exists"
         return found[1]
 
     def _reconciled(self, live: Object, managers: Managers) -> Managers:
@@ -125,9 +125,9 @@ class Updater:
         force: bool,
         heir: Manager | None = None,
     ) -> tuple[Managers, Comparison]:
-        """All others lose what the writer changes or takes away. Raises Conflicts unless `force`.
+        """Removes the fields that the writer changes or removes from all other sets. Raises Conflicts unless `force`.
 
-        The heir would get back what it lost, but for the metadata that nobody owns: it keeps the rest.
+        The heir keeps its fields, as it would get them back, unless metadata changes, part of which is never owned.
         """
         compared = compare(old, new, self._schema()).outside(self._ignored(self.version))
         versions = {self.version: compared}
@@ -163,25 +163,25 @@ class Updater:
             return None
         return compare(before[0], after[0], before[1]).outside(self._ignored(version))
 
-    # --- what an apply takes away ----------------------------------------------------------------------------------
+    # --- fields that an apply removes --------------------------------------------------------------------------------
 
     def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
-        """Without what the last apply of the same manager named, and nobody names now."""
+        """The object without the fields of the manager's last apply that no manager owns now."""
         found = self.convert(merged, last.version)
         if found is None:
             return merged
-        there, schema = found
+        merged, schema = found
         last_fields = typed.with_named_fields(last.fields, schema)
-        pruned = merging.remove(there, last_fields, schema)
-        pruned = self._owned_added_back(there, pruned, last.version, managers)
-        kept = fieldset.difference(_named(there, schema), _named(pruned, schema))
-        pruned = merging.remove(there, fieldset.intersection(kept, last_fields), schema)
+        pruned = merging.remove(merged, last_fields, schema)
+        pruned = self._owned_added_back(merged, pruned, last.version, managers)
+        kept = fieldset.difference(_named(merged, schema), _named(pruned, schema))
+        pruned = merging.remove(merged, fieldset.intersection(kept, last_fields), schema)
         back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
-        assert back is not None, "the version that is written exists"
+        assert back is not None, "the version of the write exists"
         return back[0]
 
     def _owned_added_back(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
-        """With what others, or the new configuration, still own."""
+        """The pruned object with the fields restored that other managers or the new configuration own."""
         by_version: dict[str, Tree] = {version: fieldset.EMPTY}
         for owned in managers.values():
             by_version[owned.version] = fieldset.union(by_version.get(owned.version, fieldset.EMPTY), owned.fields)

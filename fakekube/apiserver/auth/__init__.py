@@ -1,1 +1,1 @@
-"""Authentication and authorization: users, service accounts, RBAC, impersonation, access reviews."""
+"""Authentication and authorization: tokens, service accounts, RBAC and impersonation."""

@@ -1,4 +1,4 @@
-"""Who asks: users, and the tokens that name them (kube-apiserver's `--token-auth-file`)."""
+"""Authentication by bearer tokens and client certificates (kube-apiserver's `--token-auth-file`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
 
 
 def authenticated(user: User) -> User:
-    """The user in the group of all who have shown who they are, as the real server puts them."""
+    """The user with the group system:authenticated added."""
     if {AUTHENTICATED, UNAUTHENTICATED} & set(user.groups):
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
 def bearer_token(authorization: str | None) -> str:
-    """The token of an Authorization header; "" where it has none, or is of another scheme."""
+    """The token of an Authorization header; "" if there is none or the scheme is not Bearer."""
     if not authorization:
         return ""
     scheme, _, token = authorization.partition(" ")
@@ -25,14 +25,14 @@ def bearer_token(authorization: str | None) -> str:
 
 
 Subject = Sequence[Sequence[tuple[str, str]]]
-"""The subject of a certificate, as Python's ssl tells it: attributes and their values."""
+"""The subject of a certificate in the format of Python's `ssl` module: attributes and values."""
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 def certificate_user(subject: Subject, fingerprint: str) -> User | None:
-    """The user of a client's certificate: its common name, in the groups of its organizations; None where it has no
-    common name (`x509.CommonNameUserConversion`). `fingerprint`: SHA-256, in hex."""
+    """The user of a client certificate: its common name, with its organizations as groups
+    (`x509.CommonNameUserConversion`); None without a common name. `fingerprint` is the SHA-256 in hex."""
     attributes = [pair for part in subject for pair in part]
     name = next((value for key, value in attributes if key == "commonName"), "")
     if not name:
@@ -42,7 +42,7 @@ def certificate_user(subject: Subject, fingerprint: str) -> User | None:
 
 
 def parse_token_file(lines: Iterable[str]) -> dict[str, User]:
-    """A token file: `token,user,uid,"group1,group2"`, one a line. Raises ValueError naming the line that is wrong."""
+    """Parses a token file with lines `token,user,uid,"group1,group2"`. Raises ValueError, which names the line."""
     tokens: dict[str, User] = {}
     for number, row in enumerate(csv.reader(lines), 1):
         if not row:

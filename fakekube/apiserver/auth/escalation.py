@@ -1,4 +1,4 @@
-"""Nobody gives what he does not have: checks on writing roles and bindings (`registry/rbac`, `policybased`)."""
+"""RBAC privilege-escalation checks on writes of roles and bindings (`registry/rbac`, `policybased`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakekube.apiserver.wire.status import StatusError, forbidden, not_found, to
 
 Rule = dict[str, Any]
 
-#: All that can be done: what an aggregated role may come to.
+#: Rules that allow everything: aggregated roles can contain any rule.
 FULL_AUTHORITY: Sequence[Rule] = (
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -54,7 +54,7 @@ _COLLECTED = ("ownerReferences", "finalizers")
 
 
 def check(write: Write, obj: Object, old: Object | None) -> None:
-    """Raises 403 for a role, or a binding, that would give the user more than he has."""
+    """Raises 403 if a role or a binding grants permissions that the user does not have."""
     checks = CHECKS.get(write.resource.qualified)
     if checks is None or rbac.SUPERUSERS in write.user.groups:
         return
@@ -64,7 +64,8 @@ def check(write: Write, obj: Object, old: Object | None) -> None:
 
 
 def _only_for_collection(new: Object, old: Object) -> bool:
-    """Whether just owners and finalizers differ: what the garbage collector writes (`IsOnlyMutatingGCFields`)."""
+    """Whether only owner references and finalizers differ, as in writes of the garbage collector
+    (`IsOnlyMutatingGCFields`)."""
 
     def rest(obj: Object) -> Object:
         ignored = (*_COLLECTED, "managedFields")
@@ -118,11 +119,11 @@ CHECKS: Mapping[str, Callable[[Write, Object], None]] = {
 }
 
 
-# --- what one has, and what it covers --------------------------------------------------------------------------------
+# --- coverage of rules -----------------------------------------------------------------------------------------------
 
 
 def _missing(write: Write, rules: Iterable[Rule]) -> str:
-    """What of the rules the user does not have, in the real server's words; "" where that is nothing."""
+    """The error for the rules that the user does not have; "" if the user has all of them."""
     user = write.user
     problems: list[str] = []
     have = [rule for _, rule in rbac.rules_for(write.server.store, user, write.namespace, problems)]
@@ -137,7 +138,7 @@ def _missing(write: Write, rules: Iterable[Rule]) -> str:
 
 
 def parts(rule: Rule) -> Iterator[Rule]:
-    """A rule as rules of one group, one resource, one verb and at most one name each (`BreakdownRule`)."""
+    """Splits a rule into rules with one group, resource and verb, and at most one name (`BreakdownRule`)."""
     names = rule.get("resourceNames") or ()
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
@@ -153,7 +154,7 @@ def parts(rule: Rule) -> Iterator[Rule]:
 
 
 def covers(own: Rule, part: Rule) -> bool:
-    """Whether a rule allows all that a part allows (`ruleCovers`)."""
+    """Whether a rule allows everything that a part allows (`ruleCovers`)."""
     own_names, names = own.get("resourceNames") or (), part.get("resourceNames") or ()
     return (
         _has(own.get("verbs"), part["verbs"])
@@ -180,7 +181,7 @@ def _has_url(own: Sequence[str], url: str) -> bool:
 
 
 def compact(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules that differ by their verbs only, as one (`CompactRules`)."""
+    """Merges rules that differ only in their verbs (`CompactRules`)."""
     merged: dict[tuple[tuple[str, tuple[str, ...]], ...], Rule] = {}
     for rule in rules:
         key = tuple((name, tuple(values)) for name, values in sorted(rule.items()) if name != "verbs")
@@ -199,6 +200,6 @@ _SHOWN = {
 
 
 def shown(rule: Rule) -> str:
-    """`{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` (`CompactString`)."""
+    """A rule in a message: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` (`CompactString`)."""
     fields = (f"{label}:[{' '.join(map(go_quote, rule[name]))}]" for name, label in _SHOWN.items() if rule.get(name))
     return "{" + ", ".join(fields) + "}"

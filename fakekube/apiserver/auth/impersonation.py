@@ -1,7 +1,7 @@
-"""Acting as somebody else: the `Impersonate-*` headers (`endpoints/filters/impersonation`).
+"""Impersonation with the `Impersonate-*` headers (`endpoints/filters/impersonation`).
 
-First the constrained modes are tried, which ask for a right to impersonate and for one to do this request while doing
-so; then the plain right to impersonate. A mode that was good for a user is tried first the next time.
+The constrained modes are tried first; they require a permission to impersonate, and one to make the request while
+impersonating. Then the plain permission to impersonate is checked. The mode that succeeds is tried first the next time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ NODE = "system:node:"
 NODES = "system:nodes"
 MASTERS = "system:masters"
 
-#: From so many groups on, the right to all of them is asked for first.
+#: With this many groups, the permission for all groups is checked first.
 MANY = 4
 
 Decide = Callable[[User, RequestInfo], rbac.Decision]
 
 
 def wanted(request: Request) -> User | None:
-    """Whom the headers ask for, as they stand; None where they ask for nobody. Raises 400."""
+    """The user of the impersonation headers; None without such headers. Raises 400."""
     headers = request.headers
     name, uid = headers.get(USER, ""), headers.get(UID, "")
     groups = request.header_values(GROUP)
@@ -62,14 +62,14 @@ def _go_syntax(user: User) -> str:
 
 @dataclass(slots=True)
 class Impersonation:
-    """Who may act as whom. `decide` answers questions of access."""
+    """Authorizes impersonation with `decide`."""
 
     decide: Decide
     _good: dict[Any, str] = field(default_factory=dict)
-    """Which mode last let a user through."""
+    """The mode that last succeeded for a user."""
 
     def effective(self, request: Request, info: RequestInfo) -> User:
-        """The user as whom the request acts. Raises 400, 403."""
+        """The effective user of a request. Raises 400 and 403."""
         user = wanted(request)
         if user is None:
             return request.user
@@ -86,7 +86,7 @@ class Impersonation:
                 continue
             self._good[key] = mode
             return found
-        assert first is not None, "the plain mode applies to everybody"
+        assert first is not None, "the plain mode applies to every user"
         raise first
 
     def _checked(self, mode: str, requestor: User, user: User, info: RequestInfo) -> User:
@@ -105,7 +105,7 @@ class Impersonation:
         return replace(user, groups=_complete(user.name, groups))
 
     def _user(self, requestor: User, user: User, verb: str, group: str, *, plain: bool) -> tuple[str, ...]:
-        """The groups that come with the name, once it is allowed."""
+        """The groups of the impersonated user. Raises 403."""
         account = serviceaccount.split(user.name)
         node = _node(user.name)
         if account is not None:
@@ -162,7 +162,7 @@ def _complete(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _node(user: str) -> str:
-    """The node of a node's user; "" for any other."""
+    """The name of the node of a node user; "" for any other user."""
     name = user.removeprefix(NODE)
     return name if user.startswith(NODE) and not names.dns_subdomain_problems(name) else ""
 
@@ -178,7 +178,7 @@ def _own_node(user: User, requestor: User) -> bool:
 
 PLAIN = "plain"
 
-#: Mode -> whether it is one for this user, in the order in which they are tried.
+#: Mode -> whether it applies to a user and a requestor, in the order of the checks.
 MODES: Mapping[str, Callable[[User, User], bool]] = {
     "associated-node": _own_node,
     "arbitrary-node": lambda user, _: _alone(user) and bool(_node(user.name)),

@@ -1,4 +1,4 @@
-"""Who may do what: RBAC, read from the roles and bindings in the store (`plugin/pkg/auth/authorizer/rbac`)."""
+"""The RBAC authorizer, which reads roles and bindings from the store (`plugin/pkg/auth/authorizer/rbac`)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SUPERUSERS = "system:masters"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is allowed, and why: which rule says so, or what stood in the way of finding one."""
+    """The result of an authorization. The reason names the rule that allows it, or errors in resolving rules."""
 
     allowed: bool
     reason: str = ""
 
 
 def authorize(store: Store, user: User, info: RequestInfo) -> Decision:
-    """The decision for a request. Members of system:masters may do everything."""
+    """Authorizes a request. Members of system:masters may do everything."""
     if SUPERUSERS in user.groups:
         return ALLOWED
     matching = _matching(store, user, info)
@@ -40,14 +40,14 @@ ALLOWED, DENIED = Decision(True), Decision(False)
 
 @dataclass(frozen=True, slots=True)
 class MatchingRules:
-    """The rules that match a request but for the object's name: the decision, and the names it holds for (none: all);
-    and what is decided where none of them holds."""
+    """The rules that match a request except for the name of the object, each with its decision and the names that it
+    applies to (none: all), and the decision if none of them applies."""
 
     rules: Sequence[tuple[Decision, Sequence[str]]]
     otherwise: Decision
 
 
-#: What decisions depend on.
+#: The collections that decisions depend on.
 _COLLECTIONS = tuple(f"{kind}.{GROUP}" for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"))
 
 #: The number of kinds of requests whose rules are cached.
@@ -74,7 +74,7 @@ class RuleCache:
 
 
 def _matching(store: Store, user: User, info: RequestInfo) -> MatchingRules:
-    """In the order of the bindings. Finding them anew for each request would cost more than most requests do."""
+    """The matching rules in the order of the bindings, cached because finding them is slow."""
     cached = store.derived(RuleCache).current()
     path = "" if info.is_resource else info.path
     key = (user.name, user.groups, info.verb, info.resource, info.namespace, info.group, info.subresource, path)
@@ -94,9 +94,9 @@ def _matching(store: Store, user: User, info: RequestInfo) -> MatchingRules:
 def rules_for(
     store: Store, user: User, namespace: str, problems: list[str] | None = None
 ) -> Iterator[tuple[str, Object]]:
-    """Every rule that holds for the user in a namespace ("": cluster-wide only), each with why.
+    """The rules of a user in a namespace ("": only cluster-wide rules), each with the reason.
 
-    `problems` is given a sentence for each binding of the user's to a role that is not there.
+    An error is appended to `problems` for each binding to a role that does not exist.
     """
     problems = [] if problems is None else problems
     for _, entry in store.collection(f"clusterrolebindings.{GROUP}").scan("", "", None):
@@ -148,13 +148,13 @@ def _is(user: User, subject: Object, namespace: str) -> bool:
 
 
 def rule_allows(rule: Object, info: RequestInfo) -> bool:
-    """One rule against one request (`RuleAllows`)."""
+    """Whether a rule allows a request (`RuleAllows`)."""
     names = (rule.get("resourceNames") or ()) if info.is_resource else ()
     return _rule_matches(rule, info) and (not names or info.name in names)
 
 
 def _rule_matches(rule: Object, info: RequestInfo) -> bool:
-    """The same, whatever the object's name."""
+    """Whether a rule matches a request, apart from the name of the object."""
     verbs = rule.get("verbs") or ()
     if "*" not in verbs and info.verb not in verbs:
         return False
@@ -180,7 +180,7 @@ def _url_matches(pattern: str, path: str) -> bool:
 
 
 def denied_text(user: User, info: RequestInfo, reason: str = "") -> str:
-    """What a 403 says behind `is forbidden:` (`endpoints/handlers/responsewriters.ForbiddenStatusError`)."""
+    """The message of a 403 after `is forbidden:` (`responsewriters.ForbiddenStatusError`)."""
     text = _denied(user, info)
     return f"{text}: {reason}" if reason else text
 

@@ -1,7 +1,7 @@
 """Service accounts as users, and their tokens (`pkg/serviceaccount`).
 
-A token is a JWT with the claims of the real server's. It is signed with HMAC-SHA256 and a key that is the cluster's
-own: whoever reads the claims finds all of them, whoever wants to check the signature asks with a TokenReview.
+A token is a JWT with the same claims as in the real server. It is signed with HMAC-SHA256 and a secret key of the
+cluster, so that clients can read the claims but need a TokenReview to verify the signature.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ ALL = "system:serviceaccounts"
 
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 
-#: What a token may be bound to: kind -> collection and name of the claim.
+#: Kinds of objects that a token can be bound to -> collection and name of the claim.
 BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
 
-#: A token is taken so long before and after its time, and after what it is bound to was deleted (seconds; go-jose).
+#: The tolerance for the validity of a token and for the deletion of its bound object (seconds; go-jose).
 LEEWAY = 60
 
-#: Tokens of pods asked for with this life time, as kubelets do, are good for a year (seconds).
+#: The lifetime that kubelets request for tokens of pods, and its extension to a year (seconds).
 EXTENDED, EXTENSION = 60 * 60 + 7, 365 * 24 * 60 * 60
 
 
 class BadToken(Exception):
-    """A service account's token that is good no more, or never was; the text is the real server's."""
+    """An invalid service account token; the message is the real server's."""
 
 
 _EXTRA = "authentication.kubernetes.io/"
@@ -48,12 +48,12 @@ def user_name(namespace: str, name: str) -> str:
 
 
 def groups_of(namespace: str) -> tuple[str, ...]:
-    """The groups of every service account of a namespace."""
+    """The groups of the service accounts of a namespace."""
     return (ALL, f"{ALL}:{namespace}")
 
 
 def split(user: str) -> tuple[str, str] | None:
-    """Namespace and name of a service account's user; None for any other user."""
+    """The namespace and name of a service account user; None for any other user."""
     if not user.startswith(PREFIX):
         return None
     namespace, colon, name = user.removeprefix(PREFIX).partition(":")
@@ -61,7 +61,7 @@ def split(user: str) -> tuple[str, str] | None:
 
 
 def user_named(name: str) -> User:
-    """A user with the groups that its name alone gives it."""
+    """The user with a name, and with the groups that the name implies."""
     account = split(name)
     groups = groups_of(account[0]) if account is not None else ()
     return User(name, groups=(*groups, AUTHENTICATED))
@@ -69,7 +69,7 @@ def user_named(name: str) -> User:
 
 @dataclass(frozen=True, slots=True)
 class BoundObjectReference:
-    """What a token is bound to; it ends with that."""
+    """The object that a token is bound to; the token becomes invalid when the object is deleted."""
 
     claim: str
     collection: str
@@ -88,7 +88,7 @@ def mint(
     id: str,
     bound: BoundObjectReference | None,
 ) -> str:
-    """A token for a service account, from `issued` (Unix seconds) for `seconds`."""
+    """Issues a token for a service account, valid for `seconds` from `issued` (Unix time)."""
     extended = bound is not None and bound.claim == "pod" and seconds == EXTENDED and audiences == [ISSUER]
     meta = account["metadata"]
     private: Object = {
@@ -136,20 +136,23 @@ def _decoded(text: str) -> bytes:
 
 
 def _signature(store: Store, text: str) -> bytes:
-    """The key is the cluster's own: it comes from the uid of its first namespace."""
+    """Signs a text with the key of the cluster, which is the UID of the namespace kube-system."""
     root = store.get("namespaces", "kube-system")
     key = root.object["metadata"]["uid"] if root is not None else ""
     return hmac.digest(key.encode(), text.encode(), hashlib.sha256)
 
 
 def unix(moment: str) -> int:
-    """An RFC 3339 time of whole seconds in Unix time."""
+    """The Unix time of an RFC 3339 time in whole seconds."""
     return int(datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
 
 
 def user_of(store: Store, token: str, now: int, audiences: list[str] | None = None) -> tuple[User, list[str]]:
-    """The user of a token, and for which of the audiences it is good. Raises BadToken, and StatusError where its
-    account is gone (`pkg/serviceaccount.jwtTokenAuthenticator`, `validator.Validate`)."""
+    """The user of a token, and the requested audiences that it is valid for
+    (`pkg/serviceaccount.jwtTokenAuthenticator`, `validator.Validate`).
+
+    Raises BadToken, and StatusError if the service account does not exist.
+    """
     claims = _claims(store, token)
     wanted = audiences or [ISSUER]
     good = [one for one in claims["aud"] if one in wanted]
@@ -163,10 +166,10 @@ def user_of(store: Store, token: str, now: int, audiences: list[str] | None = No
         raise BadToken("service account token is not valid yet")
     private = claims["kubernetes.io"]
     namespace, account = private["namespace"], private["serviceaccount"]
-    stands = store.get("serviceaccounts", f"{namespace}/{account['name']}")
-    if stands is None:
+    found = store.get("serviceaccounts", f"{namespace}/{account['name']}")
+    if found is None:
         raise not_found("serviceaccounts", account["name"])
-    meta = stands.object["metadata"]
+    meta = found.object["metadata"]
     if meta["uid"] != account["uid"]:
         raise BadToken(f"service account UID ({meta['uid']}) does not match claim ({account['uid']})")
     if _gone(meta, now):
@@ -208,7 +211,7 @@ def _listed(values: list[str]) -> str:
 
 
 def is_ours(token: str) -> bool:
-    """Whether a token says that it is one of this cluster's service accounts; others are somebody else's matter."""
+    """Whether the issuer of a token is this cluster. The signature is not verified."""
     parts = token.split(".")
     if len(parts) != 3:
         return False
@@ -220,7 +223,7 @@ def is_ours(token: str) -> bool:
 
 
 def _claims(store: Store, token: str) -> Object:
-    """Raises BadToken for one that is not signed with the cluster's key."""
+    """The claims of a token. Raises BadToken if the signature is invalid."""
     text, _, signature = token.rpartition(".")
     try:
         signed = hmac.compare_digest(_decoded(signature), _signature(store, text))

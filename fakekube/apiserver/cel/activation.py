@@ -8,16 +8,16 @@ from typing import Any
 from fakekube.apiserver.cel.tree import Node, parts
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, OverBudget
 
-#: What one expression may cost while it runs.
+#: The cost limit of one evaluation.
 CALL_LIMIT = 1_000_000
 
-#: What Python raises where a value has another type than its schema's: null, mostly.
+#: Python's errors for a value that does not have the type of its schema, mostly null.
 TYPE_FAILURES = (TypeError, AttributeError)
 FAILURES = (CelError, *TYPE_FAILURES)
 
 
 class Activation:
-    """The variables of one run, and what is left of its budget."""
+    """The variables of one evaluation, and its remaining budget."""
 
     __slots__ = ("left", "names")
 
@@ -34,7 +34,7 @@ Interpretable = Callable[[Activation], Any]
 
 
 def weight(node: Node) -> int:
-    """What a node and the ones below cost each time, loops' bodies apart."""
+    """The cost of evaluating a node and its descendants once, without the bodies of loops."""
     own = {"literal": 0, "list": 10, "map": 30}.get(node.kind, 1)
     if node.loop is not None:
         return own + weight(node.loop.over) + (weight(node.loop.result) if node.loop.macro == "bind" else 0)

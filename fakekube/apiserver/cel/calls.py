@@ -14,7 +14,7 @@ from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget, equal, in_int64, kind_of
 
 Compile = Callable[[Node], Interpretable]
-"""Compiles a node; nodes contain others, so that it is passed to what compiles one kind of node."""
+"""Compiles a node. It is passed to the compilers of single kinds of nodes, which compile the child nodes with it."""
 
 
 def compile_call(node: Node, compile: Compile) -> Interpretable:
@@ -44,7 +44,7 @@ def _is_loose(one: Type) -> bool:
 
 
 def _function(node: Node, rows: list[Overload], *, loose: bool) -> Callable[..., Any]:
-    """What to run. Arguments whose type is only known now are looked at."""
+    """The function of a call. Arguments of dynamic type are dispatched at run time."""
     if not loose:
         return rows[0].run
     rows = [row for row in FUNCTIONS[rows[0].function] if row.member == rows[0].member]
@@ -79,7 +79,7 @@ def _fits(wanted: Type, value: Any) -> bool:
     return kind_of(value) == name
 
 
-#: Functions whose time grows with their arguments.
+#: Functions whose time depends on the size of their arguments.
 _LINEAR = frozenset(
     {
         "matches", "find", "findAll", "replace", "split", "join", "contains", "lowerAscii", "upperAscii", "trim",
@@ -116,7 +116,7 @@ def _or(node: Node, compile: Compile) -> Interpretable:
 
 
 def _logical(node: Node, decisive: bool, compile: Compile) -> Interpretable:
-    """`&&` and `||`: one decisive side is enough, whatever the other one fails with."""
+    """Compiles `&&` and `||`: if one side is decisive, errors of the other side are ignored."""
     first, second = map(compile, node.args)
 
     def run(activation: Activation) -> Any:
@@ -144,7 +144,7 @@ def _logical(node: Node, decisive: bool, compile: Compile) -> Interpretable:
 
 
 def _tried(run: Interpretable, activation: Activation, failed: Exception) -> Any:
-    """The other side of an operator whose first side failed."""
+    """Evaluates the second side of an operator whose first side failed."""
     try:
         return run(activation)
     except OverBudget:
@@ -230,7 +230,7 @@ def _differs(a: Interpretable, b: Interpretable) -> Interpretable:
     return lambda activation: not same(activation)
 
 
-#: Overloads of values that Python compares as CEL does.
+#: Overloads that Python's operators implement.
 _QUICK: Mapping[str, Callable[..., Interpretable]] = {
     **{f"less_{kind}": _less for kind in ("int64", "double", "string", "timestamp", "duration")},
     **{f"less_equals_{kind}": _less_equals for kind in ("int64", "double", "string", "timestamp", "duration")},

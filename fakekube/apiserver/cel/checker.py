@@ -1,4 +1,4 @@
-"""Types of expressions: what an expression may refer to, and which functions it calls (`cel-go/checker`)."""
+"""Checks the types of expressions and resolves overloads (`cel-go/checker`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NULLABLE = frozenset({"null", "dyn", "opaque", "struct", "duration", "timestamp
 
 
 class Checker:
-    """One pass over a tree; gives every node its type, and calls their overloads."""
+    """Checks a tree: sets the types of all nodes and the overloads of calls."""
 
     def __init__(self, variables: Mapping[str, Type]) -> None:
         self.scopes: list[dict[str, Type]] = [dict(variables)]
@@ -53,7 +53,7 @@ class Checker:
         return param(f"_var{self._free - 1}")
 
     def known(self, one: Type, *, final: bool = False) -> Type:
-        """With what is known of its unknown parts; where `final`, what stays unknown is any type."""
+        """Substitutes the bound type parameters; if `final`, unbound ones become dyn."""
         if one.kind == "param":
             found = self.bound.get(one)
             if found is not None:
@@ -64,7 +64,7 @@ class Checker:
         return Type(one.kind, tuple(self.known(part, final=final) for part in one.params), one.name, one.fields)
 
     def assignable(self, a: Type, b: Type) -> bool:
-        """Whether a `b` can stand where an `a` is asked for; what that tells of unknown parts is kept."""
+        """Whether a type `b` is assignable to `a`. Binds type parameters."""
         return self.all_assignable((a,), (b,))
 
     def all_assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
@@ -106,7 +106,7 @@ class Checker:
         return a == b
 
     def _substitute(self, one: Type, unknown: Type) -> tuple[bool, bool]:
-        """Whether a type can be what an unknown one is, and whether that one was known before."""
+        """Whether a type can be substituted for a type parameter, and whether the parameter was bound before."""
         if one == unknown:
             return True, True
         found = self.bound.get(unknown)
@@ -322,13 +322,13 @@ class Checker:
         if not self.assignable(wanted, found):
             self.report(node.at, f"expected type '{self.known(wanted)}' but found '{self.known(found)}'")
 
-    # --- afterwards --------------------------------------------------------------------------------------------------
+    # --- final types -------------------------------------------------------------------------------------------------
 
-    def settle(self, node: Node) -> None:
-        """Types with nothing unknown."""
+    def finalize(self, node: Node) -> None:
+        """Replaces unbound type parameters in the types of all nodes."""
         node.type = self.known(node.type, final=True) if node.type is not None else DYN
         for part in parts(node):
-            self.settle(part)
+            self.finalize(part)
 
 
 def _inside(unknown: Type, one: Type) -> bool:
@@ -336,7 +336,7 @@ def _inside(unknown: Type, one: Type) -> bool:
 
 
 def _general(a: Type, b: Type) -> Type:
-    """The less specific of two types that can stand for each other."""
+    """The less specific of two types that are assignable to each other."""
     return a if _less_specific(a, b) else b
 
 
@@ -351,7 +351,7 @@ def _less_specific(a: Type, b: Type) -> bool:
 
 
 def _fresh(row: Overload, checker: Checker) -> tuple[Sequence[Type], Type]:
-    """A signature with unknown types of its own."""
+    """The signature of an overload with new type parameters."""
     made: dict[str, Type] = {}
 
     def renew(one: Type) -> Type:
@@ -365,7 +365,7 @@ def _fresh(row: Overload, checker: Checker) -> tuple[Sequence[Type], Type]:
 
 
 def _qualified(node: Node) -> str:
-    """`a.b.c` as a name; "" where it is none."""
+    """The qualified name of a chain of selections such as `a.b.c`; "" for other nodes."""
     if node.kind == "ident":
         return node.name
     if node.kind == "select" and not node.test and node.operand is not None:
@@ -378,7 +378,7 @@ def _qualified(node: Node) -> str:
 
 
 def _literal_issues(node: Node) -> list[Issue]:
-    """Calls with a constant that can be seen to be wrong (`cel.ASTValidators`)."""
+    """Errors of calls with invalid constants (`cel.ASTValidators`)."""
     found: list[Issue] = []
     if node.kind == "call" and node.args:
         arg = node.args[-1]
@@ -398,12 +398,12 @@ def _literal_issues(node: Node) -> list[Issue]:
 
 
 def check(source: str, node: Node, variables: Mapping[str, Type]) -> tuple[Type, frozenset[str]]:
-    """The type of an expression, and which of the variables it uses. Raises BadExpression."""
+    """Checks an expression. Returns its type and the variables that it uses. Raises BadExpression."""
     checker = Checker(variables)
     checker.check(node)
     if checker.issues:
         raise BadExpression(source, checker.issues)
-    checker.settle(node)
+    checker.finalize(node)
     issues = _literal_issues(node)
     if issues:
         raise BadExpression(source, _unique(issues))

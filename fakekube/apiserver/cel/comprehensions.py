@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.tree import Loop, Node
 from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget
 
 Compile = Callable[[Node], Interpretable]
-"""Compiles a node; nodes contain others, so that it is passed to what compiles one kind of node."""
+"""Compiles a node. It is passed to the compilers of single kinds of nodes, which compile the child nodes with it."""
 
 
 def _one(value: Any) -> Iterable[Any]:
@@ -42,7 +42,7 @@ Each = Callable[[Activation], Iterable[Any]]
 
 
 def _looped(loop: Loop, each: int, compile: Compile) -> Each:
-    """Goes through the items, one in the variables at a time."""
+    """An iterator over the items, which are assigned to the loop variables."""
     over, names = compile(loop.over), loop.names
     if len(names) == 2:
         return _two(over, names[0], names[1], each)
@@ -70,7 +70,7 @@ def _two(over: Interpretable, first: str, second: str, each: int) -> Each:
 
 
 def _quantifier(decisive: bool) -> Callable[..., Interpretable]:
-    """`all` (decided by false) and `exists` (decided by true)."""
+    """Compiles `all` (false is decisive) and `exists` (true is decisive)."""
 
     def make(walk: Each, predicate: Interpretable) -> Interpretable:
         def run(activation: Activation) -> Any:

@@ -27,7 +27,7 @@ from fakekube.apiserver.cel.types import DeclType, Type, is_optional
 
 
 class Estimator:
-    """One pass over a checked tree. `root` declares what `self` is."""
+    """Estimates the cost of a checked tree. `root` is the declared type of `self`."""
 
     def __init__(self, root: DeclType) -> None:
         self.root = root
@@ -39,7 +39,7 @@ class Estimator:
     # --- sizes -------------------------------------------------------------------------------------------------------
 
     def declared_size(self, path: VariablePath) -> SizeEstimate | None:
-        """What the schema says of the value at a path."""
+        """The declared size of the value at a path."""
         if not path:
             return None
         current: DeclType | None = self.root
@@ -97,11 +97,11 @@ class Estimator:
         return SizedNode(path, node.type, node, self.size(node))
 
     def of(self, part: SizedNode) -> SizeEstimate:
-        """The size of a receiver or an argument."""
+        """The size of a receiver or an argument, if known."""
         return part.size or self.declared_size(part.path) or UNKNOWN
 
     def element(self, part: SizedNode) -> SizedNode | None:
-        """What a list is made of."""
+        """The elements of a list."""
         if not part.type.params:
             return None
         path = (*part.path, "@items") if part.path else ()
@@ -278,5 +278,5 @@ def _is_scalar(one: Type) -> bool:
 
 
 def estimate(node: Node, root: DeclType) -> int:
-    """The most that an expression costs whose `self` is declared by `root`."""
+    """The estimated worst cost of an expression; `root` is the declared type of `self`."""
     return capped(Estimator(root).cost(node))

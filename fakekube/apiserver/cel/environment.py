@@ -1,4 +1,4 @@
-"""CEL expressions of admission, compiled: what they may name, and of what types that is (`admission/plugin/cel`)."""
+"""Compiles the CEL expressions of admission with the variables of their environment (`admission/plugin/cel`)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an expression of admission may name beside the request and its objects, and what it may answer with."""
+    """The variables of an admission expression besides the request and its objects, and its result type."""
 
     result: str = "bool"
     params: bool = False
     authorizer: bool = True
     variables: Sequence[tuple[str, str]] = ()
-    """Name and expression of those before it."""
+    """The names and expressions of the preceding variables."""
     patches: bool = False
-    """The types of patches: Object, JSONPatch."""
+    """Whether the types of patches are available: Object and JSONPatch."""
 
 
 def _struct(type: str, /, **fields: Type) -> Type:
@@ -38,14 +38,14 @@ _USER = _struct(
     "kubernetes.UserInfo", username=STRING, uid=STRING, groups=list_of(STRING), extra=map_of(STRING, list_of(STRING))
 )
 
-#: What `request` has.
+#: The type of `request`.
 REQUEST = _struct(
     "kubernetes.AdmissionRequest", kind=_KIND, resource=_RESOURCE, subResource=STRING, requestKind=_KIND,
     requestResource=_RESOURCE, requestSubResource=STRING, name=STRING, namespace=STRING, operation=STRING,
     userInfo=_USER, dryRun=BOOL, options=DYN,
 )  # fmt: skip
 
-#: What `namespaceObject` has.
+#: The type of `namespaceObject`.
 NAMESPACE = _struct(
     "kubernetes.Namespace",
     metadata=_struct(
@@ -59,19 +59,19 @@ NAMESPACE = _struct(
 
 
 class CompilationError(Exception):
-    """An expression that is wrong; the text is the real server's."""
+    """An expression that does not compile; the message is the real server's."""
 
 
-#: What an environment asks for -> the kinds of types that do.
+#: Result of an environment -> accepted kinds of types.
 _RESULTS: Mapping[str, Sequence[str]] = {"bool": ("bool",), "string": ("string",), "string or null": ("string", "null")}
 
-#: What a mutation's expression gives: type of the patch -> type.
+#: Type of the patch of a mutation -> result type of its expression.
 _PATCHES: Mapping[str, Type] = {
     "ApplyConfiguration": Type("struct", (), "Object"),
     "JSONPatch": list_of(Type("struct", (), "JSONPatch")),
 }
 
-#: What expressions of patches can write down.
+#: The message types of patch expressions.
 _MESSAGES = {
     "Object": messages(None),
     "JSONPatch": messages({"op": STRING, "path": STRING, "from": STRING, "value": DYN}),
@@ -80,7 +80,7 @@ _MESSAGES = {
 
 @lru_cache(maxsize=2048)
 def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
-    """An expression that can be run, and its type. Raises Uncompiled."""
+    """Compiles an expression. Returns the program and its type. Raises CompilationError."""
     try:
         node = parse(text)
         found, _ = check(text, node, _types(environment))
@@ -97,7 +97,7 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
 
 
 def problem_of(text: str, environment: Environment) -> str | None:
-    """What is wrong with an expression; None: nothing."""
+    """The error of an expression; None if it compiles."""
     try:
         compiled(text, _hashable(environment))
     except CompilationError as problem:

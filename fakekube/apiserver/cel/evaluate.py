@@ -21,7 +21,7 @@ from fakekube.apiserver.cel.values import NO_OVERLOAD, OVER_BUDGET, CelError, Me
 
 
 class Program:
-    """An expression that can be run."""
+    """A compiled expression."""
 
     __slots__ = ("_run", "cost")
 
@@ -31,7 +31,7 @@ class Program:
         self.cost = weight(node)
 
     def __call__(self, variables: Mapping[str, Any], budget: int = CALL_LIMIT) -> tuple[Any, int]:
-        """The value, and what it cost. Raises CelError."""
+        """Evaluates the expression. Returns its value and its cost. Raises CelError."""
         activation = Activation(dict(variables), budget - self.cost)
         try:
             value = self._run(activation)
@@ -43,7 +43,7 @@ class Program:
 
 
 def _rename(node: Node, scope: Mapping[str, str]) -> None:
-    """Give the variables of each comprehension names of their own, so that none hides another one."""
+    """Renames the variables of comprehensions so that they are unique."""
     loop = node.loop
     if node.kind == "ident":
         node.name = scope.get(node.name, node.name)

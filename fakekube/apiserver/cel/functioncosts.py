@@ -25,7 +25,7 @@ from fakekube.apiserver.cel.tree import Node
 
 
 class Estimator(Protocol):
-    """The sizes that are known when the cost of a call is estimated (`cost.Estimator`)."""
+    """The sizes that the cost of a call depends on (`cost.Estimator`)."""
 
     entries: dict[Node, EntrySize]
 
@@ -46,7 +46,7 @@ def _constant(cost: int) -> CostRule:
 def _of_list(
     estimator: Estimator, node: Node, target: SizedNode | None, args: Sequence[SizedNode]
 ) -> CallEstimate | None:
-    """One comparison an element, and going through it where it is a text."""
+    """One comparison for each element, and a traversal of elements that are texts."""
     if target is None:
         return None
     size, element = estimator.of(target), estimator.element(target)
@@ -59,7 +59,7 @@ def _of_list(
 
 
 def _through(which: str, times: float = TRAVERSAL, *, keeps: bool = False) -> CostRule:
-    """Going through the receiver or the first argument; where `keeps`, the result is as large."""
+    """A traversal of the receiver or of the first argument; if `keeps`, the result has the same size."""
 
     def rule(
         estimator: Estimator, node: Node, target: SizedNode | None, args: Sequence[SizedNode]
@@ -171,7 +171,7 @@ def _equals(
     return None
 
 
-#: Function -> its cost, as Kubernetes counts.
+#: Function -> its cost in the libraries of Kubernetes.
 BY_FUNCTION: dict[str, CostRule] = {
     "check": _constant(350_000),
     **dict.fromkeys(
@@ -206,7 +206,7 @@ def _sets(times: int) -> CostRule:
 
 
 def _allocating(times: float, *, squared: bool = False) -> CostRule:
-    """A new list from the receiver."""
+    """The allocation of a new list of the size of the receiver."""
 
     def rule(
         estimator: Estimator, node: Node, target: SizedNode | None, args: Sequence[SizedNode]
@@ -220,11 +220,11 @@ def _allocating(times: float, *, squared: bool = False) -> CostRule:
 
 
 def _by_keys(rule: CostRule) -> CostRule:
-    """What counts are the keys, which are the argument."""
+    """The cost depends on the keys, which are the argument."""
     return lambda estimator, node, target, args: rule(estimator, node, args[0], ())
 
 
-#: Type of what is compared when a list is sorted -> what that costs.
+#: Type of the items of a sorted list -> cost factor.
 _COMPARED = {"int": 2, "uint": 2, "double": 2, "bool": 2, "duration": 2, "timestamp": 2, "string": 2.1, "bytes": 2.1}
 
 
@@ -256,7 +256,7 @@ def _flatten(
     return _allocating(float(_number(args[0], HUGE) if args else 1))(estimator, node, target, args)
 
 
-#: Overload -> its cost, where cel-go's extensions have one of their own.
+#: Overload -> its cost in the extensions of cel-go.
 BY_OVERLOAD: dict[str, CostRule] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),

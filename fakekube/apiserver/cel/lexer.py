@@ -87,7 +87,7 @@ def tokens(source: str, issues: list[Issue]) -> Iterator[Token]:
 
 
 def _unknown(source: str, at: int, issues: list[Issue]) -> int:
-    """A place where no token begins: what was looked at until it could be none. Returns where to go on."""
+    """Reports a character that does not start a token. Returns the position after it."""
     char = source[at]
     end = at + 1
     if char in "|&=":

@@ -39,7 +39,7 @@ _ONE_ESCAPE = re.compile(r"\\([0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}
 
 
 def _body(text: str) -> tuple[str, bool]:
-    """What stands between the quotes, and whether escapes are left alone."""
+    """The text between the quotes, and whether it is a raw string."""
     raw = text[0] in "rR"
     text = text[1:] if raw else text
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1

@@ -59,7 +59,7 @@ def _quantifier(macro: str, count: int) -> Macro:
 
 
 def _collector(macro: str, count: int, filtered: bool) -> Macro:
-    """map, filter, transformList, transformMap: what collects into a list or a map."""
+    """Expands `map`, `filter`, `transformList` and `transformMap`, which collect a list or a map."""
 
     def unfold(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
         names = tuple(_simple_name(issues, arg) for arg in args[:count])
@@ -96,7 +96,7 @@ def _opt_map(flat: bool) -> Macro:
 
 
 def _sort_by(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
-    """The list under a name, sorted by what the macro `map` makes of it."""
+    """Expands `sortBy`: a variable for the list, sorted by the keys that `map` computes."""
     assert target is not None
     if target.kind in ("literal", "map"):
         what = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
@@ -109,12 +109,12 @@ def _sort_by(issues: list[Issue], at: int, target: Node | None, args: list[Node]
 
 
 def _bound(at: int, name: str, value: Node, result: Node) -> Node:
-    """`result` with a name for a value: a comprehension over nothing."""
+    """A comprehension over an empty list that binds a name to a value in `result`."""
     loop = Loop("bind", Node("list", at), ("#unused",), name, value, literal(at, False), ident(at, name), result, ())
     return Node("comprehension", at, loop=loop)
 
 
-#: (name, as a member, arguments) -> what the call is unfolded into.
+#: (name, whether it has a receiver, number of arguments) -> macro.
 MACROS: dict[tuple[str, bool, int], Macro] = {
     ("has", False, 1): _has,
     ("all", True, 2): _quantifier("all", 1),

@@ -12,7 +12,7 @@ from fakekube.apiserver.cel.tree import DEPTH_LIMIT, BadExpression, Issue, Node,
 #: The limit of the characters of an expression.
 SIZE_LIMIT = 100_000
 
-#: Operator -> its precedence and the function that it calls.
+#: Operator -> precedence and function.
 _BINARY = {
     "||": (1, "_||_"), "&&": (2, "_&&_"), "<": (3, "_<_"), "<=": (3, "_<=_"), ">=": (3, "_>=_"), ">": (3, "_>_"),
     "==": (3, "_==_"), "!=": (3, "_!=_"), "in": (3, "@in"), "+": (4, "_+_"), "-": (4, "_-_"), "*": (5, "_*_"),
@@ -21,7 +21,7 @@ _BINARY = {
 
 
 def qualified_name(node: Node) -> str:
-    """`a.b.c` of a row of selections; "" of anything else."""
+    """The name of a chain of selections such as `a.b.c`; "" for other nodes."""
     names: list[str] = []
     while node.kind == "select" and node.operand is not None and not node.test:
         names.append(node.name)
@@ -30,7 +30,7 @@ def qualified_name(node: Node) -> str:
 
 
 class _Parser:
-    """One pass over the tokens; the first syntax error ends it."""
+    """A recursive descent parser, which stops at the first syntax error."""
 
     def __init__(self, source: str, issues: list[Issue]) -> None:
         self.issues = issues
@@ -56,7 +56,7 @@ class _Parser:
         return self.take()
 
     def begin(self, wanted: frozenset[str]) -> None:
-        """Something of these must follow."""
+        """Reports an error unless one of these tokens follows."""
         if self.token.kind not in wanted:
             self.unexpected(wanted)
 
@@ -66,7 +66,7 @@ class _Parser:
         self.take()
 
     def unexpected(self, wanted: frozenset[str]) -> None:
-        """Another token than one of these: skipped where the next is one, else the end."""
+        """Reports an unexpected token. Skips it if the next token is expected, else stops."""
         token = self.token
         following = self.tokens[self.at + 1].kind if self.at + 1 < len(self.tokens) else ""
         if token.kind != "<EOF>" and following in wanted:
@@ -112,7 +112,7 @@ class _Parser:
             found = call(at, name, found, self.binary(level + 1))
 
     def chain(self, first: Node, kind: str, level: int, name: str) -> Node:
-        """A row of `&&` or `||` as a balanced tree, so that long ones are not deep."""
+        """Parses a chain of `&&` or `||` to a balanced tree, which limits its depth."""
         terms, places = [first], []
         while self.token.kind == kind:
             places.append(self.take().at)
@@ -153,7 +153,7 @@ class _Parser:
         if self.token.kind == "(" and optional is None and token.kind == "IDENTIFIER":
             at = self.take().at
             args = self.args()
-            return self.unfolded(at, name, operand, args)
+            return self.expanded(at, name, operand, args)
         if optional is not None:
             return call(dot.at, "_?._", operand, literal(token.at, name))
         found = Node("select", dot.at, operand=operand, name=name)
@@ -222,13 +222,13 @@ class _Parser:
             self.issues.append(Issue(token.at, f"reserved identifier: {token.text}"))
         if self.token.kind == "(":
             at = self.take().at
-            return self.unfolded(at, name, None, self.args())
+            return self.expanded(at, name, None, self.args())
         if self.token.kind == "{":
             return self.message(name)
         return ident(token.at, name)
 
     def message(self, name: str) -> Node:
-        """An object of a named type: `JSONPatch{op: 'add'}`."""
+        """Parses a message literal such as `JSONPatch{op: 'add'}`."""
         at = self.take().at
         items: list[Node] = []
         optional: set[int] = set()
@@ -287,8 +287,8 @@ class _Parser:
             self.issues.append(Issue(at, str(problem)))
             return literal(at, 0)
 
-    def unfolded(self, at: int, name: str, target: Node | None, args: list[Node]) -> Node:
-        """A call, or what a macro of that name makes of it."""
+    def expanded(self, at: int, name: str, target: Node | None, args: list[Node]) -> Node:
+        """A call, or its expansion if it is a macro."""
         macro = MACROS.get((name, target is not None, len(args)))
         if macro is not None:
             return macro(self.issues, at, target, args)
@@ -307,7 +307,7 @@ def _balanced(name: str, terms: list[Node], places: list[int]) -> Node:
 
 
 def parse(source: str) -> Node:
-    """The tree of an expression. Raises BadExpression."""
+    """Parses an expression. Raises BadExpression."""
     if len(source) > SIZE_LIMIT:
         text = f"expression code point size exceeds limit: size: {len(source)}, limit {SIZE_LIMIT}"
         raise BadExpression("", [Issue(0, text)])

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fakekube.apiserver.cel.tree import Node
 from fakekube.apiserver.cel.types import Type
 
-#: What cannot be counted any more.
+#: The limit of costs and sizes.
 HUGE = 2**64 - 1
 
-#: Going once through a text, by character; a regular expression over a character, by its own characters.
+#: Cost factors: traversing a text per character, and matching a character per character of a regular expression.
 TRAVERSAL, REGEX = 0.1, 0.25
 
 LIST_BASE, MAP_BASE = 10, 30
@@ -22,7 +22,7 @@ VariablePath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SizeEstimate:
-    """How many characters, items or entries a value has."""
+    """The estimated number of characters, items or entries of a value."""
 
     least: int
     most: int
@@ -39,7 +39,7 @@ class SizeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class EntrySize:
-    """How large the keys and the values of a list or map are."""
+    """The estimated sizes of the keys and values of a list or map."""
 
     kind: str
     key: SizeEstimate
@@ -63,13 +63,13 @@ def capped(value: int) -> int:
 
 
 def factor(value: int, by: float) -> int:
-    """Rounded up."""
+    """Multiplies and rounds up."""
     return capped(math.ceil(float(value) * by)) if value < HUGE or by < 1 else HUGE
 
 
 @dataclass(frozen=True, slots=True)
 class SizedNode:
-    """A receiver or an argument of a call: its path from a variable, its type and size."""
+    """A receiver or an argument of a call, with its path from a variable, its type and its size."""
 
     path: VariablePath
     type: Type
@@ -85,4 +85,4 @@ class LocalVariable:
 
 
 CallEstimate = tuple[int, SizeEstimate | None]
-"""A call's own cost, and the size of what it gives."""
+"""The cost of a call, and the size of its result."""

@@ -19,14 +19,14 @@ ACCUMULATOR = "@result"
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something wrong with an expression, at an offset of its text."""
+    """An error at an offset of an expression."""
 
     at: int
     message: str
 
 
 class BadExpression(Exception):
-    """An expression that does not parse or check; `issues` in the order of its text."""
+    """An expression that does not parse or type-check."""
 
     def __init__(self, source: str, issues: Sequence[Issue]) -> None:
         super().__init__(shown(source, issues))
@@ -34,7 +34,7 @@ class BadExpression(Exception):
 
 
 def shown(source: str, issues: Sequence[Issue]) -> str:
-    """The issues, each with its line and a mark below (`common.Errors.ToDisplayString`)."""
+    """The issues in a message, each with its line and a marker (`common.Errors.ToDisplayString`)."""
     lines = [_shown(source, one) for one in sorted(issues[:ISSUES_LIMIT], key=lambda issue: issue.at)]
     more = len(issues) - ISSUES_LIMIT
     return "\n".join([*lines, f"{more} more errors were truncated"] if more > 0 else lines)
@@ -43,22 +43,22 @@ def shown(source: str, issues: Sequence[Issue]) -> str:
 def _shown(source: str, issue: Issue) -> str:
     before = source[: issue.at]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
-    told = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"
+    heading = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"
     text = source.split("\n")[line - 1].replace("\t", " ")
     if len(text.encode()) > SNIPPET_LIMIT:
-        return told
+        return heading
     marks = "".join("." if ord(char) < 0x80 else "．" for char in text[:column])
     marks += "^" if column >= len(text) or ord(text[column]) < 0x80 else "＾"
-    return f"{told}\n | {text}\n | {marks}"
+    return f"{heading}\n | {text}\n | {marks}"
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A part of an expression. `at` is where errors point to; `type` and `overloads` are the checker's.
+    """A node of a syntax tree. `at` is the offset for errors; the checker sets `type` and `overloads`.
 
-    `kind`: literal (value), ident (name), select (operand, name, `test` for has), call (name, target, args), list
-    (args, optional positions in `optional`), map (args: keys and values in turn), message (name: its type, args: names
-    of fields and values in turn), comprehension (`loop`).
+    `kind` is one of literal (value), ident (name), select (operand, name, `test` for has), call (name, operand, args),
+    list (args, optional positions in `optional`), map (args: alternating keys and values), message (name: the type,
+    args: alternating field names and values), comprehension (`loop`).
     """
 
     kind: str
@@ -76,9 +76,9 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A comprehension: for each item of `over`, `step` makes a new accumulator while `condition` holds.
+    """A comprehension: for each item of `over`, `step` computes the accumulator as long as `condition` is true.
 
-    `macro` is what it was written as; `body` holds the parts that the writer gave: predicate, transformation.
+    `macro` is the name of its macro; `body` contains the arguments of the macro, such as the predicate.
     """
 
     macro: str
@@ -111,7 +111,7 @@ class UInt(int):
 
 
 def parts(node: Node) -> list[Node]:
-    """What a node is made of."""
+    """The child nodes."""
     found = [*node.args, *([node.operand] if node.operand is not None else [])]
     if node.loop is not None:
         loop = node.loop
@@ -120,7 +120,7 @@ def parts(node: Node) -> list[Node]:
 
 
 def depth(node: Node) -> int:
-    """How many levels a tree has."""
+    """The depth of a tree."""
     level, current = 0, [node]
     while current and level <= DEPTH_LIMIT + 1:
         level += 1

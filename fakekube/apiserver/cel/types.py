@@ -1,4 +1,4 @@
-"""Types of CEL expressions, and the types that a schema declares (`cel-go/common/types`, `apiserver/pkg/cel`)."""
+"""The types of CEL expressions, and declared types with sizes (`cel-go/common/types`, `apiserver/pkg/cel`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Type:
-    """A type: its kind, its name where it has one, the types that it is made of.
+    """A type, with its kind, its name and its type parameters.
 
-    `fields` gives an object's fields; `open`: it is, or holds, a type that may be any.
+    `fields` are the fields of an object type; `open`: the type is or contains an unbound type parameter.
     """
 
     __slots__ = ("fields", "kind", "name", "open", "params")
@@ -36,7 +36,7 @@ class Type:
         return f"<Type {self}>"
 
     def __str__(self) -> str:
-        """As error messages name it."""
+        """The type in error messages."""
         if self.kind == "error":
             return "!error!"
         if not self.params:
@@ -62,9 +62,9 @@ def optional_of(value: Type) -> Type:
 
 
 def messages(fields: Mapping[str, Type] | None) -> Type:
-    """A family of types whose objects can be written down, `Name{field: value}`, and those below it, `Name.part{...}`.
+    """A family of message types for the literals `Name{field: value}` and `Name.part{...}`.
 
-    `fields`: the fields that each has, and their types; None: any field of any type.
+    `fields` are the types of the fields; None: any field of any type.
     """
     declared = None if fields is None else {name: DeclType(one, key=name) for name, one in fields.items()}
     return Type("messages", (), "", declared)
@@ -88,7 +88,7 @@ _SIMPLE: dict[str, Type] = {
 
 
 def read(text: str) -> Type:
-    """A type as declarations write it: `list(string)`, `map(K, V)`, `optional_type(A)`, `kubernetes.URL`."""
+    """Parses a type of a declaration: `list(string)`, `map(K, V)`, `optional_type(A)`, `kubernetes.URL`."""
     match = re.fullmatch(r"(list|map|optional_type|type)\((.*)\)", text)
     if match:
         params = tuple(read(part) for part in _split(match[2]))
@@ -117,11 +117,11 @@ Convert = Callable[[Any], Any]
 
 
 class DeclType:
-    """A type with what its schema says of sizes (`DeclType`).
+    """A declared type with the sizes of its values (`DeclType`).
 
-    `key` is the property's name in the object; `largest` the most characters, items or entries that a value has;
-    `smallest` the fewest bytes that it takes in a request; `item` and `entry_key` what lists and maps are made of;
-    `convert` makes CEL's value of JSON's (None: they are the same).
+    `key` is the name of the property in the object; `largest` the maximum number of characters, items or entries;
+    `smallest` the minimum number of bytes in a request; `item` and `entry_key` the declared types of list items, map
+    values and map keys; `convert` converts a JSON value to a CEL value (None: they are the same).
     """
 
     __slots__ = ("convert", "entry_key", "fields", "item", "key", "largest", "smallest", "type")
@@ -143,7 +143,7 @@ class DeclType:
         self.entry_key = DeclType(STRING) if type.kind == "map" else None
 
     def named(self, key: str) -> DeclType:
-        """The same as the property of that name."""
+        """The type as the property with a name."""
         return DeclType(
             self.type,
             largest=self.largest,

@@ -1,5 +1,5 @@
-"""Values of CEL in Python: bool, int, `UInt`, float, str, bytes, None, lists and dicts are themselves; the others are
-here (`cel-go/common/types`, `apiserver/pkg/cel/common/values.go`)."""
+"""CEL values that have no equivalent in Python; bool, int, float, str, bytes, None, lists and dicts are used directly
+(`cel-go/common/types`, `apiserver/pkg/cel/common/values.go`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
 
 
 class CelError(Exception):
-    """An expression that fails while it runs; the message is CEL's."""
+    """An error in an evaluation; the message is that of cel-go."""
 
 
 class OverBudget(CelError):
-    """An expression that costs more than it may."""
+    """An evaluation that exceeds its cost limit."""
 
 
 NO_OVERLOAD = "no such overload"
@@ -30,24 +30,24 @@ OVER_BUDGET = "operation cancelled: actual cost limit exceeded"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time in nanoseconds."""
+    """A duration in nanoseconds."""
 
     nanos: int
 
     def __str__(self) -> str:
-        """As `string(duration)` shows it: seconds."""
+        """The duration in seconds, as `string(duration)` returns it."""
         seconds = self.nanos / 1e9
         return f"{int(seconds)}s" if seconds == int(seconds) else f"{seconds!r}s"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970."""
+    """A time in nanoseconds since 1970."""
 
     nanos: int
 
     def at(self, offset: int = 0) -> datetime:
-        """On the calendar, `offset` seconds east of Greenwich."""
+        """The date and time at an offset from UTC in seconds."""
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=self.nanos // 10**9 + offset)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may not be there."""
+    """An optional value."""
 
     present: bool
     value: Any = None
@@ -65,7 +65,7 @@ class Optional:
 
 NONE = Optional(False)
 
-#: Seconds since 1970 that a timestamp may have: the years 1 to 9999.
+#: The limits of timestamps in seconds since 1970: the years 1 to 9999.
 TIME_LIMITS = (-62135596800, 253402300799)
 DURATION_LIMIT = 315_576_000_000 * 10**9
 
@@ -73,7 +73,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Z
 
 
 def timestamp(text: str) -> Timestamp | None:
-    """A time in RFC 3339; None where it is none."""
+    """Parses an RFC 3339 time; None if it is invalid."""
     match = _TIME.fullmatch(text)
     if not match:
         return None
@@ -92,13 +92,13 @@ def duration(text: str) -> Duration | None:
 
 
 class SetList(list[Any]):
-    """A list of type `set`: its order does not matter."""
+    """A list of type `set`, which ignores order in comparisons."""
 
     __slots__ = ()
 
 
 class MapList(list[Any]):
-    """A list of type `map`: items are told apart by keys, and their order does not matter."""
+    """A list of type `map`, which identifies items by keys and ignores order in comparisons."""
 
     __slots__ = ("keys",)
 
@@ -183,7 +183,7 @@ def _map(item: Convert | None) -> Convert | None:
     return convert
 
 
-#: How values that JSON writes as others are made, by format.
+#: Conversions of JSON values to CEL values, by format.
 CONVERTERS: Mapping[str, Any] = {
     "byte": _bytes,
     "duration": _duration,
@@ -199,7 +199,7 @@ CONVERTERS: Mapping[str, Any] = {
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Numbers by their value, whatever their type; nothing else is equal to a value of another type."""
+    """Whether two values are equal. Numbers of different types can be equal, other values of different types cannot."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict):
@@ -236,7 +236,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 class Message(dict[str, Any]):
-    """An object that an expression wrote down, of a named type."""
+    """The value of a message literal."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class Message(dict[str, Any]):
 
 
 def kind_of(value: Any) -> str:
-    """The name of a value's type, as `type(value)` has it."""
+    """The name of a value's type, as `type(value)` returns it."""
     if value is None:
         return "null_type"
     for kind, name in _KINDS:
@@ -260,7 +260,7 @@ _NUMBERS = frozenset({"int", "uint", "double"})
 
 
 def compare(a: Any, b: Any) -> int:
-    """-1, 0 or 1. Raises CelError where there is no order."""
+    """Compares two values: -1, 0 or 1. Raises CelError if they are not ordered."""
     kinds = kind_of(a), kind_of(b)
     if (kinds[0] == kinds[1] and kinds[0] in _ORDERED) or (kinds[0] in _NUMBERS and kinds[1] in _NUMBERS):
         return int(a > b) - int(a < b)

@@ -1,4 +1,4 @@
-"""Groups of the Kubernetes community: their definitions need the community's approval
+"""The API approval policy for definitions in the groups of the Kubernetes community
 (`apiextensions-apiserver/pkg/apihelpers`, `pkg/controller/apiapproval`)."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
 
 ANNOTATION = "api-approved.kubernetes.io"
 
-#: State -> the condition's status and reason.
+#: State -> status and reason of the condition.
 CONDITIONS = {
     "missing": ("False", "MissingAnnotation"),
     "bypassed": ("False", "UnapprovedAnnotation"),
@@ -23,7 +23,7 @@ def is_protected(group: str) -> bool:
 
 
 def state(crd: Object) -> tuple[str, str]:
-    """What the annotation of a definition says, and the words for it."""
+    """The approval state of a definition, and its message."""
     text = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
     see = "see https://github.com/kubernetes/enhancements/pull/1111"
     if not text:

@@ -1,4 +1,4 @@
-"""The schema that server-side apply goes by for custom resources (`kube-openapi/pkg/schemaconv`)."""
+"""The schema of custom resources for server-side apply (`kube-openapi/pkg/schemaconv`)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fakekube.apiserver.schema.model import Schema
 
 Node = Mapping[str, Any]
 
-#: What has no schema: maps are merged key by key, lists and scalars are replaced.
+#: The schema of values without one: maps are merged by key, lists and scalars are replaced.
 DEDUCED = Schema("any")
 
 _STRING = Schema("string")
 
 
 def apply_schema(openapi: Node | None, object_meta: Schema = DEDUCED) -> Schema:
-    """The schema of a whole custom resource; `openapi` is a version's `openAPIV3Schema`, `object_meta` its metadata's.
+    """The apply schema of a custom resource, from its `openAPIV3Schema` and the schema of ObjectMeta.
 
-    An `object` may have `values`: what its unknown keys hold. Without `values` an unknown key is an error.
+    The `values` of an `object` are the schema of unknown keys; without `values` an unknown key is an error.
     """
     if openapi is None:
         return Schema("map", values=DEDUCED)
@@ -27,7 +27,7 @@ def apply_schema(openapi: Node | None, object_meta: Schema = DEDUCED) -> Schema:
 
 
 def _embedded(node: Node, preserve: bool, object_meta: Schema) -> Schema:
-    """An object with apiVersion, kind and metadata of its own."""
+    """The schema of an embedded resource, which has apiVersion, kind and metadata."""
     meta = {"metadata": object_meta, "apiVersion": _STRING, "kind": _STRING}
     return _object(node, preserve, object_meta, meta)
 
@@ -45,7 +45,7 @@ def _schema(node: Node, preserve: bool, object_meta: Schema) -> Schema:
     if kind == "":
         return Schema("int-or-string" if node.get("x-kubernetes-int-or-string") else "any", default=default)
     if kind == "string" and node.get("format"):
-        return Schema("any", default=default)  # any scalar: its format may allow others than strings
+        return Schema("any", default=default)  # any scalar: the format may allow other types than strings
     return Schema(kind, default=default)
 
 

@@ -1,4 +1,4 @@
-"""Rules of a schema made runnable (`apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go`)."""
+"""Compiles validation rules (`apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from fakekube.apiserver.crd.structural import Structural
 
 Node = Mapping[str, Any]
 
-#: What the type of `self` is called.
+#: The name of the type of `self`.
 SELF_TYPE = "selfType"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One rule. `problem`: why it, `message_problem`: why its messageExpression does not compile."""
+    """A compiled rule. `problem` and `message_problem` are the errors of the rule and of its messageExpression."""
 
     rule: Node
     program: Program | None = None
@@ -39,7 +39,7 @@ class CompiledRule:
 
 
 def declare_self(schema: Structural, *, root: bool) -> DeclType | None:
-    """What `self` is in the rules of a schema."""
+    """The type of `self` in the rules of a schema; None if it cannot be declared."""
     return schema_decl_type(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
 
 

@@ -1,7 +1,7 @@
 """Conversion of custom resources between versions by a webhook (`apiextensions-apiserver/pkg/apiserver/conversion`).
 
-Pure: the reviews that are sent, and what their answers mean. With the strategy None versions differ in their apiVersion
-alone, and nothing here is used. A webhook may change labels and annotations, and nothing else of metadata.
+The module makes reviews and evaluates their responses; it does not send them. It is not used with the strategy None,
+where versions differ only in their apiVersion. Of metadata, a webhook may only change labels and annotations.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, together
 
-#: Reviews that the server speaks; the first that a definition names is taken.
+#: The supported versions of ConversionReview; the first one that a definition lists is used.
 REVIEWS = ("v1", "v1beta1")
 
-#: How long a webhook may take (seconds).
+#: The timeout of a webhook in seconds.
 TIMEOUT = 30
 
-#: What of metadata a webhook may change.
+#: The fields of metadata that a webhook may change.
 _CHANGEABLE = ("labels", "annotations")
 
 
@@ -35,7 +35,7 @@ class ConversionWebhook:
         self._review = next((one for one in accepted if one in REVIEWS), REVIEWS[0])
 
     def review(self, objects: Sequence[Object], api_version: str, uid: str) -> Object:
-        """The ConversionReview that asks for the objects in another version."""
+        """The ConversionReview for the conversion of objects to a version."""
         return {
             "kind": "ConversionReview",
             "apiVersion": f"apiextensions.k8s.io/{self._review}",
@@ -45,7 +45,7 @@ class ConversionWebhook:
     def converted(
         self, objects: Sequence[Object], api_version: str, uid: str, document: Any, problem: str
     ) -> list[Object]:
-        """The objects in the other version, from the webhook's answer. Raises 500 for none, or for a wrong one."""
+        """The converted objects in a webhook's response. Raises 500 if there is none, or if it is invalid."""
         first = objects[0]
         subject = f"conversion webhook for {first['apiVersion']}, Kind={first['kind']}"
         if problem:
@@ -59,7 +59,7 @@ class ConversionWebhook:
         ]
 
     def _answers(self, document: Any, uid: str, prefix: str) -> list[Any]:
-        """The objects of a review's response (`getConvertedObjectsFromResponse`)."""
+        """The objects in the response of a review (`getConvertedObjectsFromResponse`)."""
         response = document.get("response") if isinstance(document, dict) else None
         if self._review == "v1":
             wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview"
@@ -84,7 +84,7 @@ def _refused(message: str) -> StatusError:
 
 
 def _checked(obj: Object, made: Any, api_version: str, subject: str, index: int) -> Object:
-    """A converted object, with the metadata of the original but for what a webhook may change. Raises 500."""
+    """A converted object with the metadata of the original, except for labels and annotations. Raises 500."""
     given = made if isinstance(made, dict) else {}
     invalid = f"{subject} returned invalid object"
     found, kind = given.get("apiVersion") or "/", given.get("kind") or ""
@@ -106,7 +106,7 @@ def _checked(obj: Object, made: Any, api_version: str, subject: str, index: int)
 
 
 def _metadata(made: Object, before: Object) -> Object:
-    """Labels and annotations of a converted object (`restoreObjectMeta`). Raises ValueError."""
+    """The labels and annotations of a converted object (`restoreObjectMeta`). Raises ValueError."""
     if "metadata" not in made:
         raise ValueError("missing metadata in converted object")
     meta = made["metadata"]

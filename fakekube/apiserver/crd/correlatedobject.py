@@ -1,4 +1,4 @@
-"""A value beside its older version, correlated part by part (`apiserver/pkg/cel/common.CorrelatedObject`)."""
+"""The correlation of values with their old versions (`apiserver/pkg/cel/common.CorrelatedObject`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from fakekube.apiserver.crd.structural import Structural
 
-#: A key that an item of a list does not have.
+#: Stands for a missing key of a list item.
 _NO_KEY = object()
 
 
 class CorrelatedObject:
-    """One value and what it was before; parts that cannot be told to be the same have no correlation."""
+    """A value and its old version. Children that cannot be correlated are None."""
 
     __slots__ = ("_children", "_equal", "_keyed", "new", "old", "schema")
 
@@ -22,7 +22,7 @@ class CorrelatedObject:
         self._keyed: dict[Any, Any] | None = None
 
     def key(self, name: str) -> CorrelatedObject | None:
-        """The field or map entry of that name; None where one side has none, or the schema does not know it."""
+        """The field or map entry with a name; None if it is missing on either side or in the schema."""
         if name not in self._children:
             self._children[name] = self._make_key(name)
         return self._children[name]
@@ -35,7 +35,7 @@ class CorrelatedObject:
         return CorrelatedObject(new[name], old[name], schema) if schema is not None else None
 
     def index(self, i: int) -> CorrelatedObject | None:
-        """The item at a position of the new list: only items of lists of type `map` are found again."""
+        """The item at an index of the new list; only lists of type `map` are correlated."""
         if i not in self._children:
             self._children[i] = self._make_index(i)
         return self._children[i]
@@ -52,7 +52,7 @@ class CorrelatedObject:
         return CorrelatedObject(new[i], before, schema.items) if before is not None else None
 
     def unchanged(self) -> bool:
-        """The new value is the old one, as far as the schema knows its parts."""
+        """Whether the new value equals the old one, according to the schema."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -75,7 +75,7 @@ class CorrelatedObject:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Deeply equal, with types: 1 is neither 1.0 nor true."""
+    """Whether two values are deeply equal, with their types: 1 equals neither 1.0 nor true."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -86,7 +86,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def item_key(item: Any, keys: tuple[str, ...]) -> Any:
-    """What tells an item of a list of type `map` from the others; hashable."""
+    """The hashable key of an item in a list of type `map`."""
     if not isinstance(item, dict):
         return _NO_KEY
     return tuple(_hashable(item.get(key, _NO_KEY)) for key in keys)
@@ -101,7 +101,7 @@ def _hashable(value: Any) -> Any:
 
 
 def keyed(items: list[Any], keys: tuple[str, ...]) -> dict[Any, Any]:
-    """Items by their key; the first of several wins."""
+    """The items by key; the first of several with the same key is used."""
     found: dict[Any, Any] = {}
     for item in items:
         found.setdefault(item_key(item, keys), item)

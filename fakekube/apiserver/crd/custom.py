@@ -1,4 +1,4 @@
-"""One version of a definition, compiled: how its objects are read, written and validated
+"""A compiled version of a CustomResourceDefinition: decoding, conversion and validation of its objects
 (`apiextensions-apiserver/pkg/registry/customresource`, `customresource_handler.go`)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fakekube.apiserver.wire.gojson import type_name
 from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
 from fakekube.apiserver.wire.status import FieldError, field_invalid
 
-#: Errors that tell more than rules over the same value could: with them no rule is run.
+#: Reasons of errors after which no validation rule is evaluated.
 BLOCKING = frozenset(
     {
         "FieldValueNotSupported",
@@ -42,7 +42,7 @@ UNCHECKED = FieldError(
 
 
 class CustomVersion:
-    """The rules of one version. `storage`: the version that objects are stored in; itself, where it is that one."""
+    """One version of a definition. `storage` is the version in which objects are stored, which may be this one."""
 
     def __init__(
         self,
@@ -58,22 +58,18 @@ class CustomVersion:
         self.structural = Structural(openapi) if openapi is not None else None
         self.values = SchemaValidator(openapi) if openapi is not None else None
         self.storage, self.webhook = storage or self, webhook
-        #: Whether stored objects may have been written under other schemas than this one.
+        #: Whether stored objects can have been written with another schema.
         self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
         self._rules = RuleValidator.of(self.structural, root=True)
-        self._ratcheted: tuple[Object | None, list[str]] = (None, [])
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
 
-    # --- forms --------------------------------------------------------------------------------------------------------
+    # --- decoding and conversion -------------------------------------------------------------------------------------
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
-        """A body as this version has it, with defaults; paths of unknown fields go to `unknown`.
-
-        Raises WrongType.
-        """
+        """Decodes a body and sets defaults. Paths of unknown fields are appended to `unknown`. Raises WrongType."""
         lost: list[str] = []
         meta = obj.get("metadata")
         if meta is not None and not isinstance(meta, dict):
@@ -98,20 +94,20 @@ class CustomVersion:
         return filled
 
     def read(self, stored: Object) -> Object:
-        """A stored object in this version; defaults are those of the storage version. Not for `converts`."""
+        """A stored object in this version, with the defaults of the storage version. Not to be used if `converts`."""
         found = self.storage.decoded(stored)
         return found if self.storage is self else self.pruned(found)
 
     def write(self, obj: Object) -> Object:
-        """An object of this version as it is stored. Not for `converts`."""
+        """An object of this version in the storage version. Not to be used if `converts`."""
         return obj if self.storage is self else self.storage.pruned(obj)
 
     def decoded(self, stored: Object) -> Object:
-        """A stored object as the storage version has it."""
+        """A stored object decoded in this version."""
         return self.defaulted(self.pruned(stored))
 
     def pruned(self, obj: Object) -> Object:
-        """Without what the schema does not know, and without nulls that it does not allow."""
+        """The object without unknown fields and without nulls that are not nullable."""
         kept: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, []), self.structural)
         return kept
 
@@ -130,10 +126,10 @@ class CustomVersion:
         """Whether a webhook converts between the stored form and this version."""
         return self.webhook is not None and self.storage is not self
 
-    # --- validation ---------------------------------------------------------------------------------------------------
+    # --- validation --------------------------------------------------------------------------------------------------
 
     def validate(self, obj: Object) -> list[FieldError]:
-        """Of a new object, its metadata apart."""
+        """Validates a new object except for its metadata."""
         whole = self.whole(obj)
         errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural)
@@ -142,7 +138,7 @@ class CustomVersion:
         return errors + self._rule_errors(errors, whole)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        """Of a changed object: what was wrong before and did not change is let be (ratcheting)."""
+        """Validates an update. Errors of unchanged values are tolerated (ratcheting)."""
         whole, before = self.whole(new), self.whole(old)
         correlated = self._correlated(whole, before)
         errors = self._value_errors(whole, correlated)
@@ -163,17 +159,24 @@ class CustomVersion:
         return errors + self._rule_errors(errors, whole, before, correlated)
 
     def warnings(self, obj: Object) -> list[str]:
-        """Of a new object."""
+        """The warnings of a create."""
         return _finalizer_warnings(obj, None)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        """Of a changed object: what a rule says that said so before, and finalizers that are new."""
-        checked, ratcheted = self._ratcheted
-        same = checked is not None and checked.get("metadata") is new.get("metadata")
-        return (ratcheted if same else []) + _finalizer_warnings(new, old)
+        """The warnings of a valid update: tolerated errors of validation rules, and new finalizers."""
+        return self._ratcheted_errors(new, old) + _finalizer_warnings(new, old)
+
+    def _ratcheted_errors(self, new: Object, old: Object) -> list[str]:
+        """The errors of rules over unchanged values, which `validate_update` tolerates."""
+        if self._rules is None:
+            return []
+        whole, before = self.whole(new), self.whole(old)
+        found = RuleResults(ratcheted_only=True)
+        self._rules.apply(whole, before, "", RatchetingOptions(self._correlated(whole, before)), found)
+        return found.warnings
 
     def whole(self, obj: Object) -> Object:
-        """With the apiVersion and kind that a stored object leaves out."""
+        """The object with apiVersion and kind, which stored objects do not have."""
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
     def _correlated(self, new: Object, old: Object) -> CorrelatedObject | None:
@@ -191,15 +194,13 @@ class CustomVersion:
         before: Object | None = None,
         correlated: CorrelatedObject | None = None,
     ) -> list[FieldError]:
-        """What the rules say; what they said before, too, is kept for the warnings of the same object."""
-        self._ratcheted = (None, [])
+        """The errors of the validation rules, which are not evaluated after certain errors of the schema."""
         if self._rules is None:
             return []
         if any(error.reason in BLOCKING for error in errors):
             return [UNCHECKED]
         found = RuleResults()
         self._rules.apply(whole, before, "", RatchetingOptions(correlated), found)
-        self._ratcheted = (whole, found.warnings)
         return found.errors
 
     def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:
@@ -208,7 +209,7 @@ class CustomVersion:
         errors = list_errors(whole, self.structural)
         return errors if errors and not list_errors(before, self.structural) else []
 
-    # --- scale --------------------------------------------------------------------------------------------------------
+    # --- scale -------------------------------------------------------------------------------------------------------
 
     def _scale_spec_errors(self, whole: Object) -> list[FieldError]:
         return replicas_errors(whole, self.scale["specReplicasPath"]) if self.scale else []
@@ -226,12 +227,12 @@ class CustomVersion:
         return errors
 
 
-#: Finalizers of Kubernetes itself, which need no domain.
+#: The finalizers of Kubernetes, which have no domain.
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
 def _finalizer_warnings(new: Object, old: Object | None) -> list[str]:
-    """New finalizers whose names may be somebody else's, too (`validateKubeFinalizerName`)."""
+    """Warnings for new finalizers without a domain or with an invalid name (`validateKubeFinalizerName`)."""
     before = set(((old or {}).get("metadata") or {}).get("finalizers") or ())
     path = "metadata.finalizers"
     found: list[str] = []
@@ -246,7 +247,7 @@ def _finalizer_warnings(new: Object, old: Object | None) -> list[str]:
 
 
 def nested(obj: Object, path: str, kind: type) -> Any:
-    """The value at a simple path; None where there is none. Raises WrongType."""
+    """The value at a simple path; None if it does not exist. Raises WrongType."""
     parts = path.lstrip(".").split(".")
     value: Any = obj
     for i, part in enumerate(parts):
@@ -265,7 +266,7 @@ def nested(obj: Object, path: str, kind: type) -> Any:
 
 
 def replicas_errors(obj: Object, path: str) -> list[FieldError]:
-    """A count at a path of the scale subresource."""
+    """Validates the number of replicas at a path of the scale subresource."""
     try:
         count = nested(obj, path, int) or 0
     except WrongType as problem:
@@ -278,7 +279,7 @@ def replicas_errors(obj: Object, path: str) -> list[FieldError]:
 
 
 def compile_versions(crd: Object, meta: Schema) -> dict[str, CustomVersion]:
-    """Every version of a definition."""
+    """Compiles all versions of a definition."""
     versions = crd["spec"].get("versions") or ()
     stored = next((one for one in versions if one.get("storage")), None)
     conversion = crd["spec"].get("conversion") or {}

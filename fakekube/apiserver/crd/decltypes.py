@@ -31,7 +31,7 @@ _SPECIAL = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__sl
 
 
 def escape(name: str) -> str | None:
-    """A property's name as expressions write it; None where it cannot be written (`cel.Escape`)."""
+    """The escaped name of a property in expressions; None if it has none (`cel.Escape`)."""
     if not name or name[0] in "0123456789":
         return None
     if name in _RESERVED:
@@ -43,9 +43,9 @@ def escape(name: str) -> str | None:
 def schema_decl_type(
     schema: Structural, name: str, converters: Mapping[str, Any], *, root: bool = False
 ) -> DeclType | None:
-    """The declaration of a schema's values; None where expressions cannot see them (`SchemaDeclType`).
+    """The declared type of a schema; None if expressions cannot access its values (`SchemaDeclType`).
 
-    `name` is the type's; `converters` make CEL's values by format (see `values`).
+    `name` is the name of the type; `converters` convert JSON values by format (`cel.values`).
     """
     longest = schema.node.get("maxLength")
     if schema.int_or_string:
@@ -94,7 +94,7 @@ _META = {"type": "object", "properties": {"name": {"type": "string"}, "generateN
 
 
 def with_meta(schema: Structural) -> Structural:
-    """A resource's schema with what every resource has."""
+    """The schema of a resource with apiVersion, kind and metadata added."""
     properties = {
         **(schema.node.get("properties") or {}),
         "kind": {"type": "string"},

@@ -13,7 +13,7 @@ from fakekube.apiserver.resource import Object
 
 
 def prune_nulls(value: Any, schema: Structural | None) -> Any:
-    """Without the nulls that are not nullable and have no default; those that have one wait for it."""
+    """The value without nulls that are neither nullable nor have a default, which replaces them later."""
     if schema is None:
         return value
     if isinstance(value, dict):
@@ -39,7 +39,7 @@ def prune_nulls(value: Any, schema: Structural | None) -> Any:
 
 
 def default(value: Any, schema: Structural | None) -> Any:
-    """The value with the defaults of its schema."""
+    """The value with the defaults of its schema set."""
     if schema is None or not schema.has_defaults:
         return value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what they make the server serve (`apiextensions-apiserver`)."""
+"""The resources that a CustomResourceDefinition defines (`apiextensions-apiserver`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 _PART_VERBS = frozenset({"get", "patch", "update"})
 
-#: The verbs in the order in which apiextensions-apiserver lists them; writes are not listed of what is terminating.
+#: The verbs in the order of apiextensions-apiserver's discovery, which omits writes of terminating resources.
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def resources_of(crd: Object) -> list[Resource]:
-    """One resource for each version that is served, under the names that were accepted."""
+    """The resources of the served versions, with the accepted names."""
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
     verbs = _TERMINATING_VERBS if definitionstatus.is_true(crd, "Terminating") else _VERBS
@@ -55,22 +55,22 @@ def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[
 
 
 def version_of(crd: Object, name: str) -> Object:
-    """One of its versions; empty where it has no such version."""
+    """A version of a definition; empty if it does not exist."""
     return next((v for v in crd["spec"].get("versions") or () if v.get("name") == name), {})
 
 
 def openapi_of(crd: Object, version: str) -> Object | None:
-    """The schema of a version, as it was written."""
+    """The schema of a version as written in the definition."""
     return (version_of(crd, version).get("schema") or {}).get("openAPIV3Schema")
 
 
 def printer_columns(crd: Object, version: str) -> list[Object]:
-    """The columns that a version's table has besides the name."""
+    """The additional printer columns of a version."""
     return version_of(crd, version).get("additionalPrinterColumns") or []
 
 
 def deprecation(crd: Object, version: Object) -> str:
-    """What every answer of a deprecated version warns of."""
+    """The warning of a deprecated version; "" if it is not deprecated."""
     if not version.get("deprecated"):
         return ""
     default = f"{crd['spec']['group']}/{version['name']} {crd['spec']['names']['kind']} is deprecated"

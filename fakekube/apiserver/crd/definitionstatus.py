@@ -1,4 +1,4 @@
-"""What the controllers of definitions do with their status: names, establishing, termination
+"""The status of definitions as their controllers set it: accepted names, establishing, termination
 (`apiextensions-apiserver/pkg/controller/status`, `establish`, `finalizer`)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def condition(crd: Object, type: str) -> Object | None:
-    """One of its conditions."""
+    """The condition of a type."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one.get("type") == type), None)
 
@@ -25,7 +25,7 @@ def is_true(crd: Object, type: str) -> bool:
 
 
 def with_condition(crd: Object, type: str, status: str, reason: str, message: str, now: str) -> Object:
-    """With a condition set; its time moves only with its status."""
+    """The definition with a condition set; its transition time changes only with its status."""
     made = {"type": type, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
     conditions = list((crd.get("status") or {}).get("conditions") or ())
     for i, one in enumerate(conditions):
@@ -41,7 +41,7 @@ def with_condition(crd: Object, type: str, status: str, reason: str, message: st
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
-#: Name -> the reason of its conflict, and whether it is a kind's (else a resource's).
+#: Name -> reason of a conflict, and whether it is the name of a kind (else of a resource).
 _NAMES = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),
@@ -52,9 +52,9 @@ _NAMES = (
 
 
 def named(crd: Object, group: Iterable[Object], now: str) -> Object:
-    """With the names that nobody else in its API group has; established, once all are its own.
+    """The definition with the names that no other definition of its API group uses; established if all are accepted.
 
-    `group`: the definitions of its API group, itself among them.
+    `group` contains the definitions of the API group, including this one.
     """
     wanted = crd["spec"]["names"]
     accepted: Object = (crd.get("status") or {}).get("acceptedNames") or {}
@@ -99,7 +99,7 @@ def _taken(group: Iterable[Object]) -> tuple[set[str], set[str]]:
 
 
 def _conflict(wanted: Any, accepted: Any, taken: set[str]) -> str:
-    """Why a name cannot be had; "" where it can."""
+    """The reason why a name cannot be accepted; "" if it can."""
     if isinstance(wanted, list):
         mine = set(accepted or ())
         return together(f'"{one}" is already in use' for one in wanted if one not in mine and one in taken)
@@ -118,7 +118,7 @@ def _established(crd: Object, *, accepted_all: bool, now: str) -> Object:
 
 
 def conformant(crd: Object, now: str) -> Object:
-    """Whether a definition of a community's group is approved: a condition of its own."""
+    """The definition with the condition of the API approval policy, if the policy applies to its group."""
     if not apiapproval.is_protected(crd["spec"]["group"]):
         return crd
     state, message = apiapproval.state(crd)
@@ -126,11 +126,11 @@ def conformant(crd: Object, now: str) -> Object:
     return with_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message, now)
 
 
-# --- the end ---------------------------------------------------------------------------------------------------------
+# --- termination -----------------------------------------------------------------------------------------------------
 
 
 def marked_deleted(crd: Object, now: str) -> Object:
-    """As the first delete leaves it: its objects are to go before it does."""
+    """The definition after its first delete, with the finalizer that deletes its objects."""
     meta = dict(crd["metadata"])
     meta.setdefault("deletionTimestamp", now)
     finalizers = list(meta.get("finalizers") or ())
@@ -143,13 +143,13 @@ def marked_deleted(crd: Object, now: str) -> Object:
 
 
 def deleting(crd: Object, now: str) -> Object:
-    """While its objects are being deleted."""
+    """The definition while its objects are being deleted."""
     message = "CustomResource deletion is in progress"
     return with_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message, now)
 
 
 def cleaned(crd: Object, now: str) -> Object:
-    """Without objects and without the finalizer that waited for them."""
+    """The definition after its objects are deleted, without the finalizer."""
     if is_true(crd, "Established"):
         crd = with_condition(crd, "Terminating", "False", "InstanceDeletionCompleted", "removed all instances", now)
     else:

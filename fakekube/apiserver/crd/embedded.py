@@ -1,4 +1,4 @@
-"""Resources inside of custom resources: their apiVersion, kind and metadata
+"""Decodes and validates apiVersion, kind and metadata of embedded resources
 (`apiextensions-apiserver/pkg/apiserver/schema/objectmeta`)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MalformedEmbeddedResource(Exception):
 
 
 def coerce(value: Any, schema: Structural | None, meta: Schema, unknown: list[str], path: str = "") -> Any:
-    """The value with the metadata of its embedded resources as ObjectMeta has it. Raises Malformed."""
+    """The value with the metadata of embedded resources decoded. Raises MalformedEmbeddedResource."""
     if schema is None or not schema.has_embedded:
         return value
     if isinstance(value, list):
@@ -56,7 +56,7 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
 
 
 def embedded_errors(value: Any, schema: Structural | None, path: str = "") -> list[FieldError]:
-    """What is wrong with the apiVersion, kind and metadata of embedded resources."""
+    """Validates the apiVersion, kind and metadata of embedded resources."""
     if schema is None or not schema.has_embedded:
         return []
     errors: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""Paths to fields as selectable fields and rules name them: `.spec.size`, `['a.b']` (`cel.ValidFieldPath`)."""
+"""The field paths of selectable fields and rules: `.spec.size`, `['a.b']` (`cel.ValidFieldPath`)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from fakekube.apiserver.crd.structural import Structural
 
 
 class BadPath(Exception):
-    """A path that leads nowhere, or is none."""
+    """A malformed path, or one that does not exist in the schema."""
 
 
 def tokens(path: str) -> list[str]:
-    """Delimiters one by one, and what stands between them; quoted text is one token."""
+    """Splits a path into delimiters and the texts between them; a quoted text is one token."""
     found: list[str] = []
     at = 0
     while at < len(path):
@@ -36,7 +36,7 @@ def tokens(path: str) -> list[str]:
 
 
 def resolve(path: str, schema: Structural, *, arrays: bool = True) -> tuple[str, Structural | None]:
-    """The path as the API writes it, without a leading dot, and the schema that it leads to. Raises BadPath."""
+    """The path in the notation of the API, without a leading dot, and the schema at the path. Raises BadPath."""
     shown = ""
     current: Structural | None = schema
     rest = iter(tokens(path))

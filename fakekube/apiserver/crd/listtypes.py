@@ -1,4 +1,4 @@
-"""Duplicates in lists of type `set` and `map` (`apiextensions-apiserver/pkg/apiserver/schema/listtype`)."""
+"""Finds duplicates in lists of type `set` and `map` (`apiextensions-apiserver/pkg/apiserver/schema/listtype`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_in
 
 
 def list_errors(obj: Object, schema: Structural, path: str = "") -> list[FieldError]:
-    """Every item that is there again, once, at its second place."""
+    """An error for each duplicate item, at its second position."""
     errors: list[FieldError] = []
     if not schema.has_keys:
         return errors
@@ -58,7 +58,7 @@ def _map_errors(items: list[Any], schema: Structural, path: str) -> list[FieldEr
 
 
 def repeated(items: list[Any]) -> list[int]:
-    """Where values stand that were there once before."""
+    """The positions of the second occurrences of values."""
     if len(items) <= 1:
         return []
     seen: dict[Any, int] = {}

@@ -16,7 +16,7 @@ from fakekube.apiserver.resource import Object
 
 
 def prune(obj: Object, schema: Structural | None, unknown: list[str]) -> Object:
-    """A whole resource without the fields that its schema does not know; their paths go to `unknown`."""
+    """The resource without unknown fields, whose paths are appended to `unknown`."""
     if schema is None:
         kept = {key: value for key, value in obj.items() if key in META_FIELDS}
         unknown += sorted(key for key in obj if key not in META_FIELDS)
@@ -28,7 +28,7 @@ def prune(obj: Object, schema: Structural | None, unknown: list[str]) -> Object:
 
 
 def prune_value(value: Any, schema: Structural) -> Any:
-    """The same of a value somewhere inside."""
+    """A value inside of a resource without unknown fields."""
     return _prune(value, schema, "", [], embedded=schema.embedded)
 
 
@@ -57,7 +57,7 @@ def _each(value: list[Any], items: Structural | None, path: str, unknown: list[s
 
 
 def _skip_list(value: list[Any], items: Structural | None, path: str, unknown: list[str]) -> list[Any]:
-    """Below x-kubernetes-preserve-unknown-fields: only what the schema names is looked at."""
+    """Prunes a list below x-kubernetes-preserve-unknown-fields: only specified fields are visited."""
     if items is None:
         return value
     made: list[Any] | None = None

@@ -54,7 +54,7 @@ class Validator(Protocol):
 
 
 def acceptance(values: Validator) -> Accepts:
-    """A function that says True of values which are certainly valid."""
+    """The predicate of a validator."""
     exact = _exact(values)
     extra = [*(one.accepts for one in values.all_of)]
     if values.any_of:
@@ -81,7 +81,7 @@ def _exact(values: Validator) -> Accepts:
     return _nullable(inner) if values.nullable and not values.enum else inner
 
 
-#: What bounds a number or a text.
+#: The keywords that restrict a number or a string.
 _LIMITS = frozenset({"minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern"})
 
 
@@ -140,7 +140,7 @@ def _whole_bounds(node: Node) -> bool:
 
 
 def _range(values: Validator, node: Node) -> tuple[float, float]:
-    """What is surely within the bounds, both ends included; of numbers, without them."""
+    """The range of certainly valid numbers; inclusive for integers, exclusive for others."""
     whole = values.types[0] == "integer"
     limit = (2**31 if values.format == "int32" else INT64) if whole else float("inf")
     least, most = -limit, limit - 1 if whole else limit

@@ -1,7 +1,7 @@
-"""The validation of values against a schema, in the real server's words and order (`kube-openapi/pkg/validation`).
+"""Validates values against a schema, with the real server's errors in its order (`kube-openapi/pkg/validation`).
 
-Two passes: `Values.accepts` answers quickly that a value is certainly valid; only what it does not vouch for is looked
-at by `Values.check`, which knows every error.
+Validation has two passes: `SchemaValidator.accepts` accepts most valid values quickly; `SchemaValidator.check`
+validates the others and finds all errors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Node = Mapping[str, Any]
 
 
 def _type_of(value: Any) -> tuple[str, str]:
-    """The JSON type of a value, and the format that Go's type has."""
+    """The JSON type of a value, and the format of its Go type."""
     if isinstance(value, bool):
         return "boolean", ""
     if isinstance(value, int):
@@ -34,10 +34,9 @@ def _type_of(value: Any) -> tuple[str, str]:
 
 
 class SchemaValidator:
-    """What a node of a schema asks of its values.
+    """Validates the values of a schema node.
 
-    `literal`: formats are taken as they stand and int-or-string says nothing of the type, as the server has it
-    where it checks defaults.
+    `literal`: formats are used unchanged and int-or-string does not set the type, as in the validation of defaults.
     """
 
     __slots__ = (
@@ -84,10 +83,10 @@ class SchemaValidator:
         self.properties = {name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()}
         self.accepts = acceptance(self)
 
-    # --- every error --------------------------------------------------------------------------------------------------
+    # --- all errors --------------------------------------------------------------------------------------------------
 
     def check(self, value: Any, path: str = "", known: CorrelatedObject | None = None) -> ValidationResult:
-        """All that is wrong with a value; what did not change since `known` is let be (ratcheting)."""
+        """All errors of a value. Values that are unchanged according to `known` have none (ratcheting)."""
         if known is None:
             return self._check(value, path, None)
         result = self._check(value, path, known)
@@ -206,7 +205,7 @@ class SchemaValidator:
         return result
 
     def _out_of_range(self, value: float, label: str, path: str) -> list[ValidationProblem]:
-        """Whether a number is one of the schema's type and format."""
+        """The error of a number that is out of range for the type and format."""
         kind = self.types[0] if len(self.types) == 1 else ""
         form = self.format if kind in ("integer", "number") else ""
         if kind != "integer":
@@ -310,7 +309,7 @@ class SchemaValidator:
 
 
 def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
-    """A format as far as it is looked at (`StripUnsupportedFormatsPostProcess`)."""
+    """The format if it is supported (`StripUnsupportedFormatsPostProcess`)."""
     if literal or not name:
         return name
     kind = types[0] if len(types) == 1 else ""
@@ -326,7 +325,7 @@ def _below(known: CorrelatedObject | None, path: str, key: str) -> CorrelatedObj
 
 
 def _is_choice(value: Any, choice: Any) -> bool:
-    """Equal, after a conversion of numbers to the choice's type."""
+    """Whether a value equals a choice, after conversion of numbers to its type."""
     if isinstance(value, bool) or isinstance(choice, bool):
         return value is choice
     if isinstance(value, int | float) and isinstance(choice, int | float):

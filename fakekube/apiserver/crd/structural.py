@@ -11,15 +11,15 @@ META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 NO_PROPERTIES: Mapping[str, Structural] = {}
 
-#: How deep schemas may nest; the real server has no such limit, but its recursion costs less.
+#: The limit of the nesting of schemas. The real server has none, as Go's stack is larger.
 DEPTH_LIMIT = 120
 
 
 class Structural:
     """One node of a structural schema.
 
-    `has_additional`: `additionalProperties` is there, `additional` its schema (None: a boolean). `node` is the node as
-    it was written, for the validations of values.
+    `has_additional`: `additionalProperties` is set; `additional` is its schema (None: a boolean). `node` is the written
+    node, for value validations.
     """
 
     __slots__ = (
@@ -62,18 +62,18 @@ class Structural:
         self.additional = Structural(additional) if isinstance(additional, Mapping) else None
         below = [*self.properties.values(), *(one for one in (self.items, self.additional) if one)]
         self.has_defaults: bool = any(one.has_defaults or one.default is not None for one in below)
-        #: Whether there are lists of type `set` or `map` in it.
+        #: Whether it contains lists of type `set` or `map`.
         self.has_keys: bool = self.list_type in ("set", "map") or any(one.has_keys for one in below)
         self.has_embedded: bool = self.embedded or any(one.has_embedded for one in below)
 
     def field(self, name: str) -> Structural | None:
-        """The schema of a key's value."""
+        """The schema of the value of a key."""
         found = self.properties.get(name)
         return found if found is not None or not self.has_additional else self.additional
 
 
 def depth(node: Any, limit: int = DEPTH_LIMIT) -> int:
-    """How deep a value nests, counted up to `limit` + 1."""
+    """The depth of a value, counted up to `limit` + 1."""
     level, current = 0, [node]
     while current and level <= limit:
         level += 1

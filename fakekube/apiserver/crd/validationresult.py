@@ -14,7 +14,7 @@ from fakekube.apiserver.wire.status import FieldError, field_not_supported, fiel
 
 @dataclass(frozen=True, slots=True)
 class ValidationProblem:
-    """One error before it has a place in the object. `name`: its path; None: the error names no field."""
+    """An error with a path relative to the validated value (`name`; None: the error has no field)."""
 
     kind: str
     name: str | None
@@ -25,11 +25,11 @@ class ValidationProblem:
 
 @dataclass(slots=True)
 class ValidationResult:
-    """Errors, each message once, and how many checks passed: what tells the best of several alternatives."""
+    """The errors without duplicate messages, and the number of passed checks, which ranks alternatives."""
 
     problems: list[ValidationProblem] = field(default_factory=list)
     matches: int = 0
-    _told: set[str] = field(default_factory=set)
+    _messages: set[str] = field(default_factory=set)
 
     def merge(self, other: ValidationResult) -> None:
         self.add(*other.problems)
@@ -37,8 +37,8 @@ class ValidationResult:
 
     def add(self, *problems: ValidationProblem) -> None:
         for one in problems:
-            if one.message not in self._told:
-                self._told.add(one.message)
+            if one.message not in self._messages:
+                self._messages.add(one.message)
                 self.problems.append(one)
 
 
@@ -48,7 +48,7 @@ def wrong_type(name: str, wanted: str, found: str) -> ValidationProblem:
 
 
 def field_errors(problems: Sequence[ValidationProblem], root: str = "") -> list[FieldError]:
-    """As causes of a Status; `root` is where the value stands."""
+    """The field errors of a Status; `root` is the path of the validated value."""
     return [_field_error(one, root) for one in problems]
 
 

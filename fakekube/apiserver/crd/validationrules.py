@@ -1,4 +1,4 @@
-"""Rules applied to values, from the outside in (`apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`)."""
+"""Evaluates `x-kubernetes-validations` (`apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
 
-#: What all rules over one object may cost.
+#: The cost limit of all rules for one object.
 OBJECT_LIMIT = 10_000_000
 
-#: Bytes of a message that an expression makes.
+#: The limit of the message of a messageExpression in bytes.
 MESSAGE_LIMIT = 5 * 1024
 
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -27,16 +27,20 @@ OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further
 
 @dataclass(slots=True)
 class RuleResults:
-    """What rules say of an object, and what is left of its budget (below 0: no rule is run any more)."""
+    """The results of the rules for an object, and the remaining cost budget (below 0: evaluation has ended).
+
+    `warnings` are the errors of unchanged values. `ratcheted_only` evaluates only the rules that can cause warnings.
+    """
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     budget: int = OBJECT_LIMIT
+    ratcheted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RatchetingOptions:
-    """A value's older version, and that of the nearest value around it which has one."""
+    """The correlation of a value with its old version, and the correlation of its nearest correlated parent."""
 
     current: CorrelatedObject | None = None
     around: CorrelatedObject | None = None
@@ -48,13 +52,13 @@ class RatchetingOptions:
         return self if self.current is None else RatchetingOptions(self.current.index(i), self.current)
 
     def unchanged(self) -> bool:
-        """What a rule says of the value was true before."""
+        """Whether the value, or its nearest correlated parent, is unchanged."""
         nearest = self.current if self.current is not None else self.around
         return nearest is not None and nearest.unchanged()
 
 
 class RuleValidator:
-    """The rules of a schema node and of those below; nodes without any have none (None)."""
+    """The compiled rules of a schema node and of its descendants."""
 
     __slots__ = ("additional", "compiled", "declared", "items", "properties", "schema")
 
@@ -72,7 +76,7 @@ class RuleValidator:
 
     @classmethod
     def of(cls, schema: Structural | None, *, root: bool = False) -> RuleValidator | None:
-        """Compile a schema's rules; None where there are none."""
+        """Compiles the rules of a schema; None if there are none."""
         if schema is None:
             return None
         items, additional = cls.of(schema.items), cls.of(schema.additional)
@@ -85,13 +89,13 @@ class RuleValidator:
         return cls(schema, declared, compiled, items, additional, properties)
 
     def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
-        """What the rules say of a value; `old` is what it was (None: nothing)."""
+        """The errors of a value; `old` is its old version, if any."""
         found = RuleResults()
         self.apply(value, old, path, RatchetingOptions(), found)
         return found.errors
 
     def apply(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
-        """Note what the rules say of a value, and of what is in it."""
+        """Evaluates the rules of a value and of its descendants, and adds the results to `found`."""
         if value is None or found.budget < 0:
             return
         if self.compiled:
@@ -123,7 +127,7 @@ class RuleValidator:
                 older = old.get(key) if same_parts else None
                 rules.apply(item, older, here, known.key(key), found)
 
-    # --- one value's rules -------------------------------------------------------------------------------------------
+    # --- the rules of one value --------------------------------------------------------------------------------------
 
     def _apply_own(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
         assert self.declared is not None
@@ -133,6 +137,8 @@ class RuleValidator:
             if rule.program is None:
                 if rule.problem:
                     found.errors.append(self._invalid_type(path, f"rule compile error: {rule.problem}"))
+                continue
+            if found.ratcheted_only and (rule.uses_old or not known.unchanged()):
                 continue
             optional = bool(rule.rule.get("optionalOldSelf"))
             if rule.uses_old and old is None and not optional:
@@ -158,7 +164,7 @@ class RuleValidator:
         value: Any,
         found: RuleResults,
     ) -> bool:
-        """Run one rule. False: no further one is run."""
+        """Evaluates one rule. Returns False if evaluation ends."""
         assert rule.program is not None
         given = variables
         if optional:
@@ -224,12 +230,12 @@ class RuleValidator:
 
 
 def _called(rule: CompiledRule) -> str:
-    """How an error names a rule."""
+    """The name of a rule in errors."""
     return (rule.rule.get("message") or "").strip() or rule.rule["rule"].strip()
 
 
 def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) -> str:
-    """What a rule says when it does not hold; its own expression first, where that makes one line of text."""
+    """The message of a failed rule: the result of its messageExpression if that is a single line, else its message."""
     if rule.message is not None:
         try:
             made, cost = rule.message(variables, CALL_LIMIT)

@@ -11,17 +11,18 @@ from functools import partial
 from typing import Any
 
 from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.endpoints import connect, customscale, proxy, representation, scale
+from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.accessreviews import REVIEWS
-from fakekube.apiserver.endpoints.binding import BINDING, BINDING_BY_NAME
 from fakekube.apiserver.endpoints.create import create
 from fakekube.apiserver.endpoints.delete import delete, delete_collection
-from fakekube.apiserver.endpoints.eviction import EVICTION
 from fakekube.apiserver.endpoints.get import get
 from fakekube.apiserver.endpoints.list import list
 from fakekube.apiserver.endpoints.part import PARTS, STATUS, WHOLE, Part
 from fakekube.apiserver.endpoints.patch import patch
-from fakekube.apiserver.endpoints.token import TOKEN
+from fakekube.apiserver.endpoints.subresources import customscale, proxy, scale, streams
+from fakekube.apiserver.endpoints.subresources.binding import BINDING, BINDING_BY_NAME
+from fakekube.apiserver.endpoints.subresources.eviction import EVICTION
+from fakekube.apiserver.endpoints.subresources.token import TOKEN
 from fakekube.apiserver.endpoints.update import update
 from fakekube.apiserver.endpoints.watch import watch
 from fakekube.apiserver.endpoints.write import act
@@ -68,9 +69,9 @@ SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Endpoint]] = {
     **{(collection, "scale"): _of_part(scale.SCALE, scale.get) for collection in scale.COLLECTIONS},
     **{
         key: dict.fromkeys(("get", "create", "update", "patch", "delete"), _connection(kind, open))
-        for key, (kind, open) in {**connect.CONNECTIONS, **proxy.CONNECTIONS}.items()
+        for key, (kind, open) in {**streams.CONNECTIONS, **proxy.CONNECTIONS}.items()
     },
-    ("pods", "log"): {"get": connect.log},
+    ("pods", "log"): {"get": streams.log},
     ("pods", "binding"): {"create": partial(act, action=BINDING)},
     ("pods", "eviction"): {"create": partial(act, action=EVICTION)},
     ("serviceaccounts", "token"): {"create": partial(act, action=TOKEN)},

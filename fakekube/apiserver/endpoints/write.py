@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.admission import chain as admission
@@ -46,8 +46,7 @@ Object = dict[str, Any]
 NAME_ATTEMPTS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A create, update, patch or apply.
 
     `produce` makes the new object, with its managedFields, from the current one in the kind of the path (None: there is

@@ -1,4 +1,4 @@
-"""OpenAPI documents, made of the schemas of built-in kinds and of definitions (kube-openapi)."""
+"""OpenAPI documents, generated from the schemas of built-in and custom kinds (kube-openapi)."""
 
 from fakekube.apiserver.openapi.serving import answer
 

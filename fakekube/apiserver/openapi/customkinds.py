@@ -1,4 +1,4 @@
-"""The schemas of custom kinds as documents publish them (apiextensions-apiserver `controller/openapi/builder`)."""
+"""The published schemas of custom kinds (apiextensions-apiserver `controller/openapi/builder`)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from fakekube.apiserver.openapi.schemawriter import reference
 from fakekube.apiserver.openapi.typenames import LIST_META, OBJECT_META, custom_name
 from fakekube.apiserver.resource import Object, Resource
 
-#: What version 2 of OpenAPI cannot say.
-_UNSAID_IN_2 = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable", "default", "x-kubernetes-validations"})
+#: Keywords that OpenAPI 2 does not support.
+_UNSUPPORTED_IN_2 = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable", "default", "x-kubernetes-validations"})
 
-#: Where a schema holds schemas: one; one for each name; a list of them.
+#: The keywords that contain schemas: one schema, a schema for each name, a list of schemas.
 _ONE, _NAMED, _SEVERAL = ("items", "additionalProperties", "not"), ("properties",), ("allOf", "anyOf", "oneOf")
 
 _STRING: Object = {"type": "string"}
 
 
 def schemas_of(resource: Resource, written: Object, version: int) -> Object:
-    """Name -> schema, of a custom kind and its list. `written` is the definition's, `version` OpenAPI's."""
+    """The schemas of a custom kind and of its list by name. `version` is the version of OpenAPI.
+
+    `written` is the schema in the definition.
+    """
     names = [custom_name(resource.group, resource.version, kind) for kind in (resource.kind, resource.list_kind)]
     kind = _kind(written, version)
     kind["x-kubernetes-group-version-kind"] = [_gvk(resource, resource.kind)]
@@ -47,8 +50,7 @@ def _kind(written: Object, version: int) -> Object:
 
 
 def _published(node: Any, version: int, *, root: bool = False) -> Any:
-    """A schema as it is shown: in version 2 without what that cannot say, where unknown values are let through
-    entirely."""
+    """The published schema; in OpenAPI 2 without unsupported keywords, and untyped where unknown fields are kept."""
     if not isinstance(node, dict):
         return node
     if version == 2:
@@ -70,7 +72,7 @@ def _published(node: Any, version: int, *, root: bool = False) -> Any:
 
 
 def _cut_for_2(node: Object, root: bool) -> Object:
-    found = {key: value for key, value in node.items() if key not in _UNSAID_IN_2}
+    found = {key: value for key, value in node.items() if key not in _UNSUPPORTED_IN_2}
     if node.get("x-kubernetes-int-or-string"):
         found.pop("type", None)
     if node.get("x-kubernetes-preserve-unknown-fields") or node.get("nullable"):

@@ -1,4 +1,4 @@
-"""Whole documents: one for each group and version (OpenAPI 3), and one for everything (OpenAPI 2)."""
+"""The OpenAPI documents: one for each group and version (OpenAPI 3), and one for all resources (OpenAPI 2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.schema.builtin import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 
-#: Types that every document has.
+#: The types that every document contains.
 _COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
 
 
@@ -59,7 +59,7 @@ class Server(Protocol):
 
 
 def root_of(resource: Resource) -> str:
-    """Where the document of a resource stands below `/openapi/v3`: `api/v1`, `apis/apps/v1`."""
+    """The path of the document of a resource below `/openapi/v3`: `api/v1`, `apis/apps/v1`."""
     return f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
 
 
@@ -68,7 +68,7 @@ def roots(server: Server) -> list[str]:
 
 
 def version_3(server: Server, root: str) -> Object:
-    """The document of a group and version."""
+    """The OpenAPI 3 document of a group and version."""
     paths, types = _content(server, [r for r in server.catalog.resources() if root_of(r) == root], 3)
     return {
         "openapi": "3.0.0",
@@ -82,7 +82,7 @@ def version_3(server: Server, root: str) -> Object:
 
 
 def version_2(server: Server) -> Object:
-    """Everything that is served."""
+    """The OpenAPI 2 document of all resources."""
     paths, types = _content(server, list(server.catalog.resources()), 2)
     return {
         "swagger": "2.0",
@@ -99,7 +99,7 @@ def _info(server: Server) -> Object:
 
 
 def _content(server: Server, resources: Sequence[Resource], version: int) -> tuple[Object, Object]:
-    """The paths of resources, and the types that these need."""
+    """The paths of resources, and the types that they refer to."""
     collected = _Types(server.schemas, version)
     paths: Object = {}
     own: Object = {}
@@ -120,7 +120,7 @@ def _content(server: Server, resources: Sequence[Resource], version: int) -> tup
 
 
 class _Types:
-    """The built-in types that a document refers to, and those that they refer to."""
+    """Collects the built-in types that a document refers to, directly or indirectly."""
 
     def __init__(self, schemas: BuiltinSchemas, version: int) -> None:
         self._schemas = schemas
@@ -130,7 +130,7 @@ class _Types:
         self._nodes: Object = {}
 
     def kind(self, resource: Resource) -> list[str]:
-        """The full names of a resource's kind and its list, which are taken in."""
+        """Adds the kind of a resource and its list, and returns their full names."""
         schema = self._schemas.of_kind(resource.group, resource.version, resource.kind)
         if schema is None:
             return [full_name("meta.v1.Status")] * 2
@@ -143,7 +143,7 @@ class _Types:
         try:
             self._need(name, self._schemas.type(name))
         except KeyError:
-            return  # a kind without a list
+            return  # the kind has no list
 
     def _need(self, name: str, schema: Schema | None) -> None:
         if schema is None:
@@ -155,7 +155,7 @@ class _Types:
     def written(self) -> Object:
         while self._waiting:
             name, _ = self._waiting.popitem()
-            self._nodes[full_name(name)] = {}  # on its way: types refer to themselves
+            self._nodes[full_name(name)] = {}  # types can be recursive
             self._nodes[full_name(name)] = self._writer.type(self._schemas.type(name), self._kinds(name))
         return self._nodes
 

@@ -1,7 +1,7 @@
-"""The OpenAPI 2 document in protobuf, as gnostic's messages have it (`openapiv2/OpenAPIv2.proto`).
+"""Encodes the OpenAPI 2 document as protobuf, with the messages of gnostic (`openapiv2/OpenAPIv2.proto`).
 
-Clients of Go ask for no other form. Only what the server's documents say has a row here; other keywords of a custom
-kind's schema are left out.
+Go clients request only this encoding. Keywords that the server's documents do not contain are omitted from the schemas
+of custom kinds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 from fakekube.apiserver.resource import Object
 
 Encode = Callable[[int, Any], bytes]
-"""A value as the field of that number."""
+"""Encodes a value as the field with a number."""
 
 
 # --- the wire
@@ -48,7 +48,7 @@ def _double(number: int, value: float) -> bytes:
 
 
 def _any(number: int, value: Any) -> bytes:
-    """YAML, which JSON is."""
+    """A value as YAML; JSON is valid YAML."""
     return _bytes(number, _bytes(2, orjson.dumps(value)))
 
 
@@ -78,7 +78,7 @@ def _parts(fields: Mapping[str, tuple[int, Encode]], extension: int, value: Mapp
 
 
 def _named(field: int, encode: Encode) -> Encode:
-    """A map, as a message of pairs of name and value."""
+    """A map as a message with pairs of name and value."""
 
     def pairs(number: int, value: Mapping[str, Any]) -> bytes:
         return _bytes(number, b"".join(_bytes(field, _string(1, key) + encode(2, item)) for key, item in value.items()))
@@ -87,7 +87,7 @@ def _named(field: int, encode: Encode) -> Encode:
 
 
 def _alternative(field: int, encode: Encode) -> Encode:
-    """A message that is one of several, of which this is the one."""
+    """A message in a oneof."""
     return lambda number, value: _bytes(number, encode(field, value))
 
 
@@ -103,7 +103,7 @@ def _items(number: int, value: Any) -> bytes:
     return _bytes(number, _each(_schema)(1, [value] if isinstance(value, Mapping) else value))
 
 
-#: Where a parameter stands -> its message, and the number of that among the parameters without a body.
+#: Location of a parameter -> its message, and the field number among the parameters without a body.
 _PARAMETERS = {"header": ("HeaderParameter", 1), "query": ("QueryParameter", 3), "path": ("PathParameter", 4)}
 
 
@@ -121,7 +121,7 @@ _operation = _message("Operation")
 _strings = _each(_string)
 _parameters = _each(_parameter)
 
-#: Message -> its fields by their JSON names, and the number of what extends it.
+#: Message -> its fields by JSON name, and the field number of extensions.
 _MESSAGES: Mapping[str, tuple[Mapping[str, tuple[int, Encode]], int]] = {
     "Document": (
         {"swagger": (1, _string), "info": (2, _message("Info")),
@@ -174,5 +174,5 @@ _MESSAGES: Mapping[str, tuple[Mapping[str, tuple[int, Encode]], int]] = {
 
 
 def encode(document: Object) -> bytes:
-    """The whole document."""
+    """Encodes a document."""
     return _encoded("Document", document)

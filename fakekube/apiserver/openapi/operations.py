@@ -1,4 +1,4 @@
-"""The paths of a resource with their operations (apiserver `endpoints/installer.go`)."""
+"""The paths and operations of a resource (apiserver `endpoints/installer.go`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakekube.apiserver.openapi.typenames import DELETE_OPTIONS, PATCH, STATUS
 from fakekube.apiserver.resource import Object, Resource, Subresource
 
 Reference = Callable[[str], Object]
-"""A type's full name as a reference to it."""
+"""Makes a reference to a type from its full name."""
 
 _STRING, _INTEGER, _BOOLEAN = ({"type": kind, "uniqueItems": True} for kind in ("string", "integer", "boolean"))
 
@@ -24,7 +24,7 @@ _DELETE = {
     "orphanDependents": _BOOLEAN, "propagationPolicy": _STRING,
 }  # fmt: skip
 
-#: Verb -> HTTP method, the action that kubectl looks for, and the query parameters.
+#: Verb -> HTTP method, the action that kubectl reads, and the query parameters.
 _VERBS: dict[str, tuple[str, str, Object]] = {
     "list": ("get", "list", _LIST),
     "get": ("get", "get", {}),
@@ -39,7 +39,7 @@ _OBJECT = ("get", "update", "patch", "delete")
 
 
 def paths_of(resource: Resource, type_name: str, list_name: str, refer: Reference, version: int) -> Object:
-    """Path -> method -> operation, of a resource and its subresources. `version` is OpenAPI's."""
+    """The operations of a resource and its subresources by path and method. `version` is the version of OpenAPI."""
     base = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
     writer = _PathWriter(resource, type_name, list_name, refer, version)

@@ -1,4 +1,4 @@
-"""Schemas of built-in types as OpenAPI writes them; in version 2 and 3, which differ a little."""
+"""Writes the schemas of built-in types for OpenAPI 2 and 3."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, full_name
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 
-#: Where types are found in a document.
+#: OpenAPI version -> the prefix of references to types.
 PREFIXES = {2: "#/definitions/", 3: "#/components/schemas/"}
 
 _SCALARS: Mapping[str, Object] = {
@@ -28,7 +28,7 @@ def reference(name: str, version: int) -> Object:
 
 
 class SchemaWriter:
-    """Writes schemas for one version of OpenAPI; `need` is called with each named type that is referred to."""
+    """Writes schemas for one version of OpenAPI. `need` is called with each named type that is referred to."""
 
     __slots__ = ("_need", "version")
 
@@ -36,7 +36,7 @@ class SchemaWriter:
         self.version, self._need = version, need
 
     def type(self, schema: Schema, gvks: list[Object]) -> Object:
-        """A named type with its fields."""
+        """The schema of a named type with its fields."""
         properties = {name: self.field(field, schema.name) for name, field in schema.fields.items()}
         if gvks:
             properties |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
@@ -52,13 +52,13 @@ class SchemaWriter:
         return node
 
     def field(self, schema: Schema, owner: str) -> Object:
-        """A field of the type `owner`, with what apply, patches and validation go by."""
+        """The schema of a field of the type `owner`, with the extensions for apply and patches."""
         marks = _marks(schema)
         if self.version == 3 and schema.default is not None:
             marks["default"] = schema.default
         node = self.value(schema, owner)
         if "$ref" in node and marks and self.version == 3:
-            node = {"allOf": [node]}  # what stands beside a reference does not count in OpenAPI 3
+            node = {"allOf": [node]}  # keywords beside a reference are ignored in OpenAPI 3
         return {**node, **marks}
 
     def value(self, schema: Schema, owner: str) -> Object:

@@ -1,4 +1,4 @@
-"""`/openapi/v3` and `/openapi/v2`: documents as files that can be kept (kube-openapi `handler3`, `handler`)."""
+"""Serves `/openapi/v3` and `/openapi/v2` with ETags (kube-openapi `handler3`, `handler`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V2, V3 = "/openapi/v2", "/openapi/v3"
 _JSON = "application/json"
 _TAKES_JSON = ("*/*", "application/*", _JSON)
 
-#: How the document is called in protobuf, now and formerly.
+#: The media types of the document in protobuf, current and former.
 PROTOBUF_2 = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
@@ -23,7 +23,7 @@ PROTOBUF_2 = (
 
 
 def answer(server: Server, request: Request) -> Response | None:
-    """The document of a path; None where the path is no document's."""
+    """The response of an OpenAPI path; None for any other path."""
     path = request.path
     if path == V3:
         return _file(request, _index(server), content_type="text/plain; charset=utf-8")
@@ -35,7 +35,7 @@ def answer(server: Server, request: Request) -> Response | None:
 
 
 def _version_2(server: Server, request: Request) -> Response:
-    """As JSON or in protobuf, whatever of the two the client names first."""
+    """The document as JSON or protobuf, depending on which one the client names first."""
     document = server.catalog.document(V2, lambda: documents.version_2(server))
     for clause in clauses(request.headers.get("accept") or "*/*"):
         if clause.media_type in PROTOBUF_2:
@@ -47,7 +47,7 @@ def _version_2(server: Server, request: Request) -> Response:
 
 
 def _index(server: Server) -> Document:
-    """Where the document of each group and version is; the address names its content, so that it can be kept."""
+    """The URLs of the documents of all groups and versions. A URL contains a hash, so that clients can cache it."""
 
     def build() -> object:
         found = {
@@ -88,7 +88,7 @@ def _takes_json(request: Request) -> bool:
 def _file(
     request: Request, document: Document, *, content_type: str = _JSON, vary: str = "", content: bytes | None = None
 ) -> Response:
-    """`content`: the document in another form than JSON; they share the tag."""
+    """`content` is another encoding of the document, with the same ETag."""
     tag = f'"{document.hash}"'
     headers = {"ETag": tag, **({"Vary": vary} if vary else {})}
     if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
@@ -98,5 +98,5 @@ def _file(
 
 
 def _nothing(code: int) -> Response:
-    """An answer without a body, and so without a type."""
+    """A response without a body and without a content type."""
     return Response(code, content_type="")

@@ -1,4 +1,4 @@
-"""What types are called in OpenAPI documents, and which kinds they are (`openapi/common.EscapeJsonPointer` and kin)."""
+"""The names of types in OpenAPI documents, and the kinds of types (kube-openapi `pkg/util`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGES: Mapping[str, str] = {
     "apiregistration": "io.k8s.kube-aggregator.pkg.apis.",
 }
 
-#: Scalars that have a type of their own -> its name and what it is.
+#: Scalar with a named type -> name and schema.
 NAMED_SCALARS: Mapping[str, tuple[str, Object]] = {
     "quantity": ("io.k8s.apimachinery.pkg.api.resource.Quantity", {"type": "string"}),
     "time": (f"{META}.Time", {"type": "string", "format": "date-time"}),
@@ -31,7 +31,7 @@ NAMED_SCALARS: Mapping[str, tuple[str, Object]] = {
     ),
 }
 
-#: The types with apiVersion and kind that are no resources.
+#: Types with apiVersion and kind that are not resources.
 _BARE_KINDS = {
     "meta.v1.APIGroup": "APIGroup",
     "meta.v1.APIGroupList": "APIGroupList",
@@ -53,7 +53,7 @@ def custom_name(group: str, version: str, kind: str) -> str:
 
 
 def kinds_of_types(schemas: BuiltinSchemas) -> dict[str, list[Object]]:
-    """A type's name -> the group, version and kind that it is known as."""
+    """The groups, versions and kinds of each type by its name."""
     found: dict[str, list[Object]] = {}
     for group, version, kind, name in schemas.kinds():
         found.setdefault(name, []).append({"group": group, "kind": kind, "version": version})

@@ -1,1 +1,1 @@
-"""The ways to change an object by describing the change."""
+"""JSON patch, JSON merge patch and strategic merge patch."""

@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902) with the leniencies of the real server's library (evanphx/json-patch v4).
+"""JSON Patch (RFC 6902) as implemented by the real server's library (evanphx/json-patch v4).
 
-A missing member tests equal to null, is replaced by being added, and is copied as null; negative list positions
-count from the end. Operations work on copies of the paths that they touch: the document given is never changed.
+A missing member equals null in a test, is added by a replace, and is copied as null; negative list indexes count from
+the end. Operations copy the paths that they change: the given document is never modified.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ import orjson
 from fakekube.apiserver.wire import gojson, integers
 from fakekube.apiserver.wire.status import StatusError, bad_request, patch_rejected
 
-#: More operations than this are refused (`maxJSONPatchOperations`).
+#: The limit of the operations of a patch (`maxJSONPatchOperations`).
 MAX_OPERATIONS = 10_000
 
-#: The bytes that all `copy` operations of a patch may make together (`JSONPatchMaxCopyBytes`).
+#: The limit of the bytes that all `copy` operations of a patch create (`JSONPatchMaxCopyBytes`).
 MAX_COPIED = 3 * 1024 * 1024
 
-#: A longer pointer leads nowhere: no body nests as deep.
+#: The limit of the tokens of a pointer: the nesting of bodies is limited as well.
 MAX_TOKENS = 250
 
 _ABSENT = object()
 
 
 def check(patch: Any) -> list[dict[str, Any]]:
-    """The operations of a decoded patch document. Raises 400 where it is no list of objects, 413 where it is too
-    long."""
+    """The operations of a decoded patch. Raises 400 if it is not a list of objects, 413 if it is too long."""
     if not isinstance(patch, list):
         what = gojson.type_name(patch)
         raise bad_request(
@@ -45,17 +44,17 @@ def check(patch: Any) -> list[dict[str, Any]]:
     return [operation or {} for operation in patch]
 
 
-#: What an operation may have.
+#: The members of an operation.
 MEMBERS = frozenset({"op", "path", "from", "value"})
 
 
 def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
-    """What operations have beside that, as a strict decoder tells it."""
+    """The errors of a strict decoder for unknown members."""
     return [f'unknown field "[{i}].{key}"' for i, one in enumerate(operations) for key in one if key not in MEMBERS]
 
 
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """The document after all operations. Raises 422 where one does not apply; then nothing of it counts."""
+    """The document after all operations. Raises 422 if one does not apply."""
     copied = 0
     for operation in operations:
         name, path = operation.get("op"), operation.get("path")
@@ -70,7 +69,7 @@ def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
 
 
 def _size(value: Any) -> int:
-    """The bytes of a value as JSON. Raises 422 where it is nested beyond what can be encoded."""
+    """The size of a value as JSON in bytes. Raises 422 if it is nested too deeply to be encoded."""
     try:
         return 0 if value is _ABSENT else len(orjson.dumps(value))
     except orjson.JSONEncodeError:
@@ -89,7 +88,7 @@ def _tokens(pointer: str) -> list[str]:
 
 
 def _position(items: list[Any], token: str, *, inserting: bool = False) -> int:
-    """A list position; -1 is the last item (or, inserting, before the end by one more)."""
+    """A list index; -1 is the last item, or with `inserting` the end of the list."""
     try:
         index = integers.parse_int(token)
     except ValueError:
@@ -109,7 +108,7 @@ def _child(parent: Any, token: str) -> Any:
 
 
 def _get(document: Any, tokens: list[str]) -> Any:
-    """What stands at a pointer; a missing last member is _ABSENT, a missing parent an error."""
+    """The value at a pointer; _ABSENT if the last member is missing. Raises 422 if a parent is missing."""
     for i, token in enumerate(tokens):
         document = _child(document, token)
         if document is _ABSENT and i < len(tokens) - 1:
@@ -118,7 +117,7 @@ def _get(document: Any, tokens: list[str]) -> Any:
 
 
 def _edit(document: Any, tokens: list[str], change: Any) -> Any:
-    """The document with `change(parent copy, last token)` done at the parent of a pointer."""
+    """The document after `change(parent, last token)` on a copy of the parent of a pointer."""
     if not tokens:
         raise patch_rejected()
     token, rest = tokens[0], tokens[1:]
@@ -202,7 +201,7 @@ def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON, where true is not 1."""
+    """Whether two JSON values are equal; true does not equal 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

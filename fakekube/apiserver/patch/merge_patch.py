@@ -6,7 +6,7 @@ from typing import Any
 
 
 def apply(document: Any, patch: Any) -> Any:
-    """`document` with `patch` merged in: null deletes a member, maps merge, anything else replaces."""
+    """Merges `patch` into `document`: null deletes a member, maps are merged, other values are replaced."""
     if not isinstance(patch, dict):
         return _without_nulls_in_maps(patch)
     merged = dict(document) if isinstance(document, dict) else {}
@@ -19,7 +19,7 @@ def apply(document: Any, patch: Any) -> Any:
 
 
 def _without_nulls_in_maps(value: Any) -> Any:
-    """What a patch brings anew keeps the nulls of its lists, but not those of its maps."""
+    """A new value without the nulls in its maps; nulls in lists are kept."""
     if isinstance(value, dict):
         return {k: _without_nulls_in_maps(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):

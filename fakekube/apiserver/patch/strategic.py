@@ -1,8 +1,8 @@
-"""Strategic merge patch: a merge patch that knows which lists are merged, by which key (apimachinery
+"""Strategic merge patch: a merge patch that merges lists by the merge keys of the schema (apimachinery
 `util/strategicpatch`).
 
-Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`, `$setElementOrder/FIELD`,
-`$deleteFromPrimitiveList/FIELD`. Works on copies; neither document nor patch is changed.
+The directives of a patch are `$patch` (`replace`, `delete`), `$retainKeys`, `$setElementOrder/FIELD` and
+`$deleteFromPrimitiveList/FIELD`. Neither the document nor the patch is modified.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
 
 
 class BadPatch(Exception):
-    """A patch that cannot be applied; the message is the real library's.
+    """A patch that cannot be applied; the message is the library's.
 
-    `code` is the HTTP status: 400 and 422 for what the server knows as the client's mistake, 500 for the rest.
+    `code` is the HTTP status: 400 or 422 for an error that the server attributes to the client, else 500.
     """
 
     def __init__(self, message: str, code: int = 500) -> None:
@@ -49,7 +49,7 @@ def _check_list(value: Any) -> None:
 
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
-    """The document with the patch merged in. Raises BadPatch."""
+    """Merges a patch into a document. Raises BadPatch."""
     return _merge_map(_copy(document), _copy(patch), schema)
 
 
@@ -58,7 +58,7 @@ def _copy(value: Any) -> Any:
 
 
 def _field(schema: Schema | None, name: str, original: Any) -> Schema:
-    """The schema of a field that both sides have. Raises BadPatch where the kind has no such field."""
+    """The schema of a field of both document and patch. Raises BadPatch if the kind does not have the field."""
     if schema is not None and schema.type == "object":
         found = schema.fields.get(name)
         if found is None:
@@ -123,7 +123,7 @@ def _directive_of_map(patch: Object) -> Object:
 
 
 def _retain_keys(original: Object, patch: Object) -> None:
-    """Drop what the patch does not name; what it sets must be among what it names."""
+    """Removes the fields that `$retainKeys` does not list; every field of the patch must be listed."""
     if RETAIN_KEYS not in patch:
         return
     wanted = patch.pop(RETAIN_KEYS)
@@ -139,7 +139,7 @@ def _retain_keys(original: Object, patch: Object) -> None:
 
 
 def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None) -> None:
-    """Lists whose order the patch gives with `$setElementOrder`."""
+    """Merges the lists whose order the patch specifies with `$setElementOrder`."""
     for key in [key for key in patch if key.startswith(SET_ORDER)]:
         order = patch.pop(key)
         _check_list(order)
@@ -164,7 +164,7 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
 
 
 def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) -> None:
-    """The patch's own items must stand in the given order, all of them."""
+    """Raises BadPatch if the items of the patch are not in the specified order."""
     keys = [_key_of(item, merge_key) for item in order]
     last = -1
     for item in items:
@@ -205,7 +205,7 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting:
 
 
 def _item_type(original: list[Any], patch: list[Any]) -> type:
-    """The type that all items have (`sliceElementType`). Raises BadPatch where they differ, or are lists."""
+    """The type of all items (`sliceElementType`). Raises BadPatch if the types differ, or if items are lists."""
     found: type | None = None
     for item in (*original, *patch):
         if found is None:
@@ -214,12 +214,12 @@ def _item_type(original: list[Any], patch: list[Any]) -> type:
                 raise BadPatch("lists of lists are not supported", 422)
         elif type(item) is not found:
             raise BadPatch(f"list element types are not identical: {goprint.plain([original, patch])}")
-    assert found is not None, "one of them has items"
+    assert found is not None, "original or patch has items"
     return found
 
 
 def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Items of the patch that are directives: `delete` takes one away, `replace` all that were there."""
+    """Applies the directives among the items of a patch: `delete` removes an item, `replace` all existing ones."""
     plain: list[Any] = []
     replace = False
     kept = list(original)
@@ -252,10 +252,10 @@ def _key_of(item: Any, merge_key: str) -> Any:
 
 
 def _in_order(merged: Sequence[Any], order: Sequence[Any], before: Sequence[Any], merge_key: str) -> list[Any]:
-    """What the patch names in its order, what only the server has in its own, the two merged as they stood before."""
+    """Merges the items of the patch, in its order, with the other items, in the order before the patch."""
     named = [_key_of(item, merge_key) for item in order]
     served = [_key_of(item, merge_key) for item in before]
-    key: Callable[[Any], Any] = lambda item: _key_of(item, merge_key)  # noqa: E731 - a name for what follows
+    key: Callable[[Any], Any] = lambda item: _key_of(item, merge_key)  # noqa: E731 - bound to the merge key
     ours = sorted((item for item in merged if key(item) in named), key=lambda item: named.index(key(item)))
     theirs = [item for item in merged if key(item) not in named]
     result: list[Any] = []
@@ -268,7 +268,7 @@ def _in_order(merged: Sequence[Any], order: Sequence[Any], before: Sequence[Any]
 
 
 def without_nulls(value: Any) -> Any:
-    """What a patch brings anew keeps no nulls."""
+    """A new value without nulls."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

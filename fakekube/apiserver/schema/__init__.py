@@ -1,2 +1,1 @@
-"""What the fields of a kind are: types, lists and their keys, what may be unknown; of built-in and of custom kinds
-alike."""
+"""Schemas of objects: the fields of a kind and their types, values and metadata."""

@@ -1,4 +1,4 @@
-"""Schemas of the built-in kinds, read from compact data (see `fakekube/data/build_schemas.py` for its language)."""
+"""Schemas of the built-in kinds, from compact data (`fakekube/data/build_schemas.py` describes its format)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Row = list[Any]
 
 
 class BuiltinSchemas:
-    """The schemas of one Kubernetes version; types are read when they are first asked for.
+    """The schemas of one Kubernetes version. Types are read on first use.
 
-    `data` is the content of `schemas.json`; `version` is like `1.36`.
+    `data` is the content of `schemas.json`; `version` is a minor version such as `1.36`.
     """
 
     def __init__(self, data: Mapping[str, Any], version: str) -> None:
@@ -27,19 +27,19 @@ class BuiltinSchemas:
         self._made: dict[str, Schema] = {}
 
     def of_kind(self, group: str, version: str, kind: str) -> Schema | None:
-        """The schema of a kind; None where this Kubernetes version does not have it."""
+        """The schema of a kind; None if this Kubernetes version does not have it."""
         name = self._kinds.get(f"{group}/{version}/{kind}")
         return self.type(name) if name and self._row(name) else None
 
     def kinds(self) -> Iterator[tuple[str, str, str, str]]:
-        """Group, version, kind and type name of every kind in this version."""
+        """The group, version, kind and type name of every kind of this version."""
         for gvk, name in self._kinds.items():
             if self._row(name):
                 group, version, kind = gvk.split("/")
                 yield group, version, kind, name
 
     def type(self, name: str) -> Schema:
-        """The schema of a named type. Raises KeyError where this version has no such type."""
+        """The schema of a named type. Raises KeyError if this version does not have it."""
         found = self._made.get(name)
         if found is None:
             row = self._row(name)
@@ -55,7 +55,7 @@ class BuiltinSchemas:
         return found
 
     def _row(self, name: str) -> Row | None:
-        """The variant of a type that holds in this version."""
+        """The variant of a type for this version."""
         best = None
         for row in self._types.get(name, ()):
             if number(row[0]) <= self._number:
@@ -106,10 +106,10 @@ class BuiltinSchemas:
 
 
 def minors(data: Mapping[str, Any]) -> list[str]:
-    """The Kubernetes versions that the data is of, the oldest first."""
+    """The Kubernetes versions of the data, oldest first."""
     return sorted({row[0] for rows in data["types"].values() for row in rows}, key=number)
 
 
 def number(version: str) -> tuple[int, ...]:
-    """`1.36` as numbers that can be compared."""
+    """The numbers of a version such as `1.36`, for comparison."""
     return tuple(int(part) for part in version.split("."))

@@ -1,6 +1,6 @@
-"""An object as Go's decoder would take it: unknown fields found, wrong types refused, zeros where Go has them.
+"""Decodes objects into the fields of their kind: finds unknown fields, rejects wrong types and sets zero values.
 
-Follows `encoding/json` with the strictness of `sigs.k8s.io/json`, then the marshalling of the result.
+The result is that of decoding with `sigs.k8s.io/json` and encoding again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
 
-#: The type of a definition's schemas, and its fields that are a schema or something else.
+#: The type of schemas in definitions, and its fields that are either a schema or another value.
 JSON_SCHEMA = "JSONSchemaProps"
 SCHEMA_OR_BOOL = frozenset(("additionalItems", "additionalProperties"))
 SCHEMA_OR_ELSE = SCHEMA_OR_BOOL | {"items"}
@@ -25,9 +25,9 @@ INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 
 
 class WrongType(Exception):
-    """A value of another type than its field's; the text is that of Go's JSON decoder.
+    """A value of the wrong type; the message is that of Go's JSON decoder.
 
-    `unstructured` is what Go says where it converts a map instead of decoding text (`DefaultUnstructuredConverter`).
+    `unstructured` is the message where Go converts a map instead (`DefaultUnstructuredConverter`).
     """
 
     def __init__(self, text: str, unstructured: str = "") -> None:
@@ -36,21 +36,18 @@ class WrongType(Exception):
 
 
 def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
-    """The object with nothing that its kind does not know; paths of what it does not know go to `unknown`.
-
-    Raises WrongType.
-    """
+    """The object without unknown fields, whose paths are appended to `unknown`. Raises WrongType."""
     return _struct(schema, obj, "", "", unknown)
 
 
 def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]) -> Object:
-    """`path` has list positions and is for unknown fields; `shown` has none and is for Go's type errors."""
+    """`path` contains list indexes, for unknown fields; `shown` does not, for Go's type errors."""
     fields = schema.fields
     found: Object = {}
     for key, item in value.items():
         field = fields.get(key)
         if field is not None and field.type == "string" and item and type(item) is str:
-            found[key] = item  # by far the most
+            found[key] = item  # the most frequent case
             continue
         here = f"{path}.{key}" if path else key
         if field is None:
@@ -65,13 +62,13 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
         else:
             decoded = _value(field, item, here, below, unknown, schema.struct)
         if _kept(schema, key, field, decoded):
-            found[key] = decoded if decoded or field.type not in NULLABLE else None  # the storage knows no empty list
+            found[key] = decoded if decoded or field.type not in NULLABLE else None  # empty lists are nil after storage
     complete(schema, found)
     return found
 
 
 def complete(schema: Schema, found: Object) -> None:
-    """Add what shows even where it is nothing: required fields, structs that are no pointers."""
+    """Adds the zero values of fields that Go always encodes: required fields, and structs that are not pointers."""
     if schema.shown is None:
         schema.shown = tuple(_shown(schema))
     for key, field, constant in schema.shown:
@@ -80,9 +77,9 @@ def complete(schema: Schema, found: Object) -> None:
 
 
 def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
-    """The fields that show even where they are nothing: each with its schema, or with what it then is."""
+    """The fields that Go always encodes, each with its schema or with its zero value."""
     name = schema.name
-    for key in (one for one in schema.fields if one in schema.required):  # in order: a set of names has none
+    for key in (one for one in schema.fields if one in schema.required):  # in the order of the fields
         where = f"{name}.{key}"
         if where in ALWAYS:
             yield key, None, ALWAYS[where]
@@ -101,7 +98,7 @@ def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
 
 
 def is_kind(schema: Schema) -> bool:
-    """A kind itself: it has metadata of its own, and its spec and status are no pointers."""
+    """Whether the type is a kind with metadata; its spec and status are not pointers."""
     return (
         "metadata" in schema.fields
         and schema.fields["metadata"].name == "meta.v1.ObjectMeta"
@@ -114,13 +111,13 @@ def _zero(schema: Schema) -> Any:
 
 
 def zero(schema: Schema) -> Object:
-    """What an empty object of the type shows."""
+    """The encoding of an empty object of the type."""
     empty: Object = {}
     complete(schema, empty)
     return empty
 
 
-#: Types whose empty values are nil once they were stored.
+#: Types whose empty values are nil after storage.
 NULLABLE = frozenset(("list", "map", "bytes"))
 
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
@@ -128,7 +125,7 @@ ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "
 
 
 def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
-    """Whether Go's omitempty leaves the value in."""
+    """Whether the value is encoded in spite of `omitempty`."""
     if value or key in schema.required:
         return True
     if value is None and schema.struct == JSON_SCHEMA:
@@ -145,7 +142,7 @@ def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
         return True
     if kind in ("boolean", "int32", "int64", "integer", "double"):
         return where not in PLAIN
-    return kind in ("int-or-string", "any", "quantity", "time", "microtime")  # the zero time shows as null
+    return kind in ("int-or-string", "any", "quantity", "time", "microtime")  # the zero time is encoded as null
 
 
 def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str], struct: str) -> Any:
@@ -183,9 +180,9 @@ def _in_map(values: Schema) -> Any:
 
 
 def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
-    """Fields of a definition's schema that are a schema or something else (`JSONSchemaPropsOrBool`, `…OrArray`).
+    """Decodes a field that is a schema or another value (`JSONSchemaPropsOrBool`, `JSONSchemaPropsOrArray`).
 
-    They decode themselves, and do not look for fields that they do not know. What is neither becomes nothing.
+    These types have their own decoders, which ignore unknown fields; other values become nil.
     """
     try:
         if isinstance(value, dict):
@@ -246,7 +243,7 @@ def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
 
 
 def illegal_base64(text: str) -> int | None:
-    """Where standard base64 goes wrong, as Go's decoder counts; None where it does not."""
+    """The position of the first error in standard base64, as Go's decoder counts; None if the text is valid."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     plain = [(i, c) for i, c in enumerate(text) if c not in "\r\n"]
     body = "".join(c for _, c in plain)
@@ -312,7 +309,7 @@ def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str =
     return WrongType(text, _not_restored(value, schema))
 
 
-#: JSON type -> what Go's reflection calls the kind of its value.
+#: JSON type -> the kind of its value in Go's reflection.
 KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
 
 

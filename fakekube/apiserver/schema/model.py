@@ -1,12 +1,11 @@
-"""A schema: one node for each field, the same for built-in kinds (from data) and custom ones (from their
-definitions)."""
+"""The schema of values, for built-in kinds (from data) and for custom ones (from their definitions)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: Types of single values.
+#: The types of scalar values.
 SCALARS = frozenset(
     {
         "string", "boolean", "int32", "int64", "integer", "number", "double", "bytes", "quantity", "time", "microtime",
@@ -20,10 +19,10 @@ NO_FIELDS: Mapping[str, Schema] = {}
 class Schema:
     """The schema of a value.
 
-    `type` is `object` (known fields), `map` (any keys, values alike), `list`, or one of SCALARS. `name` is the
-    type's name where it has one (`core.v1.Container`). `list_type` (`map`, `set`, `atomic`), `keys` and `map_type`
-    (`granular`, `atomic`) are what server-side apply goes by; `patch_strategy` and `merge_key` what a strategic
-    merge patch does. Types refer to each other and to themselves, so `fields` are made when they are first asked for.
+    `type` is `object` (known fields), `map` (any keys, values of one type), `list`, or one of SCALARS. `name` is the
+    name of the type, if it has one (`core.v1.Container`). Server-side apply uses `list_type` (`map`, `set`, `atomic`),
+    `keys` and `map_type` (`granular`, `atomic`); strategic merge patch uses `patch_strategy` and `merge_key`. Types can
+    be recursive, so `fields` are created on first use.
     """
 
     __slots__ = (
@@ -72,14 +71,14 @@ class Schema:
         self.enum, self.default = enum, default
         self.item_keys = self._item_keys()
         self.struct = name.rpartition(".")[2]
-        """The Go struct's name: `Container`."""
+        """The name of the Go struct: `Container`."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
-        """What shows even where it is nothing; the decoder's own note."""
+        """The fields that are always encoded; a cache of the decoder."""
 
     def _item_keys(self) -> tuple[str, ...] | None:
-        """What tells the items of an associative list apart (none: their values); None: the list is one whole.
+        """The key fields of an associative list (none: items are their own keys); None: the list is atomic.
 
-        Lists that do not say so are associative where strategic merge patch merges them.
+        Lists without a list type are associative if strategic merge patch merges them.
         """
         if self.list_type == "map":
             return self.keys
@@ -98,7 +97,7 @@ class Schema:
 
     @property
     def go_type(self) -> str:
-        """How Go's decoder names the type: `[]v1.Container`, `map[string]string`, `int32`."""
+        """The name of the Go type: `[]v1.Container`, `map[string]string`, `int32`."""
         if self.type == "list":
             return "[]" + (self.items.go_type if self.items else "interface {}")
         if self.type == "map":
@@ -111,7 +110,7 @@ class Schema:
         return f"<Schema {self.name or self.type}>"
 
 
-#: Scalar types as Go's decoder names them.
+#: Scalar type -> Go type.
 GO_SCALARS = {
     "boolean": "bool",
     "bytes": "[]uint8",

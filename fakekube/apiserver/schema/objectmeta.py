@@ -1,5 +1,4 @@
-"""metadata: what the server sets, keeps and refuses (`apiserver/pkg/registry/rest`, apimachinery
-`api/validation/objectmeta`)."""
+"""Validates and prepares metadata (apimachinery `api/validation/objectmeta`, `apiserver/pkg/registry/rest`)."""
 
 from __future__ import annotations
 
@@ -12,14 +11,14 @@ from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_in
 
 Object = dict[str, Any]
 
-#: Total size of annotations, keys and values, in bytes.
+#: The limit of the size of all annotations, keys and values, in bytes.
 ANNOTATIONS_LIMIT = 256 * 1024
 
 
-#: Finalizers that need no domain.
+#: Finalizers that do not require a domain.
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
-#: What no client sets.
+#: Fields that clients cannot set.
 _SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -28,7 +27,7 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 def validate(
     meta: Object, *, namespaced: bool, namespace: str, name_check: names.NameCheck, path: str = "metadata"
 ) -> list[FieldError]:
-    """`ValidateObjectMetaAccessor`: the names, and all that does not depend on an older version."""
+    """Validates metadata, independently of an older version (`ValidateObjectMetaAccessor`)."""
     errors: list[FieldError] = []
     generate_name = meta.get("generateName") or ""
     if generate_name:
@@ -74,7 +73,7 @@ def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]
 
 
 def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
-    """Each complete, and at most one of them the controller; the paths do not say which one it is."""
+    """Validates owner references: each is complete, and at most one is the controller. Paths have no index."""
     errors: list[FieldError] = []
     controller = ""
     for owner in owners or ():
@@ -110,7 +109,7 @@ def _shown(value: Any) -> str:
 
 
 def finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
-    """`ValidateFinalizers`."""
+    """Validates finalizers (`ValidateFinalizers`)."""
     errors: list[FieldError] = []
     for finalizer in finalizers or ():
         errors += [field_invalid(path, finalizer, problem) for problem in names.qualified_name_problems(finalizer)]
@@ -121,7 +120,7 @@ def finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError
 
 
 def undomained_finalizer_errors(finalizers: list[str] | None, path: str) -> list[FieldError]:
-    """What kinds that are built in say beside: a name without a domain is one of Kubernetes' own
+    """Validates the finalizers of built-in kinds: names without a domain must be standard ones
     (`validateKubeFinalizerName`)."""
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
@@ -132,7 +131,7 @@ def undomained_finalizer_errors(finalizers: list[str] | None, path: str) -> list
 
 
 def content_errors(meta: Object, path: str = "metadata") -> list[FieldError]:
-    """Labels, annotations, owners, finalizers: what can be wrong at any time."""
+    """Validates labels, annotations, owner references and finalizers."""
     errors: list[FieldError] = []
     for field, check in _CONTENT:
         value = meta.get(field)
@@ -150,7 +149,7 @@ _CONTENT: tuple[tuple[str, Callable[[Any, str], list[FieldError]]], ...] = (
 
 
 def validate_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
-    """`ValidateObjectMetaAccessorUpdate`: what may not change once it stands."""
+    """Validates an update of metadata: some fields are immutable (`ValidateObjectMetaAccessorUpdate`)."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         added = [f for f in new.get("finalizers") or () if f not in (old.get("finalizers") or ())]
@@ -169,7 +168,7 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
 
 
 def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
-    """The metadata of an object at its creation: what the client may not set is gone, what the server sets is there."""
+    """The metadata of a new object, with the fields that the server sets and without those that clients cannot set."""
     kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
     kept.pop("resourceVersion", None)
     kept["name"] = name
@@ -183,7 +182,7 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Ob
 
 
 def kept_on_update(new: Object, old: Object) -> Object:
-    """The metadata of an update, with what the server owns as it was (`rest.BeforeUpdate`)."""
+    """The metadata of an update, with the fields that the server owns unchanged (`rest.BeforeUpdate`)."""
     meta = {key: value for key, value in new.items() if key != "selfLink"}
     if not meta.get("uid"):
         meta["uid"] = old["uid"]
@@ -200,7 +199,7 @@ def kept_on_update(new: Object, old: Object) -> Object:
 
 
 def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
-    """The owner references without those that repeat one before them, and the uids of these."""
+    """The owner references without duplicates, and the UIDs of the duplicates."""
     kept: list[Object] = []
     repeated: dict[str, None] = {}
     for owner in owners:
@@ -212,12 +211,12 @@ def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
 
 
 def tidy(meta: Object) -> Object:
-    """Without what Go's `omitempty` leaves out: empty strings, maps and lists."""
+    """The metadata without empty strings, maps and lists, which Go's `omitempty` omits."""
     return {k: v for k, v in meta.items() if v or (v == 0 and k == "deletionGracePeriodSeconds")}
 
 
 def strings_without_null(meta: Object) -> Object:
-    """Metadata whose labels and annotations have "" for null, as a Go map of strings has."""
+    """The metadata with "" for null labels and annotations, as in a Go map of strings."""
     for field in ("labels", "annotations"):
         values = meta.get(field)
         if values and None in values.values():

@@ -1,8 +1,8 @@
-"""How Go's structs show in JSON where OpenAPI does not tell: what vanishes when it is zero, and what never does.
+"""Which zero values Go's structs encode and which they omit, as far as OpenAPI does not specify it.
 
-By default an optional number or boolean is a pointer, so that a zero is kept; an optional string is plain, so that
-an empty one vanishes; an optional struct is a pointer; what is required always shows. The tables name the fields
-that differ (`TYPE.FIELD`, kubernetes `staging/src/k8s.io/api/*/types.go`).
+By default an optional number or boolean is a pointer, so that zero is kept; an optional string is not, so that an empty
+one is omitted; an optional struct is a pointer; a required field is always encoded. The tables list the fields that
+differ (`TYPE.FIELD`, kubernetes `staging/src/k8s.io/api/*/types.go`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ def _fields(table: dict[str, str]) -> frozenset[str]:
     return frozenset(f"{type}.{field}" for type, fields in table.items() for field in fields.split())
 
 
-#: Optional numbers and booleans that are no pointers: zero and false vanish.
+#: Optional numbers and booleans that are not pointers: zero and false are omitted.
 PLAIN = _fields(
     {
         "meta.v1.ObjectMeta": "generation",
@@ -182,7 +182,7 @@ POINTER_STRINGS = _fields(
     }
 )
 
-#: Optional structs that are no pointers: they always show, empty where there is nothing in them.
+#: Optional structs that are not pointers: they are always encoded.
 EMBEDDED = _fields(
     {
         "core.v1.Container": "resources",
@@ -215,20 +215,20 @@ EMBEDDED = _fields(
     }
 )
 
-#: Types besides conditions whose times are no pointers: a time that is not set shows as null.
+#: Types besides conditions whose times are not pointers: a time that is not set is encoded as null.
 PLAIN_TIMES = frozenset(
     {"ContainerStateRunning", "ContainerStateTerminated", "Event", "EventSeries", "VolumeError", "TokenRequestStatus"}
 )
 
 
 def has_plain_times(type: str) -> bool:
-    """Whether the times of a type are no pointers."""
+    """Whether the times of a type are not pointers."""
     struct = type.rpartition(".")[2]
     return struct.endswith("Condition") or struct in PLAIN_TIMES
 
 
-#: Key fields of lists that have a default: server-side apply takes it where an item does not say
-#: (`+default` in the types). Others that are required have their type's zero.
+#: Defaults of key fields of lists, which server-side apply uses (`+default` in the types). Other required key fields
+#: default to the zero value of their type.
 KEY_DEFAULTS = {
     "core.v1.ContainerPort.protocol": "TCP",
     "core.v1.ServicePort.protocol": "TCP",
@@ -236,8 +236,8 @@ KEY_DEFAULTS = {
 }
 
 
-#: Fields that are optional and yet have no omitempty, and required ones that are pointers: their zero shows (null,
-#: where a pointer or a list is nil).
+#: Optional fields without omitempty, and required fields that are pointers: their zero value is encoded (null for a nil
+#: pointer or list).
 ALWAYS: dict[str, object] = {
     "admissionregistration.v1.MutatingWebhook.sideEffects": None,
     "admissionregistration.v1.ValidatingWebhook.sideEffects": None,
@@ -283,7 +283,7 @@ ALWAYS: dict[str, object] = {
 }
 
 
-#: Required fields that have omitempty: what is not set does not show.
+#: Required fields with omitempty: they are omitted if they are not set.
 OMITTED = frozenset(
     {
         "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec.policyName",

@@ -1,5 +1,4 @@
-"""Resource quantities (`500m`, `1Gi`): values, comparison and the one canonical spelling (apimachinery
-`api/resource`)."""
+"""Resource quantities such as `500m` and `1Gi`: their values and canonical form (apimachinery `api/resource`)."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei":
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?\d+)")
 
-#: Digits that are kept: nanos at the small end, int64 at the large one.
+#: The limits of the precision and of the value: nanos and int64.
 _LIMIT = Decimal(2**63 - 1)
 _NANO = Decimal("1e-9")
 
 
 class InvalidQuantity(Exception):
-    """A text that is no quantity; the message is the real server's."""
+    """An invalid quantity; the message is the real server's."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(
@@ -26,7 +25,7 @@ class InvalidQuantity(Exception):
 
 
 def _parse(text: str) -> tuple[Decimal, str]:
-    """The value, and the suffix's family: `binary`, `decimal` or `exponent`."""
+    """The value, and the format of the suffix: `binary`, `decimal` or `exponent`."""
     match = _PATTERN.fullmatch(text)
     if not match:
         raise InvalidQuantity(_problem_of(text))
@@ -53,7 +52,7 @@ _SUFFIX = re.compile(r"Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?\d+")
 
 
 def _problem_of(text: str) -> str:
-    """What is wrong with a text that is no quantity; nothing, where it does not even look like one."""
+    """The error of an invalid quantity; "" if the text does not match the regular expression."""
     match = _SHAPE.fullmatch(text)
     if not text or match is None:
         return ""
@@ -63,14 +62,13 @@ def _problem_of(text: str) -> str:
 
 
 def value_of(text: str | int | float) -> Decimal:
-    """The number that a quantity stands for. Raises InvalidQuantity."""
+    """The number of a quantity. Raises InvalidQuantity."""
     return _parse(str(text))[0]
 
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """The spelling in which the server shows it: no fraction, the largest suffix that needs none. Raises
-    InvalidQuantity."""
+    """The canonical form: without a fraction, with the largest possible suffix. Raises InvalidQuantity."""
     value, family = _parse(text)
     if value == 0:
         return "0"
@@ -92,7 +90,7 @@ def _binary(value: int) -> str:
 
 
 def _powers(value: Decimal) -> tuple[int, int]:
-    """The value as an integer times a power of 1000 (given as its exponent of ten), the power as large as may be."""
+    """The value as an integer and the largest possible power of 1000 (as an exponent of ten)."""
     exponent = 0
     with localcontext() as context:
         context.prec = 60

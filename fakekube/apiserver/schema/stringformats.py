@@ -1,4 +1,4 @@
-"""Formats of strings that a schema may ask for (`kube-openapi/pkg/validation/strfmt`); others are not looked at."""
+"""The string formats that are validated (`kube-openapi/pkg/validation/strfmt`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEGMENT = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 
 
 def matcher(pattern: str, flags: int = 0) -> Format:
-    """A whole-text match of a pattern that takes linear time."""
+    """A predicate that matches the whole text. The pattern must match in linear time."""
     compiled = re.compile(pattern, flags | re.ASCII)
     return lambda text: compiled.fullmatch(text) is not None
 
@@ -44,7 +44,7 @@ _LIMIT = 2**63
 
 
 def go_duration(text: str) -> int | None:
-    """`time.ParseDuration` in nanoseconds; None where it is no duration."""
+    """The nanoseconds of a duration (`time.ParseDuration`); None if it is invalid."""
     sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text[1:] if text.startswith("+") else text)
     if rest == "0":
         return 0
@@ -71,7 +71,7 @@ _LOOSE_UNITS = (
 
 
 def loose_duration(text: str) -> int | None:
-    """A duration as the format takes it, in nanoseconds: Go's, or counts of units by name anywhere in the text."""
+    """The nanoseconds of the format `duration`: a Go duration, or counts of named units anywhere in the text."""
     found = go_duration(text)
     if found is not None:
         return found
@@ -88,7 +88,7 @@ def loose_duration(text: str) -> int | None:
 
 
 def _plain_zeros(text: str) -> str:
-    """Leading zeros of IPv4 parts do not matter to the sloppy parser."""
+    """An IPv4 address without leading zeros, which the parser of Go's formats ignores."""
     return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in text.split("."))
 
 
@@ -140,13 +140,13 @@ _NAMED = re.compile(r"(?:[^<>@,\"]*|\"[^\"]*\")\s*<([^<>]*)>\s*")
 
 
 def is_email(text: str) -> bool:
-    """An address, or a name and an address in angle brackets."""
+    """Whether a text is an address, or a name with an address in angle brackets."""
     named = _NAMED.fullmatch(text)
     return _ADDRESS.fullmatch(named[1] if named else text.strip(" \t")) is not None
 
 
 def is_hostname(text: str) -> bool:
-    """Labels of letters, digits and single inner dashes; the last of several is letters only."""
+    """Whether a text consists of labels of letters, digits and inner dashes; the last of several has letters only."""
     if not text or len(text.encode()) > 255:
         return False
     parts = text.split(".")
@@ -205,7 +205,7 @@ def _uuid(third: str = "[0-9a-f]", fourth: str = "[0-9a-f]") -> Format:
     )
 
 
-#: Name without dashes -> whether a text has the format.
+#: Name without dashes -> predicate.
 FORMATS: dict[str, Format] = {
     "bsonobjectid": matcher("[0-9a-fA-F]{24}"),
     "uri": is_uri,
@@ -237,5 +237,5 @@ FORMATS: dict[str, Format] = {
 
 
 def known(name: str) -> Format | None:
-    """The check of a format; None where it is not one that is looked at."""
+    """The predicate of a format; None if the format is not validated."""
     return FORMATS.get(name.replace("-", ""))

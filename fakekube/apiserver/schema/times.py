@@ -1,4 +1,4 @@
-"""Timestamps as the API takes and shows them (apimachinery `meta/v1.Time`, `MicroTime`)."""
+"""Parses and formats timestamps (apimachinery `meta/v1.Time`, `MicroTime`)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 
 from fakekube.apiserver.wire.goprint import go_quote
 
-#: A fraction of a second may follow where the layout has none.
+#: A fraction of a second is accepted although the layout has none.
 _RFC3339 = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:\d\d)")
 _MICRO = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})(Z|[+-]\d\d:\d\d)")
 
 LAYOUT = '"2006-01-02T15:04:05Z07:00"'
 MICRO_LAYOUT = '"2006-01-02T15:04:05.000000Z07:00"'
 
-#: After so many years the calendar comes again. Python's has no year 0 and none after 9999; a zone may lead there.
+#: The Gregorian calendar repeats after 400 years. Dates are shifted because Python's years are limited to 1 to 9999.
 _CYCLE = 400
 
-#: Go's zero time, which stands for none.
+#: Go's zero time, which means that no time is set.
 _ZERO = datetime(1 + _CYCLE, 1, 1, tzinfo=UTC)
 
 
 class InvalidTime(Exception):
-    """A text that is no time; the message is Go's."""
+    """An invalid time; the message is Go's."""
 
 
 def time_text(text: str) -> str | None:
@@ -48,8 +48,7 @@ def _text(text: str, pattern: re.Pattern[str], layout: str, shown: str) -> str |
     return None if at == _ZERO and shift > 0 else f"{at.year - shift:04}-{at.strftime(shown)}Z"
 
 
-#: The parts of a time in order: pattern, how the layout writes it, and the most it may be (and the least) with the
-#: word for it.
+#: The parts of a time in order: pattern, layout element, range and name.
 _PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     (r"\d{4}", "2006", (0, 9999), "year"),
     (r"-", "-", (0, 0), ""),
@@ -68,7 +67,7 @@ _PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
 
 
 def _problem(text: str, layout: str) -> str:
-    """`time.ParseError`: what was left when the layout could not go on, or the part that no calendar has."""
+    """The message of Go's `time.ParseError`: the text that does not match the layout, or the part out of range."""
     rest = text
     for pattern, element, (least, most), word in _PARTS:
         if element == ".000000" and layout == LAYOUT:

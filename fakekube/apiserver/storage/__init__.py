@@ -1,1 +1,1 @@
-"""The store with its history, and watches as cursors over it."""
+"""The store and its history, and watches, which are cursors over the history."""

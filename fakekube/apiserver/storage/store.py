@@ -1,8 +1,7 @@
-"""Every object in every version that can still be read, under one global revision (etcd's role, and its MVCC).
+"""A multi-version store of objects with one global revision, as etcd is.
 
-One place makes a revision: `Store._commit`. A collection holds the objects of one resource, keyed by
-`NAMESPACE/NAME` (or `NAME`), so its order is the order of the real server's keys: namespace `x-b` comes before
-namespace `x`.
+`Store._commit` is the only place that creates a revision. A collection contains the objects of one resource by
+`NAMESPACE/NAME` (or `NAME`), in the order of the real server's keys: namespace `x-b` comes before namespace `x`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 class Entry:
-    """One stored version of one object; never changed. It is encoded at most once, when somebody first asks."""
+    """One stored version of an object. Entries are immutable; the JSON is encoded on first use."""
 
     __slots__ = ("_json", "object", "revision")
 
@@ -30,15 +29,15 @@ class Entry:
 
     @property
     def json(self) -> bytes:
-        """The object as stored (without apiVersion and kind), as JSON."""
+        """The stored object as JSON, without apiVersion and kind."""
         if self._json is None:
-            # copied: what orjson gives keeps the whole buffer that it was written into, of several KiB
+            # copied, because the bytes of orjson keep its output buffer of several KiB alive
             self._json = memoryview(orjson.dumps(self.object)).tobytes()
         return self._json
 
 
 class Change:
-    """One committed write: the entry before and after (None: absent), at one revision of one collection."""
+    """A committed write: the entries before and after it (None: absent), and its revision."""
 
     __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision")
 
@@ -47,13 +46,13 @@ class Change:
         self.before, self.after = before, after
         self._departed: Entry | None = None
         self.lines: dict[Any, bytes] = {}
-        """Encoded watch events of this change, shared by all watchers (see `watch`)."""
+        """The encoded watch events of this change, shared by all watches (see `watch`)."""
 
     @property
     def departed(self) -> Entry:
-        """The object as it was before, at this change's revision: what a watcher gets who sees it go."""
+        """The object before the change, with the revision of the change: the object of a DELETED event."""
         if self._departed is None:
-            assert self.before is not None, "only what was there can depart"
+            assert self.before is not None, "the object existed before the change"
             self._departed = Entry(self.revision, stamped(self.before.object, self.revision))
         return self._departed
 
@@ -63,11 +62,11 @@ class Change:
 
 
 class Collection:
-    """The objects of one resource: sorted keys, the versions of each, and the changes that watches read.
+    """The objects of one resource: sorted keys, the versions of each object, and the changes that watches read.
 
-    Invariants: `keys` is sorted and has exactly the keys of `chains`; a chain is sorted by revision and its last
-    element is the present (an `Entry`, or a revision alone where the object is gone); `changes` is sorted by
-    revision; `lost` is the last revision whose change was in it and is compacted away.
+    Invariants: `keys` is sorted and contains exactly the keys of `chains`; a chain is sorted by revision and ends with
+    the current version (an `Entry`, or the revision of the deletion); `changes` is sorted by revision; `lost` is the
+    revision of the last change that was compacted.
     """
 
     __slots__ = ("chains", "changes", "keys", "live", "lost", "name")
@@ -82,11 +81,11 @@ class Collection:
 
     @property
     def revision(self) -> int:
-        """The revision of its last change; 0: there was none."""
+        """The revision of the last change; 0 if there is none."""
         return self.changes[-1].revision if self.changes else self.lost
 
     def at(self, path: str, revision: int) -> Entry | None:
-        """The object as it was at `revision`."""
+        """The version of an object at `revision`."""
         for version in reversed(self.chains.get(path, ())):
             if isinstance(version, int):
                 if version <= revision:
@@ -96,7 +95,7 @@ class Collection:
         return None
 
     def scan(self, prefix: str, after: str, revision: int | None) -> Iterator[tuple[str, Entry]]:
-        """Paths that begin with `prefix`, from beyond `after` on, in order; the present, or the state at `revision`."""
+        """The entries with a prefix that follow `after`, in order; the current ones (None), or those at `revision`."""
         keys = self.keys
         i = bisect_right(keys, after) if after else bisect_left(keys, prefix) if prefix else 0
         while i < len(keys):
@@ -110,20 +109,20 @@ class Collection:
 
 
 def stamped(obj: Object, revision: int) -> Object:
-    """The object with its metadata saying `revision`."""
+    """The object with `revision` as its resourceVersion."""
     return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
 
 
 def path_of(namespace: str, name: str) -> str:
-    """An object's key within its collection."""
+    """The key of an object in its collection."""
     return f"{namespace}/{name}" if namespace else name
 
 
 class Store:
-    """All collections, one revision, and a window of history.
+    """All collections, the revision, and the recent history.
 
-    `window` is how many changes are kept for watches and for reads of the past; older ones are compacted away, and what
-    asks for them gets 410 Expired. `compacted` is the last revision whose change is no longer known.
+    `window` is the number of changes that are kept for watches and for reads at a revision; older changes are
+    compacted, and reading them raises 410 Expired. `compacted` is the last compacted revision.
     """
 
     def __init__(self, window: int = 20_000) -> None:
@@ -137,7 +136,7 @@ class Store:
     def __repr__(self) -> str:
         return f"<Store rev={self.revision} objects={self.size()} history={len(self._history)}>"
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def collection(self, name: str) -> Collection:
         found = self._collections.get(name)
@@ -152,17 +151,17 @@ class Store:
         return sum(len(c.live) for c in self._collections.values())
 
     def sizes(self) -> dict[str, int]:
-        """How many objects each collection has."""
+        """The number of objects in each collection."""
         return {name: len(collection.live) for name, collection in self._collections.items()}
 
     def readable(self, revision: int) -> bool:
-        """The state at `revision` can still be told."""
+        """Whether the state at `revision` is still available."""
         return revision >= self.compacted
 
     def since(self, collection: str, revision: int) -> list[Change]:
-        """The changes of a collection after `revision`. Raises 410 Expired where some of them are compacted.
+        """The changes of a collection after `revision`. Raises 410 Expired if some of them are compacted.
 
-        What was compacted of other collections does not matter: a watch of a quiet collection never falls behind.
+        Compacted changes of other collections do not matter: the watch of an idle collection never expires.
         """
         found = self.collection(collection)
         if revision < found.lost:
@@ -173,27 +172,27 @@ class Store:
         return changes[bisect_right(changes, revision, key=_revision) :]
 
     def changes(self) -> list[Change]:
-        """All changes in the window, oldest first."""
+        """All changes that are not compacted, oldest first."""
         return self._history
 
     def derived(self, make: Callable[[Store], T]) -> T:
-        """The value `make(self)`, made once and kept as long as the store: an index or a cache of what is stored.
+        """The value of `make(self)`, which is made once for each store: an index or a cache of the stored objects.
 
-        The store does not invalidate it; it compares revisions itself.
+        The value has to compare the revisions of the collections itself; the store does not invalidate it.
         """
         found: T | None = self._derived.get(make)
         if found is None:
             found = self._derived[make] = make(self)
         return found
 
-    # --- writing ---------------------------------------------------------------------------------------------------
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     def create(self, collection: str, path: str, obj: Object) -> Change:
-        """The caller has seen that `path` is free."""
+        """Creates an object. The caller has checked that `path` does not exist."""
         return self._commit(collection, path, None, obj)
 
     def update(self, collection: str, path: str, before: Entry, obj: Object) -> Change:
-        """The caller has seen that `before` is the present."""
+        """Updates an object. The caller has checked that `before` is the current version."""
         return self._commit(collection, path, before, obj)
 
     def delete(self, collection: str, path: str, before: Entry) -> Change:
@@ -202,7 +201,7 @@ class Store:
     def _commit(self, name: str, path: str, before: Entry | None, obj: Object | None) -> Change:
         collection = self.collection(name)
         if collection.live.get(path) is not before:
-            raise AssertionError(f"{name} {path}: the write was computed from another version than the present one")
+            raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
         self.revision += 1
         revision = self.revision
         chain = collection.chains.get(path)
@@ -224,10 +223,10 @@ class Store:
             self.compact(self._history[-self.window - 1].revision)
         return change
 
-    # --- forgetting ------------------------------------------------------------------------------------------------
+    # --- compaction --------------------------------------------------------------------------------------------------
 
     def compact(self, revision: int | None = None) -> None:
-        """Forget the changes up to and including `revision` (all, where it is None). The present stays."""
+        """Removes the changes up to and including `revision` (None: all changes). Current objects are kept."""
         floor = self.revision if revision is None else min(revision, self.revision)
         if floor <= self.compacted:
             return
@@ -244,7 +243,7 @@ class Store:
         self.compacted = floor
 
     def _forget(self, change: Change) -> None:
-        """Drop the version that `change` replaced; and the key, where nothing is left of it."""
+        """Removes the version that `change` replaced, and the key of a deleted object."""
         collection = self._collections[change.collection]
         chain = collection.chains[change.path]
         if change.before is not None:

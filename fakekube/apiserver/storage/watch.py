@@ -1,4 +1,4 @@
-"""A watch is a cursor over the history of one collection; it pulls when it is told that something was written."""
+"""Watches: cursors over the history of one collection. A watch reads new changes when it is notified of a write."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
 
-#: (selected before, selected after) -> event type. Nothing else is sent (`cacher.watchCacheEvent` conversion).
+#: (selected before, selected after) -> event type. Other changes are not sent (`cacher.watchCacheEvent` conversion).
 TRANSITIONS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
 
-#: How often a watch that allows bookmarks gets one, and how long before its end the last (seconds; `cacher`).
+#: The interval of bookmarks, and the time from the last bookmark to the end of the watch (seconds; `cacher`).
 BOOKMARK_FREQUENCY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list or a watch takes of a collection: a namespace, one name, labels, fields.
+    """The objects of a collection that a list or a watch selects, by namespace, labels and fields.
 
-    `fields` reads a field of an object as the kind's field selectors see it.
+    `fields` reads a selectable field of an object.
     """
 
     namespace: str
@@ -46,14 +46,10 @@ class Selection:
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
 
 
-class NotConverted(Exception):
-    """Raised by `View.convert` for an object that is not available in the version of the view."""
-
-
 class WatchEvent:
-    """What a watcher is told: a type, the stored object that it is about, and how to put it into words.
+    """A watch event: its type, the stored object, and the view that encodes it.
 
-    The encoded line is kept with the change it came from, so that a write is encoded once, however many watch it.
+    The encoded line is cached in the change, so that a write is encoded once for all watches.
     """
 
     __slots__ = ("_cache", "_key", "entry", "type", "view")
@@ -85,10 +81,11 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a stored object is shown: with the apiVersion and kind of the version that was asked for, converted to it.
+    """The representation of stored objects: in a version of their kind, with its apiVersion and kind.
 
-    `convert` is None where what is stored needs nothing but those two; `key` tells views apart. `shared`: many watchers
-    have this view, so that lines are kept. `following` is how a watch shows events after its first (None: the same).
+    `convert` is None if stored objects only need apiVersion and kind; `key` identifies the view. `shared`: several
+    watches use the view, so that encoded lines are cached. `following` is the view of all events after the first (None:
+    this one).
     """
 
     api_version: str
@@ -115,7 +112,7 @@ class View:
         return self._head + (b"," + json[1:] if len(json) > 2 else b"}")
 
     def encode_item(self, entry: Entry) -> bytes:
-        """As an item of a built-in list, which names neither apiVersion nor kind."""
+        """Encodes an item of a built-in list, which has no apiVersion and kind."""
         return orjson.dumps(self.convert(entry.object)) if self.convert else entry.json
 
     def item(self, entry: Entry) -> Object:
@@ -127,20 +124,20 @@ def _metadata_only(obj: Object) -> Object:
 
 
 def partial_view(version: str) -> View:
-    """Objects as PartialObjectMetadata."""
+    """The view of objects as PartialObjectMetadata."""
     return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", _metadata_only)
 
 
 def never() -> bool:
-    """Most resources are served as long as the server is."""
+    """The default of `Watch.over`: the resource is always served."""
     return False
 
 
 class Watch:
-    """One client's watch: `initial` is what it is told first, `read` what happened since it last asked.
+    """The watch of one client. `initial` contains the first events; `read` returns those since the last call.
 
-    `revision` is how far it has read. `deadline` and the bookmark times are virtual seconds after the start; the shell
-    that serves the watch keeps them.
+    `revision` is the last revision that was read. `timeout` is in seconds; the server that delivers the events applies
+    it and the times of the bookmarks.
     """
 
     def __init__(
@@ -161,11 +158,11 @@ class Watch:
         self.bookmarks = bookmarks
         self.initial: list[WatchEvent] = []
         self.over: Callable[[], bool] = never
-        """Whether what is watched is served no more: the stream ends."""
+        """Whether the resource is no longer served, which ends the stream."""
         self.convert: Callable[[Sequence[Entry]], Waiting] | None = None
         """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
-        """Set: the stream opens, says this and ends."""
+        """An error that is sent as the only event of the stream."""
         self._empty = empty
         self._bookmarked = 0
 
@@ -174,8 +171,7 @@ class Watch:
         return f"<Watch {self.collection} in {where} rev={self.revision}>"
 
     def read(self) -> list[WatchEvent]:
-        """The events since the last call; the cursor moves on. Raises 410 Expired where the window has left it
-        behind."""
+        """The events since the last call. Raises 410 Expired if changes in between are compacted."""
         if self.revision >= self.store.revision:
             return []
         changes = self.store.since(self.collection, self.revision)
@@ -194,14 +190,14 @@ class Watch:
         return self.event(type, entry, change.lines)
 
     def event(self, type: str, entry: Entry, lines: dict[Any, bytes] | None = None) -> WatchEvent:
-        """The next thing to tell the watcher; `lines` is where its encoding may be kept."""
+        """The next event of the watch; `lines` caches its encoding."""
         view = self.view
         if view.following is not None:
             self.view = view.following
         return WatchEvent(type, entry, view, lines if view.shared else None)
 
     def bookmark(self, *, initial_events_end: bool = False) -> WatchEvent:
-        """Where the watch stands, as an event without an object of its own."""
+        """A BOOKMARK event with the current revision of the watch."""
         metadata: Object = {"resourceVersion": str(self.revision)}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
@@ -210,10 +206,10 @@ class Watch:
 
     @property
     def moved(self) -> bool:
-        """Something was written since the last bookmark."""
+        """Whether there was a write since the last bookmark."""
         return max(self.revision, self.store.revision) > self._bookmarked
 
 
 def error_event(error: StatusError) -> bytes:
-    """The line that ends a stream which cannot go on."""
+    """The ERROR event that ends a stream."""
     return orjson.dumps({"type": "ERROR", "object": error.to_object()}) + b"\n"

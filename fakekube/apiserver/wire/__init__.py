@@ -1,1 +1,1 @@
-"""Requests and responses on the wire: parsing, codecs, Status errors, negotiation, options, warnings."""
+"""Requests on the wire: parsing, codecs, Status errors, selectors, options, content negotiation and warnings."""

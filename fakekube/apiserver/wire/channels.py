@@ -1,8 +1,8 @@
-"""The channels of an exec, an attach or a port-forward over a WebSocket, without the socket: messages in, messages out
-(apimachinery `util/remotecommand`, client-go `transport/websocket`).
+"""The channels of exec, attach and port-forward over a WebSocket (apimachinery `util/remotecommand`, client-go
+`transport/websocket`).
 
-A message is a channel's number and its data. `v5.channel.k8s.io` has one more, by which the client says that a channel
-is at its end.
+Sessions handle messages; they do not know the socket. A message consists of a channel number and data. In
+`v5.channel.k8s.io` the client can also close a channel.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fakekube.apiserver.resource import Object
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 
-#: Subprotocols that are spoken, the newest first. The last one is spoken without being asked for.
+#: The supported subprotocols, newest first. The last one is used if the client requests none.
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
 def choose(offered: Sequence[str]) -> str:
-    """The newest protocol that client and server have; "" where there is none."""
+    """The newest subprotocol that both client and server support; "" if there is none."""
     return next((one for one in PROTOCOLS if one in offered), "")
 
 
 class Session(Protocol):
-    """One open connection. `done`: there is nothing more to say, and it can be closed."""
+    """One open connection. `done`: the connection can be closed."""
 
     done: bool
 
@@ -37,9 +37,9 @@ class Session(Protocol):
 
 
 class ExecSession:
-    """Runs a command once its input is there: at once where it takes none, else when the client ends it.
+    """Runs a command when its input is complete: immediately without stdin, else when the client closes stdin.
 
-    A client of version 4 cannot end its input: the command gets its first message.
+    A client of version 4 cannot close stdin: the command receives its first message.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ExecSession:
 
 
 def outcome(exit_code: int, command: Sequence[str]) -> Object:
-    """How a command ended, as a Status."""
+    """The exit of a command as a Status."""
     if exit_code == 0:
         return {"metadata": {}, "status": "Success"}
     why = f"error executing command [{' '.join(command)}], exit code {exit_code}"
@@ -87,7 +87,7 @@ def outcome(exit_code: int, command: Sequence[str]) -> Object:
 
 
 class ForwardSession:
-    """Two channels for each port: data and errors. Each begins with the port's number; then what comes is answered."""
+    """Two channels for each port, data and errors. Each starts with the port number; then every message is answered."""
 
     def __init__(self, answer: Callable[[int, bytes], bytes], ports: Sequence[int]) -> None:
         self._answer, self._ports = answer, ports

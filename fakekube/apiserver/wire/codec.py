@@ -1,4 +1,4 @@
-"""Bodies: bytes to objects and back, with the limits and the messages of the real server (`runtime/serializer`)."""
+"""Decodes and encodes bodies with the limits and error messages of the real server (`runtime/serializer`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, 
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
-#: The largest body that is read, in bytes (`MaxRequestBodyBytes`), and the deepest nesting that is taken.
+#: The limit of the size of a body in bytes (`MaxRequestBodyBytes`), and of its nesting.
 MAX_BODY = 3 * 1024 * 1024
 MAX_DEPTH = 250
 
@@ -36,7 +36,7 @@ def unknown_format() -> StatusError:
 
 
 def media_type(content_type: str | None) -> str:
-    """Of a Content-Type header: JSON where there is none. Raises 415 for one that is not known."""
+    """The media type of a Content-Type header; JSON if there is none. Raises 415 for an unsupported one."""
     kind = (content_type or JSON).partition(";")[0].strip().lower()
     if kind not in (JSON, YAML, PROTOBUF):
         raise unknown_format()
@@ -44,7 +44,7 @@ def media_type(content_type: str | None) -> str:
 
 
 class Decoded:
-    """A body as an object, and the paths of fields that it had twice (only looked for where asked)."""
+    """A decoded body, and the paths of its duplicate fields (only if decoded with `strict`)."""
 
     __slots__ = ("duplicates", "object")
 
@@ -53,9 +53,10 @@ class Decoded:
 
 
 def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = True) -> Decoded:
-    """The object of a create or an update. `kind` is what the path asks for, `strict` whether duplicates matter.
+    """Decodes the body of a create or an update.
 
-    Raises 413, 415, and 400 for what does not parse.
+    `kind` is the kind of the requested resource; `strict` finds duplicate fields. Raises 413, 415, and 400 if the body
+    does not parse.
     """
     if isinstance(body, dict):
         return Decoded(body, [])
@@ -81,11 +82,11 @@ def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = Tru
 
 
 class SyntaxProblem(Exception):
-    """The text is no JSON, or no YAML, that is taken here."""
+    """The body is not valid JSON, YAML or protobuf."""
 
 
 def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """A body as a JSON value, and its duplicate fields. Raises SyntaxProblem, and 413 for a body beyond the limit."""
+    """The JSON value of a body, and its duplicate fields. Raises SyntaxProblem, and 413 for a body over the limit."""
     check_size(body)
     if kind == YAML:
         return parse_yaml(body), []
@@ -104,14 +105,14 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
 
 
 def duplicates(value: Any, body: bytes) -> list[str]:
-    """Paths of the fields that stand twice in the text of a value."""
+    """The paths of fields that occur more than once in the encoded value."""
     if not isinstance(value, dict | list):
         return []
     return duplicate_fields(body) if len(_KEY.findall(body)) != count_keys(value) else []
 
 
 def _parse_as_go(text: str) -> Any:
-    """JSON that only Go takes: halves of surrogate pairs become U+FFFD. Raises SyntaxProblem in Go's words."""
+    """Parses JSON that only Go accepts: unpaired surrogates become U+FFFD. Raises SyntaxProblem with Go's message."""
     problem = gojson.syntax_problem(text)
     if problem is None:
         again = json.dumps(json.loads(text, parse_int=float), ensure_ascii=False)
@@ -157,7 +158,7 @@ def _header_problem(value: Any) -> str | None:
 
 
 def summary(data: bytes) -> str:
-    """A body as an error shows it (`serializer/json.summarizeData`): as text where it begins like JSON, else in hex."""
+    """A body in an error message: text if it starts like JSON, else hex (`serializer/json.summarizeData`)."""
     if not data:
         return "<empty>"
     limit = 1024
@@ -167,18 +168,18 @@ def summary(data: bytes) -> str:
 
 
 def count_keys(value: Any) -> int:
-    """How many fields a value has, at every depth."""
+    """The number of fields of a value, nested ones included."""
     if isinstance(value, dict):
         return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, dict | list))
     return sum(count_keys(v) for v in value if isinstance(v, dict | list))
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as its pairs, duplicates included."""
+    """The pairs of an object, duplicates included."""
 
 
 def duplicate_fields(body: bytes) -> list[str]:
-    """Paths of the fields that stand twice in their object, in the order of their second appearance."""
+    """The paths of fields that occur more than once in their object, in the order of their second occurrence."""
     tree = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=str)
     found: list[str] = []
     _find_duplicates(tree, "", found)
@@ -200,9 +201,9 @@ def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 class _YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML as sigs.k8s.io/yaml reads it: no timestamps (they stay text), and no aliases, which could explode."""
+    """Loads YAML as sigs.k8s.io/yaml does: timestamps stay text."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way of setting it
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's interface
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -212,7 +213,7 @@ _YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.const
 
 
 def parse_yaml(body: bytes) -> Any:
-    """The first YAML document as a JSON value. Raises SyntaxProblem."""
+    """The first YAML document as a JSON value. Raises SyntaxProblem, also for aliases, which can grow exponentially."""
     try:
         depth = 0
         for event in yaml.parse(body, Loader=_YamlLoader):
@@ -234,12 +235,12 @@ def parse_yaml(body: bytes) -> Any:
     except yaml.YAMLError as error:
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {_yaml_message(error)}") from None
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        # what PyYAML's constructors raise where a tag is on something that it does not fit: `!!bool perhaps`
+        # raised by PyYAML's constructors for a tag that does not fit its value: `!!bool perhaps`
         raise SyntaxProblem(f"error converting YAML to JSON: yaml: {error}") from None
 
 
 def repeated_keys(body: bytes) -> list[str]:
-    """The keys that stand twice in a map of the first document, as Go's YAML library tells it."""
+    """Duplicate keys in the first document, worded as Go's YAML library words them."""
     loader = _YamlLoader(body)
     try:
         root = loader.get_node() if loader.check_node() else None
@@ -263,7 +264,7 @@ def _repeated(node: yaml.Node | None) -> Iterator[str]:
 
 
 def _yaml_message(error: yaml.YAMLError) -> str:
-    """As Go's library tells it: a parser's line is counted from zero, a scanner's from one."""
+    """The message of Go's YAML library: it counts a parser's lines from zero and a scanner's from one."""
     problem = getattr(error, "problem", None) or str(error)
     marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
     at, began = (mark.line if mark is not None else 0 for mark in marks)
@@ -272,7 +273,7 @@ def _yaml_message(error: yaml.YAMLError) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    """A value that JSON can say, too. Raises ValueError for a number that it cannot."""
+    """A value that can be encoded as JSON. Raises ValueError for a number that cannot."""
     if isinstance(value, dict):
         return {_key(k): _jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -299,7 +300,7 @@ def encode(value: Any) -> bytes:
 
 
 def copied(value: Any) -> Any:
-    """A JSON value of one's own, to be changed at will."""
+    """A deep copy of a JSON value."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -309,9 +310,9 @@ def encode_yaml(value: Any) -> bytes:
 
 
 def load_manifests(text: str) -> Iterable[Object]:
-    """The objects of a multi-document YAML (or JSON) text; Lists are taken apart.
+    """The objects of a multi-document YAML (or JSON) text; the items of Lists are returned one by one.
 
-    Raises ValueError naming the document, and yaml.YAMLError.
+    Raises ValueError, which names the document, and yaml.YAMLError.
     """
     for number, document in enumerate(yaml.load_all(text, Loader=_YamlLoader), 1):
         if document is None:
@@ -324,11 +325,11 @@ def load_manifests(text: str) -> Iterable[Object]:
 
 
 def _checked_manifest(value: Any, number: int) -> Object:
-    subject = f"document {number} is no Kubernetes object"
+    subject = f"document {number} is not a Kubernetes object"
     if not isinstance(value, dict) or not all(_is_name(value.get(key)) for key in ("apiVersion", "kind")):
-        raise ValueError(f"{subject}: it needs apiVersion and kind")
+        raise ValueError(f"{subject}: apiVersion and kind are required")
     if not isinstance(value.get("metadata") or {}, dict):
-        raise ValueError(f"{subject}: metadata is no map")
+        raise ValueError(f"{subject}: metadata must be a map")
     return value
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-#: What Go's JSON writes as escapes, that a page of HTML could hold it.
+#: Characters that Go's JSON escapes so that it can be embedded in HTML.
 _HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
@@ -40,7 +40,7 @@ class _Problem(Exception):
 
 
 class _Scanner:
-    """A pass over the text that stops at the first character which Go would not take."""
+    """Scans the text and stops at the first character that Go does not accept."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -164,7 +164,7 @@ class _Scanner:
 
 
 def quote_char(char: str) -> str:
-    """`quoteChar`: a character in single quotes, the quotes themselves escaped as Go does."""
+    """A character in single quotes, with Go's escapes (`quoteChar`)."""
     if char == "'":
         return "'\\''"
     if char == '"':
@@ -173,7 +173,7 @@ def quote_char(char: str) -> str:
 
 
 def syntax_problem(text: str) -> str | None:
-    """Go's message for the first thing wrong with `text`; None where it is JSON after all."""
+    """Go's message for the first syntax error in `text`; None if it is valid JSON."""
     try:
         _Scanner(text).scan()
     except _Problem as problem:
@@ -184,7 +184,7 @@ def syntax_problem(text: str) -> str | None:
 
 
 def type_name(value: object) -> str:
-    """How Go's decoder names a JSON value in `cannot unmarshal ... into`."""
+    """The name of a JSON value's type in Go's `cannot unmarshal ... into`."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""JSON values as Go's `fmt` prints them: error messages of the real server show values in these forms."""
+"""JSON values as Go's `fmt` and `strconv` print them, for the error messages of the real server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a
 
 
 def go_quote(text: str) -> str:
-    """`strconv.Quote`: double quotes, Go's escapes, printable characters as they are."""
+    """A text in double quotes, with Go's escapes (`strconv.Quote`)."""
     out = ['"']
     for char in text:
         if char in _ESCAPES:
@@ -31,7 +31,7 @@ def go_quote(text: str) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A value as field errors show it: strings quoted as Go's %q does, booleans and numbers bare."""
+    """A value in a field error: strings are quoted, booleans and numbers are not."""
     if isinstance(value, str):
         return go_quote(value)
     if value is None:
@@ -86,7 +86,7 @@ TYPES: dict[type, str] = {
 
 
 def number(value: float) -> str:
-    """%v of a float64: the shortest form, with an exponent from 21 digits on."""
+    """%v of a float64: the shortest representation, with an exponent from 21 digits on."""
     if value == int(value) and abs(value) < 1e21:
         return str(int(value))
     text = repr(value)

@@ -1,6 +1,6 @@
-"""Regular expressions as Go has them (RE2): no back-tracking, so that a hostile pattern takes linear time.
+"""Regular expressions with the syntax of Go (RE2), which match in linear time even for hostile patterns.
 
-`google-re2` carries this: RE2 itself, maintained, with wheels for the platforms that Python has.
+The package `google-re2` binds the C++ library RE2.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re2
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
-#: RE2's words -> Go's.
+#: Error messages of RE2 -> those of Go.
 _WORDS = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -27,7 +27,7 @@ _WORDS = {
 
 
 class BadPattern(Exception):
-    """A text that is no regular expression; the message is Go's."""
+    """An invalid regular expression; the message is Go's."""
 
 
 @lru_cache(maxsize=4096)

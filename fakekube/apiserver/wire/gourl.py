@@ -1,4 +1,4 @@
-"""URLs as Go's `net/url` parses them: what the format `uri` and the CEL function `url` take."""
+"""Parses URLs as Go's `net/url` does, for the format `uri` and the CEL function `url`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*\Z")
 
 
 class BadUrl(Exception):
-    """A text that is no URL; the message is Go's."""
+    """An invalid URL; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A parsed URL; `host` has the port and the brackets of an IPv6 address, `raw_query` no question mark."""
+    """A parsed URL. `host` includes the port and the brackets of an IPv6 address; `raw_query` has no question mark."""
 
     scheme: str = ""
     user: str | None = None
@@ -47,7 +47,7 @@ def _split_host(host: str) -> tuple[str, str]:
 
 
 def parse_request_uri(text: str) -> Url:
-    """`url.ParseRequestURI`: an absolute URL or an absolute path. Raises BadUrl."""
+    """Parses an absolute URL or an absolute path (`url.ParseRequestURI`). Raises BadUrl."""
     try:
         return _parse(text)
     except BadUrl as problem:
@@ -55,7 +55,7 @@ def parse_request_uri(text: str) -> Url:
 
 
 def parse_url(text: str) -> Url:
-    """`url.Parse` of what stands before a fragment: also relative ones. Raises BadUrl."""
+    """Parses a URL without a fragment, absolute or relative (`url.Parse`). Raises BadUrl."""
     try:
         return _parse(text, relative=True)
     except BadUrl as problem:
@@ -128,7 +128,7 @@ def _host(host: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Percent-escapes resolved. Raises BadUrl."""
+    """Resolves percent-escapes. Raises BadUrl."""
     if "%" not in text:
         return text
     bad = _ESCAPE.search(text)
@@ -138,7 +138,7 @@ def unescape(text: str) -> str:
 
 
 def escaped_path(url: Url) -> str:
-    """`URL.EscapedPath`: as written where that is a valid encoding."""
+    """The escaped path, as written if that is a valid encoding (`URL.EscapedPath`)."""
     return url.raw_path if re.fullmatch(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*", url.raw_path) else _escape(url.path)
 
 
@@ -149,7 +149,7 @@ def _escape(path: str) -> str:
 
 
 def query_values(query: str) -> dict[str, list[str]]:
-    """`URL.Query`: what cannot be parsed is left out."""
+    """The query parameters (`URL.Query`). Malformed pairs are ignored."""
     found: dict[str, list[str]] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair:

@@ -1,16 +1,15 @@
-"""Integers in text, as Go's strconv reads them: ASCII digits and a sign, within 64 bits, and its words where they
-are not."""
+"""Parses integers as Go's `strconv` does: ASCII digits with a sign, within 64 bits."""
 
 from __future__ import annotations
 
 SYNTAX, RANGE = "invalid syntax", "value out of range"
 
-#: Text with more digits is out of range, however large they are; Python refuses to convert thousands of them.
+#: Longer texts are out of range; they are not converted, as Python refuses to convert thousands of digits.
 _MOST_DIGITS = 100
 
 
 def parse_int(text: str) -> int:
-    """A signed integer (`ParseInt`). Raises ValueError: what is wrong."""
+    """A signed integer (`ParseInt`). Raises ValueError with Go's reason."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     value = parse_uint(digits)
     if text.startswith("-"):
@@ -21,7 +20,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_uint(text: str) -> int:
-    """An unsigned integer (`ParseUint`). Raises ValueError: what is wrong."""
+    """An unsigned integer (`ParseUint`). Raises ValueError with Go's reason."""
     if not text.isascii() or not text.isdigit():
         raise ValueError(SYNTAX)
     digits = text.lstrip("0") or "0"

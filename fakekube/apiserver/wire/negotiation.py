@@ -1,4 +1,4 @@
-"""Which representation to answer in (`apiserver/pkg/endpoints/handlers/negotiation`, and go-restful's own check)."""
+"""Content negotiation (`apiserver/pkg/endpoints/handlers/negotiation`, and the check of go-restful)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A media type, and the shape that the client wants the object in (`as`: Table, PartialObjectMetadata; "":
-    itself)."""
+    """A media type, and the shape of the object (`as`: Table, PartialObjectMetadata; "": the object itself)."""
 
     media_type: str = JSON
     shape: str = ""
@@ -29,14 +28,14 @@ PLAIN = Representation()
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One part of an Accept header. `media_type` may have wildcards."""
+    """One clause of an Accept header. `media_type` may contain wildcards."""
 
     media_type: str
     parameters: dict[str, str]
 
     @property
     def shape(self) -> tuple[str, str, str] | None:
-        """What the object is to be turned into (group, version, kind); None where nothing of it is asked."""
+        """The requested conversion of the object (group, version, kind); None if none is requested."""
         values = self.parameters
         if not values.keys() & {"g", "v", "as"}:
             return None
@@ -44,20 +43,20 @@ class Clause:
 
     @property
     def taken(self) -> Sequence[str]:
-        """The media types that we write and the clause takes, in the server's order."""
+        """The supported media types that the clause accepts, in the server's order."""
         kind, _, subtype = self.media_type.partition("/")
         if subtype == "*":
             return (JSON, YAML) if kind in ("*", "application") else ()
         return (self.media_type,) if self.media_type in (JSON, YAML) else ()
 
     def fits(self, media: str) -> bool:
-        """Its other parameters can be had in this media type: only JSON has a stream, of the one schema `watch`."""
+        """Whether the media type supports the other parameters: only JSON has a stream, of the schema `watch`."""
         stream = self.parameters.get("stream", "")
         return (not stream or (stream == "watch" and media == JSON)) and not self.parameters.get("sv")
 
 
 def clauses(accept: str) -> list[Clause]:
-    """The clauses of an Accept header, the most wanted first; wildcards come behind the equally wanted."""
+    """The clauses of an Accept header by quality; among equals, wildcards come last."""
     found: list[tuple[tuple[float, bool, bool, int], Clause]] = []
     for i, part in enumerate(accept.split(",")):
         media, *parameters = (piece.strip() for piece in part.split(";"))
@@ -75,10 +74,10 @@ def clauses(accept: str) -> list[Clause]:
 
 
 def negotiate(accept: str | None, *, restful: bool, listing: bool, shapes: frozenset[str]) -> Representation:
-    """The first representation in the client's order that the server has. Raises 406 if it has none.
+    """The first supported representation in the client's order. Raises 406 if there is none.
 
-    `restful`: go-restful serves the path and rejects unknown media types in its own words. `listing`: the path also
-    offers streams. `shapes`: the values of `as` that the path accepts.
+    `restful`: go-restful serves the path and rejects unknown media types with its own message. `listing`: the path also
+    supports streams. `shapes`: the supported values of `as`.
     """
     if not accept or accept == "*/*" or accept == JSON:
         return PLAIN
@@ -106,7 +105,7 @@ def _representation(clause: Clause, media: str, shapes: frozenset[str]) -> Repre
 
 
 def refusal_media_type(accept: str | None) -> str:
-    """In which media type a Status is written: as the answer would have been, and JSON where that cannot be."""
+    """The media type of a Status: that of the response, or JSON if that is not supported."""
     if not accept or "yaml" not in accept:
         return JSON
     for clause in clauses(accept):
@@ -117,7 +116,7 @@ def refusal_media_type(accept: str | None) -> str:
 
 
 def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
-    """Which version of aggregated discovery a client wants of those `served`; "" where it wants none."""
+    """The version of aggregated discovery that a client requests among `served`; "" if it requests none."""
     if not accept or "APIGroupDiscoveryList" not in accept:
         return ""
     for clause in clauses(accept):
@@ -128,13 +127,13 @@ def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
     return ""
 
 
-#: Programs that a person sits in front of (`negotiation.isPrettyPrint`).
+#: User agents of interactive programs (`negotiation.isPrettyPrint`).
 _READERS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 def is_pretty(request: Request) -> bool:
-    """Whether JSON is to be laid out for a reader: the client asks for it, or is a known program of a person."""
+    """Whether JSON is indented: if the client requests it or is an interactive program."""
     asked = request.option("pretty")
     return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
 
@@ -149,14 +148,14 @@ def refuse_known() -> StatusError:
 
 
 def refuse_stream() -> StatusError:
-    """A stream cannot be given in the first representation that the client takes."""
+    """406 of a watch that is not supported in the negotiated representation."""
     return not_acceptable(f"only the following media types are accepted: {STREAMS}")
 
 
 def check_shape_fits(
     representation: Representation, info: RequestInfo, resource: Resource, *, unstructured: bool
 ) -> None:
-    """A list cannot be shown as one object's metadata, nor the other way round. Raises 406."""
+    """Raises 406 if a list is requested as the metadata of one object, or an object as that of a list."""
     shape = representation.shape
     if not shape:
         return

@@ -1,5 +1,5 @@
-"""Query parameters and bodies that steer a request: ListOptions, DeleteOptions and their kin, checked as the real
-server checks them (apimachinery `apis/meta/internalversion/validation`, `apis/meta/v1/validation`)."""
+"""Parses and validates ListOptions, DeleteOptions and the options of writes, from queries and bodies (apimachinery
+`apis/meta/internalversion/validation`, `apis/meta/v1/validation`)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or a watch asks for. `resource_version` is "" where none is asked; `limit` 0 is none.
+    """The options of a list or a watch. `resource_version` "" and `limit` 0 mean that none is requested.
 
-    `timeout_seconds` None: the server chooses.
+    With `timeout_seconds` None the server chooses the timeout.
     """
 
     labels: LabelSelector
@@ -46,9 +46,9 @@ class ListOptions:
 
 
 def parse_list_options(request: Request, *, watch: bool, as_list: bool = False) -> ListOptions:
-    """Raises 400 for what does not parse and 422 for what does not go together.
+    """Parses the options of a list or a watch. Raises 400 for malformed and 422 for invalid options.
 
-    `as_list`: check as a list, though it is a watch (the old `/watch/` paths).
+    `as_list`: validates a watch as a list (deprecated `/watch/` paths).
     """
     query = request.query
     options = ListOptions(
@@ -113,7 +113,7 @@ def _first(query: Query, name: str) -> str | None:
 
 
 def parse_int(query: Query, name: str) -> int | None:
-    """Raises 400 in Go's words where the value is no 64-bit integer. An empty value is 0."""
+    """The value of an integer parameter; None if it is missing or empty. Raises 400 if it is not a 64-bit integer."""
     text = _first(query, name)
     if text is None or text == "":
         return None
@@ -124,7 +124,7 @@ def parse_int(query: Query, name: str) -> int | None:
 
 
 def parse_bool(query: Query, name: str) -> bool | None:
-    """Any value but 0 and false is true (`conversion.Convert_Slice_string_To_bool`)."""
+    """Every value except 0 and false is true (`conversion.Convert_Slice_string_To_bool`)."""
     text = _first(query, name)
     if text is None:
         return None
@@ -132,7 +132,7 @@ def parse_bool(query: Query, name: str) -> bool | None:
 
 
 def parse_resource_version(text: str) -> int:
-    """Raises ValueError, whose text is the real server's, where `text` is no version."""
+    """The revision of a resourceVersion. Raises ValueError with the message of the real server."""
     if text == "":
         return 0
     try:
@@ -145,7 +145,7 @@ def parse_resource_version(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What create, update and patch take: dryRun, fieldManager, fieldValidation and, for an apply, force."""
+    """The options of create, update and patch: dryRun, fieldManager, fieldValidation and, for an apply, force."""
 
     dry_run: bool
     field_manager: str
@@ -154,7 +154,7 @@ class WriteOptions:
 
 
 def parse_write_options(request: Request, kind: str, *, applying: bool = False) -> WriteOptions:
-    """`kind`: CreateOptions, UpdateOptions or PatchOptions. Raises 422 on values that they do not have."""
+    """Parses the options of a write. `kind`: CreateOptions, UpdateOptions or PatchOptions. Raises 422."""
     query = request.query
     manager = _first(query, "fieldManager") or ""
     force = parse_bool(query, "force")
@@ -185,7 +185,7 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 
 def field_manager_errors(manager: str, field: str = "fieldManager") -> list[FieldError]:
-    """At most 128 bytes, and printable characters only (`ValidateFieldManager`)."""
+    """A field manager has at most 128 bytes and only printable characters (`ValidateFieldManager`)."""
     if len(manager.encode(errors="replace")) > 128:
         return [field_too_long(field, 128)]
     if manager.isprintable():
@@ -199,7 +199,7 @@ def field_manager_errors(manager: str, field: str = "fieldManager") -> list[Fiel
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete. `grace_period` and `orphan_dependents` None: not asked for; `propagation` "" likewise."""
+    """The options of a delete; None, or "" for `propagation`, if not given."""
 
     grace_period: int | None = None
     uid: str | None = None
@@ -221,7 +221,7 @@ class DeleteOptions:
 
 
 def delete_options(body: Object | None, request: Request) -> DeleteOptions:
-    """From a body, which makes the query void, or from the query. Raises 400 and 422 as the real server does."""
+    """The options of a body, or of the query if there is no body. Raises 400 and 422."""
     if body is None:
         query = request.query
         raw: Object = {}

@@ -1,8 +1,8 @@
-"""Requests in protobuf, which Go's typed clients and some of kubectl's commands send.
+"""Decodes protobuf requests, which typed Go clients and some kubectl commands send.
 
-Kubernetes wraps a message in an envelope: four magic bytes and a `runtime.Unknown`. Only requests are read; answers
-are JSON, which every such client takes as well. The messages are those of the published API
-(`fakekube/data/build_protobuf.py`); a kind that is not among them is refused, and the refusal says what to do.
+Kubernetes wraps a message in an envelope of four magic bytes and a `runtime.Unknown`. Responses are JSON, which these
+clients accept as well. The messages are those of the published API (`fakekube/data/build_protobuf.py`); other kinds are
+rejected with 415.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from fakekube.data import load
 
 MAGIC = b"k8s\x00"
 
-#: How deep messages may lie in each other (`codec.MAX_DEPTH` for JSON).
+#: The limit of the nesting of messages (`codec.MAX_DEPTH` for JSON).
 MAX_DEPTH = 250
 
-#: Seconds since 1970 of Go's zero time, which stands for none.
+#: Seconds since 1970 of Go's zero time, which means that no time is set.
 _ZERO_TIME = -62135596800
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message: its JSON name and type (a scalar, a value, or another message's name); `repeated`, or a
-    `map` of it. One without a name is a message whose fields JSON shows in its place."""
+    """A field of a message: its JSON name and type (a scalar, a value, or the name of a message).
+
+    A field without a name is a message whose fields are inlined in JSON.
+    """
 
     name: str
     type: str = "string"
@@ -54,13 +56,13 @@ def _described(text: str) -> Mapping[int, Field]:
 
 @cache
 def message(name: str) -> Mapping[int, Field]:
-    """The fields of a message by number. Raises KeyError for one that is not known."""
+    """The fields of a message by number. Raises KeyError for an unknown message."""
     return _described(load("protobuf.json")["types"][name])
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The message of a kind; None where there is none."""
-    if kind == "DeleteOptions":  # every group has them
+    """The message of a kind; None if there is none."""
+    if kind == "DeleteOptions":  # part of every group
         return "meta.v1.DeleteOptions"
     group, _, version = api_version.rpartition("/")
     found: str | None = load("schemas.json")["kinds"].get(f"{group}/{version}/{kind}")
@@ -68,11 +70,11 @@ def message_of(api_version: str, kind: str) -> str | None:
 
 
 class Malformed(Exception):
-    """The bytes are no message of the kind."""
+    """The bytes are not a message of the kind."""
 
 
 def decode(body: bytes) -> Object:
-    """The object in an envelope. Raises Malformed, and 415 for a kind that is not known here."""
+    """The object in an envelope. Raises Malformed, and 415 for an unknown kind."""
     if not body.startswith(MAGIC):
         raise Malformed("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     api_version, kind, raw = "", "", b""
@@ -160,7 +162,7 @@ def _double(value: bytes | int) -> float:
 _NUMBERS: Mapping[str, Callable[[bytes | int], Any]] = {"int": _int, "bool": _bool, "double": _double}
 
 
-# --- what stands in bytes
+# --- bytes
 
 
 def _string(data: bytes, depth: int) -> str:
@@ -175,7 +177,7 @@ def _bytes(data: bytes, depth: int) -> str:
 
 
 def _json(data: bytes, depth: int) -> Any:
-    """JSON as it stands in the message's only field."""
+    """The JSON value in the only field of a message."""
     raw = next((value for number, value in _fields(data) if number == 1), b"")
     if not isinstance(raw, bytes):
         raise Malformed("a number where JSON was expected")

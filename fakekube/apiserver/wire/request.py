@@ -1,4 +1,4 @@
-"""A request, and what it is about: path and method taken apart (`apiserver/pkg/endpoints/request.RequestInfo`)."""
+"""Requests, and the RequestInfo that is parsed from their method and path (`apiserver/pkg/endpoints/request`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakekube.apiserver.wire.status import StatusError
 
 Query = Mapping[str, Sequence[str]]
 
-#: HTTP method -> verb of a request that names one object.
+#: HTTP method -> verb of a request for one object.
 VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -25,9 +25,9 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Request(NamedTuple):
-    """What comes in, over whichever transport (a tuple, not a dataclass: one is made for every request).
+    """A request, independent of the transport (a tuple, because one is made for every request).
 
-    `body` is bytes (HTTP) or a decoded object (direct). Header names are in lower case. `path` is already unquoted.
+    `body` is bytes (HTTP) or a decoded object (direct). Header names are lower case. `path` is unquoted.
     """
 
     method: str
@@ -43,7 +43,7 @@ class Request(NamedTuple):
         return values[0] if values else None
 
     def header_values(self, name: str) -> tuple[str, ...]:
-        """All values of a header that may stand several times."""
+        """All values of a header that may be repeated."""
         every = getattr(self.headers, "getall", None)
         if every is not None:
             return tuple(every(name))
@@ -59,12 +59,12 @@ _BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 
 
 def is_escaped(text: str) -> bool:
-    """Whether every percent sign in a URL begins an escape."""
+    """Whether every percent sign in a URL starts a valid escape."""
     return "%" not in text or _BAD_ESCAPE.search(text) is None
 
 
 def parse_query(text: str) -> Query:
-    """A raw query string as name -> values; blank values count. Go leaves out what is badly escaped or has a `;`."""
+    """Parses a raw query string; blank values are kept. As in Go, pairs with invalid escapes or a `;` are ignored."""
     if not text:
         return {}
     if ";" in text or not is_escaped(text):
@@ -78,10 +78,10 @@ def unquoted(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """Who asks for what: the words in which access is decided and requests are logged.
+    """The attributes of a request that authorization and the request log use.
 
-    For a path outside the resources `is_resource` is false and only `verb` (the method in lower case) and `path` say
-    something. `watch_path` marks the old `/watch/` paths. `parts` are the segments behind the version.
+    For a non-resource path `is_resource` is false, and only `verb` (the method in lower case) and `path` are set.
+    `watch_path` marks the deprecated `/watch/` paths. `parts` are the segments after the version.
     """
 
     verb: str
@@ -96,9 +96,9 @@ class RequestInfo:
     watch_path: bool = False
     parts: tuple[str, ...] = ()
     rest: tuple[str, ...] = ()
-    """What stands behind the subresource."""
+    """The segments after the subresource."""
     what: str = field(init=False, compare=False)
-    """Verb and path: one text, for those who count by it."""
+    """Verb and path in one text, as a key."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "what", f"{self.verb} {self.path}")
@@ -109,7 +109,7 @@ class RequestInfo:
 
 
 def parse(request: Request) -> RequestInfo:
-    """Take a request's path and method apart. It names what was asked, not whether that exists."""
+    """Parses the method and path of a request. The resource need not exist."""
     if not request.query:
         return _parse(request.method, request.path, False, "")
     return _parse(request.method, request.path, watching(request), request.option("fieldSelector") or "")
@@ -132,7 +132,7 @@ def _parse(method: str, path: str, watching: bool, field_selector: str) -> Reque
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
-        # /namespaces/NAME and its subresources are about the namespace itself
+        # /namespaces/NAME and its subresources address the namespace itself
         if len(parts) > 2 and not (len(parts) == 3 and parts[2] in ("status", "finalize") and group == ""):
             parts = parts[2:]
     resource, name, subresource, rest = _named(parts)
@@ -171,13 +171,13 @@ def _verb(method: str, name: str, watching: bool, watch_path: bool) -> str:
 
 
 def watching(request: Request) -> bool:
-    """`watch` takes any value but 0 and false for yes (Go's conversion of query parameters to booleans)."""
+    """Whether the parameter `watch` is set: every value except 0 and false is true, as in Go's conversion."""
     value = request.option("watch")
     return value is not None and value.lower() not in ("0", "false")
 
 
 def _selected_name(verb: str, field_selector: str) -> str:
-    """A collection request whose field selector asks for one name is about that name: roles may grant just this."""
+    """The name that a field selector of a collection request requires: roles may grant access to that name only."""
     if verb not in ("list", "watch", "deletecollection") or "metadata.name" not in field_selector:
         return ""
     try:

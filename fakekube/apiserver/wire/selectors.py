@@ -1,4 +1,4 @@
-"""Label and field selectors, parsed with the real server's messages (apimachinery `pkg/labels`, `pkg/fields`)."""
+"""Parses and evaluates label and field selectors (apimachinery `pkg/labels`, `pkg/fields`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One comparison of a label: `operator` is one of in, notin, =, ==, !=, exists, !, gt, lt."""
+    """One requirement of a label selector. `operator` is one of in, notin, =, ==, !=, exists, !, gt, lt."""
 
     key: str
     operator: str
@@ -35,7 +35,7 @@ def _compare(value: str | None, values: tuple[str, ...], greater: bool) -> bool:
     return have > want if greater else have < want
 
 
-#: What each operator says of a label's value (None: the object has no such label).
+#: Operator -> its predicate over the value of a label (None: the object does not have the label).
 OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
     "in": lambda value, values: value is not None and value in values,
     "=": lambda value, values: value is not None and value in values,
@@ -51,7 +51,7 @@ OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All of its requirements must hold; with none it takes everything."""
+    """Selects the objects that meet all requirements; without any, every object."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -70,7 +70,7 @@ _TOKEN = re.compile(rf"[{_BLANKS}]*(?:(==|!=|[=!(),<>])|([^{_BLANKS}=!(),<>]+))"
 
 
 class _Parser:
-    """The recursive descent of `labels.Parser`; `look` and `next` read one token ahead."""
+    """A recursive descent parser with one token of lookahead (`labels.Parser`)."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = []
@@ -150,7 +150,7 @@ class _Parser:
         while True:
             token = self.next()
             if token == ",":
-                # an empty element: before this comma, between two, or before the closing parenthesis
+                # an empty element: before this comma, between two commas, or before the closing parenthesis
                 if not values or self.look() in (",", ")"):
                     values.append("")
                 continue
@@ -181,7 +181,7 @@ def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Raises 400 BadRequest where `text` is no label selector."""
+    """Parses a label selector. Raises 400 BadRequest."""
     if not text.strip(_BLANKS):
         return EVERYTHING
     return LabelSelector(tuple(_Parser(text).parse()))
@@ -198,7 +198,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """All of its terms must hold. Which fields exist is the kind's affair (`strategy`)."""
+    """Selects the objects that meet all terms. The strategy of a kind defines its fields."""
 
     terms: tuple[FieldTerm, ...] = ()
 
@@ -206,7 +206,7 @@ class FieldSelector:
         return all((fields(term.field) == term.value) is term.equal for term in self.terms)
 
     def required(self, field: str) -> str | None:
-        """The value that `field` must have, where the selector says so (`RequiresExactMatch`)."""
+        """The value that the selector requires of `field`, if any (`RequiresExactMatch`)."""
         for term in self.terms:
             if term.field == field and term.equal:
                 return term.value
@@ -221,7 +221,7 @@ _TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 
 
 def parse_fields(text: str) -> FieldSelector:
-    """Raises 400 BadRequest where `text` is no field selector; `\\` escapes `,`, `=` and itself in values."""
+    """Parses a field selector; `\\` escapes `,`, `=` and itself in values. Raises 400 BadRequest."""
     terms = []
     for part in _split(text):
         if not part:
@@ -264,12 +264,12 @@ def _unescape(value: str) -> str:
     return out
 
 
-#: Operator of a label selector in an object -> the same in a query.
+#: Operator of a `LabelSelector` in an object -> the operator in a query.
 _IN_OBJECTS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
 def of_object(selector: Mapping[str, Any]) -> LabelSelector | None:
-    """A `meta/v1.LabelSelector` (of a Deployment, a PodDisruptionBudget); None where it cannot be one."""
+    """The selector of a `meta/v1.LabelSelector`, as a Deployment has one; None if it has an unknown operator."""
     found = [Requirement(key, "=", (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items())]
     for expression in selector.get("matchExpressions") or ():
         operator = _IN_OBJECTS.get(expression.get("operator") or "")

@@ -1,4 +1,4 @@
-"""Refusals: the Status objects of the API, in the real server's words (apimachinery `api/errors`,
+"""Status errors and field errors with the messages of the real server (apimachinery `api/errors`,
 `util/validation/field`)."""
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fakekube.apiserver.wire.goprint import go_quote, quoted
 
 
 class StatusError(Exception):
-    """A request that is refused. Branch on `reason`, never on `message`.
+    """The error of a rejected request. Branch on `reason`, never on `message`.
 
-    `code` is the HTTP status; `details` stands under that key where it is not None (an empty mapping is sent, too, as
-    the real server does for its generic errors); `headers` go with the answer (Retry-After).
+    `code` is the HTTP status; `details` is omitted if it is None, but not if it is empty; `headers` are sent with the
+    response (Retry-After).
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class StatusError(Exception):
         return f"<StatusError {self.code} {self.reason} {self.message!r}>"
 
     def to_object(self) -> Object:
-        """The Status that a client gets."""
+        """The Status that the client receives."""
         status: Object = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -55,7 +55,7 @@ class StatusError(Exception):
 
 
 class PlainAnswer(Exception):
-    """A refusal that never reaches the API machinery: plain text, as Go's own mux answers."""
+    """A plain text error of Go's HTTP mux, for a path that the API machinery does not handle."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -64,7 +64,7 @@ class PlainAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field that is wrong (`field.Error`): its path, what is wrong, and the Status cause's reason."""
+    """An invalid field (`field.Error`): its path, the reason of the Status cause, and the message."""
 
     field: str
     reason: str
@@ -113,7 +113,7 @@ def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> Fie
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422: the object, or the options, do not hold what they must; one cause for each field."""
+    """422 of an invalid object or of invalid options, with one cause for each field."""
     texts = list(dict.fromkeys(map(str, errors)))
     text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     details: Object = {}
@@ -144,12 +144,12 @@ def _of(qualified: str, name: str) -> Object:
 
 
 def invalid_patch(shown: str, why: str) -> StatusError:
-    """422: the patch, or what it makes of the object, cannot be taken; `shown` is the value as Go prints it."""
+    """422 of an invalid patch or of an invalid result of one; `shown` is the value as Go prints it."""
     return invalid("", "", "", [FieldError("patch", "FieldValueInvalid", f"Invalid value: {go_quote(shown)}: {why}")])
 
 
 def patch_rejected() -> StatusError:
-    """422 of a patch that does not apply: the real server tells no more."""
+    """422 of a patch that does not apply, without details as in the real server."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
@@ -162,7 +162,7 @@ def already_exists(qualified: str, name: str) -> StatusError:
 
 
 def generate_name_conflict(qualified: str, name: str, retry_after: int = 1) -> StatusError:
-    """409: the name is taken, and the client had asked for one that is generated."""
+    """409 of a generated name that is taken."""
     error = already_exists(qualified, name)
     message = f"{error.message}, the server was not able to generate a unique name for the object"
     details = {**(error.details or {}), "retryAfterSeconds": retry_after}
@@ -176,7 +176,7 @@ def conflict(qualified: str, name: str, why: str = "") -> StatusError:
 
 
 def forbidden(qualified: str, name: str, why: str) -> StatusError:
-    """`qualified` is empty where the path is no resource's."""
+    """403; `qualified` is empty for a non-resource path."""
     if not qualified:
         return StatusError(403, "Forbidden", f"forbidden: {why}", {})
     subject = f'{qualified} "{name}" is forbidden' if name else f"{qualified} is forbidden"
@@ -197,7 +197,7 @@ def unauthorized() -> StatusError:
 
 
 def no_such_resource() -> StatusError:
-    """404 of a served group that has no such resource, or of a resource that has no such subresource."""
+    """404 of an unknown resource of a served group, or of an unknown subresource."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
@@ -219,12 +219,12 @@ def too_large(message: str) -> StatusError:
 
 
 def expired(message: str, *, metadata: Object | None = None) -> StatusError:
-    """410: what was asked for has left the history window."""
+    """410 of a resourceVersion that is too old."""
     return StatusError(410, "Expired", message, metadata=metadata)
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504 of a read not older than a version that the store has not reached."""
+    """504 of a read of a resourceVersion in the future."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -243,11 +243,11 @@ def service_unavailable(message: str) -> StatusError:
 
 
 def not_implemented(what: str) -> StatusError:
-    """501: a part of the API that this server does not have; it says so and pretends nothing."""
+    """501 of a part of the API that this server does not implement."""
     return StatusError(501, "NotImplemented", f"fakekube does not implement {what}", {})
 
 
 def together(problems: Iterable[str]) -> str:
-    """Several problems as one, each told once; "" where there are none (`utilerrors.Aggregate`)."""
-    told = list(dict.fromkeys(problems))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
+    """The message of several errors, without duplicates; "" if there are none (`utilerrors.Aggregate`)."""
+    unique = list(dict.fromkeys(problems))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""

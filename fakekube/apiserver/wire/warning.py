@@ -1,17 +1,17 @@
-"""Warnings in the headers of an answer, within the limits of the real server (`filters/warning.go`, `net/http.go`)."""
+"""The `Warning` headers of a response, with the limits of the real server (`filters/warning.go`, `net/http.go`)."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-#: Characters of all warnings of one answer; beyond that each is cut to so many.
+#: The limit of the characters of all warnings of a response, and of each warning if they exceed it.
 TOTAL_LIMIT = 4 * 1024
 ITEM_LIMIT = 256
 
 
 def header_values(texts: Iterable[str]) -> Sequence[str]:
-    """The values of an answer's `Warning` headers: each text once; one with control characters is left out."""
+    """The values of the `Warning` headers of a response; duplicates and texts with control characters are left out."""
     wanted = [text for text in dict.fromkeys(texts) if text]
     shown, written = [], 0
     for text in filter(_can_be_sent, wanted):

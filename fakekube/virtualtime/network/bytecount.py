@@ -24,10 +24,11 @@ class Flow:
     __slots__ = ("arrived", "drained", "ended", "reads", "sent", "taken")
 
     def __init__(self) -> None:
-        self.sent = self.taken = 0
-        self.ended = False
-        self.arrived = Notifier()
-        self.drained = Notifier()
+        self.sent: int = 0
+        self.taken: int = 0
+        self.ended: bool = False
+        self.arrived: Notifier = Notifier()
+        self.drained: Notifier = Notifier()
         self.reads: Callable[[], bool] | None = None
 
     @property
@@ -65,11 +66,11 @@ class Connection:
     __slots__ = ("accepted", "client", "down", "external", "up")
 
     def __init__(self, client: Address, *, external: bool) -> None:
-        self.client = client
-        self.external = external
-        self.accepted = False
-        self.up = Flow()
-        self.down = Flow()
+        self.client: Address = client
+        self.external: bool = external
+        self.accepted: bool = False
+        self.up: Flow = Flow()
+        self.down: Flow = Flow()
 
     def busy_reasons(self) -> Iterator[str]:
         client = f"{self.client[0]}:{self.client[1]}"
@@ -95,7 +96,7 @@ class Connections:
         self._by_client: dict[Address, Connection] = {}
         self._external = 0
         #: called when an external connection opens, closes or transfers bytes
-        self.external_moved = Notifier()
+        self.external_moved: Notifier = Notifier()
 
     @property
     def external(self) -> int:

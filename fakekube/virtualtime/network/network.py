@@ -38,7 +38,7 @@ class Network:
         self._handshakes: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
-        self.connections = Connections()
+        self.connections: Connections = Connections()
 
     # --- the served addresses
 

@@ -17,7 +17,7 @@ class PipeSocket:
     """The `socket` of a pipe's transport: has the two addresses, and accepts all socket options."""
 
     type = socket.SOCK_STREAM
-    proto = socket.IPPROTO_TCP
+    proto: int = socket.IPPROTO_TCP
 
     def __init__(self, name: Address, peer: Address) -> None:
         self.family = socket.AF_INET6 if ":" in name[0] else socket.AF_INET

@@ -20,7 +20,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, selector: selectors.BaseSelector, transport: TransportKind) -> None:
         super().__init__(selector)
-        self.network = Network(self, transport)
+        self.network: Network = Network(self, transport)
 
     def _start_serving(
         self, protocol_factory: Any, sock: Any, sslcontext: Any = None, server: Any = None, *args: Any, **kwargs: Any

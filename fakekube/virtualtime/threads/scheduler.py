@@ -51,13 +51,13 @@ class BubbleThread:
     __slots__ = ("_resumed", "_suspended", "ended", "error", "job", "name", "overdue", "real", "state", "where")
 
     def __init__(self, name: str, job: Job) -> None:
-        self.name = name
+        self.name: str = name
         self.job: Job | None = job
-        self.state = State.READY
-        self.where = "not started"
-        self.ended = Notifier()
+        self.state: State = State.READY
+        self.where: str = "not started"
+        self.ended: Notifier = Notifier()
         self.error: BaseException | None = None
-        self.overdue = False
+        self.overdue: bool = False
         self.real: threading.Thread | None = None
         self._resumed = _locked()
         self._suspended = _locked()

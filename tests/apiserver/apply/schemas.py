@@ -1,4 +1,4 @@
-"""Small schemas with every sort of field."""
+"""Small schemas with all types of fields."""
 
 from fakekube.apiserver.schema.model import Schema
 

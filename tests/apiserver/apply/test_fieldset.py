@@ -15,12 +15,12 @@ def members(tree):
 
 
 @given(PATHS)
-def test_a_tree_holds_just_the_paths_that_it_was_made_of(paths):
+def test_a_tree_contains_exactly_its_paths(paths):
     assert members(fieldset.of(*paths)) == paths
 
 
 @given(PATHS, PATHS)
-def test_operations_are_those_of_sets(one, other):
+def test_operations_equal_those_of_sets(one, other):
     left, right = fieldset.of(*one), fieldset.of(*other)
     assert members(fieldset.union(left, right)) == one | other
     assert members(fieldset.difference(left, right)) == one - other
@@ -37,7 +37,7 @@ def test_equal_sets_are_equal_trees(one, other):
     assert fieldset.difference(union, fieldset.of(*other)) == fieldset.of(*(one - other))
 
 
-def test_members_come_before_what_lies_below_them():
+def test_members_precede_their_descendants():
     tree = fieldset.of(("f:b",), ("f:a", "f:z"), ("f:a",), ("f:a", "f:c", "f:d"))
     assert list(fieldset.paths(tree)) == [("f:a",), ("f:b",), ("f:a", "f:z"), ("f:a", "f:c", "f:d")]
 

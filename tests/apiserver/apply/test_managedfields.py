@@ -1,4 +1,4 @@
-"""The entries that writes leave behind, against sets of paths."""
+"""The entries after writes, against sets of paths."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def written(live, new, who, second):
 
 
 def of_model(owned, times, live, new, who, second):
-    """Everybody else loses what a write changes or takes away, and who writes owns what he has changed."""
+    """A write removes the fields that it changes or removes from all others; the writer owns the changed fields."""
     found = compare({**live, "metadata": {**live["metadata"], "managedFields": None}}, new, ROOT)
     changed = set(fieldset.paths(found.added)) | set(fieldset.paths(found.modified))
     nobodys = set(fieldset.paths(managedfields.STRIPPED))
@@ -43,7 +43,7 @@ def of_model(owned, times, live, new, who, second):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), objects(), st.booleans()), min_size=1, max_size=6))
-def test_who_owns_what_after_a_row_of_writes(writes):
+def test_ownership_after_a_sequence_of_writes(writes):
     live, owned, times = {"metadata": {}}, {}, {}
     for second, (who, new, sends_entries) in enumerate(writes):
         before = live
@@ -53,7 +53,7 @@ def test_who_owns_what_after_a_row_of_writes(writes):
         live = written(before, new, who, second)
         assert before["metadata"].get("managedFields", []) == entries, "what is stored is not changed"
         if not owned and before["metadata"].get("uid"):
-            assert "managedFields" not in live["metadata"]  # tracking has ended
+            assert "managedFields" not in live["metadata"]  # field management is disabled
             continue
         of_model(owned, times, before, managedfields.without_entries(new), who, second)
         shown = {one["manager"]: one for one in live["metadata"].get("managedFields", [])}
@@ -63,7 +63,7 @@ def test_who_owns_what_after_a_row_of_writes(writes):
             assert list(fieldset.in_order(one["fieldsV1"])) == list(one["fieldsV1"])
 
 
-def test_what_a_write_leaves_alone_is_not_made_again():
+def test_unchanged_entries_are_not_encoded_again():
     live = written({"metadata": {}}, {"metadata": {"name": "a", "uid": "1"}, "spec": {"size": 1}}, "ann", 0)
     live = written(live, {**live, "spec": {"size": 1, "on": True}}, "bob", 1)
     again = written(live, {**live, "spec": {"size": 1, "on": False}}, "bob", 2)

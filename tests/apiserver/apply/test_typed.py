@@ -1,4 +1,4 @@
-"""What values hold, how they differ, merge and shrink."""
+"""Field sets, comparison, merging and removal of values."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def spec(**fields):
         pytest.param({"free": {"a": {"b": [1]}}}, {"f:free": {"f:a": {".": {}, "f:b": {}}}}, id="no-schema"),
     ],
 )
-def test_what_a_value_holds(value, held):
+def test_the_field_set_of_a_value(value, held):
     assert typed.field_set(spec(**value), ROOT) == {"f:spec": held}
 
 
@@ -67,7 +67,7 @@ def test_what_a_value_holds(value, held):
         ),
     ],
 )  # fmt: skip
-def test_how_two_values_differ(old, new, added, modified, removed):
+def test_the_comparison_of_two_values(old, new, added, modified, removed):
     found = compare(spec(**old), spec(**new), ROOT)
     wrapped = [{"f:spec": tree} if tree else {} for tree in (added, modified, removed)]
     assert [found.added, found.modified, found.removed] == wrapped
@@ -106,7 +106,7 @@ def test_merging(live, config, merged):
         pytest.param({"ports": [{"port": 1, "name": "x"}]}, {"f:ports": {TCP: {"f:name": {}}}}, {"ports": [{"port": 1}]}, id="below-an-item"),
     ],
 )  # fmt: skip
-def test_taking_out(value, taken, left):
+def test_removal(value, taken, left):
     assert merging.remove(spec(**value), {"f:spec": taken}, ROOT) == spec(**left)
 
 
@@ -129,7 +129,7 @@ def test_taking_out(value, taken, left):
         pytest.param({"size": "1", "on": 1}, "errors:\n  .spec.size: expected numeric (int or float), got string\n  .spec.on: expected boolean, got &{1}", id="several"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit(value, message):
+def test_values_that_do_not_conform(value, message):
     with pytest.raises(typed.Mismatch) as wrong:
         typed.check(spec(**value), ROOT)
     assert str(wrong.value) == message
@@ -155,7 +155,7 @@ VALUES = st.fixed_dictionaries(
 
 
 @given(VALUES, VALUES)
-def test_the_trees_of_a_comparison_are_apart_and_explain_the_difference(old, new):
+def test_the_trees_of_a_comparison_are_disjoint_and_explain_the_difference(old, new):
     found = compare(old, new, ROOT)
     trees = [set(fieldset.paths(tree)) for tree in (found.added, found.modified, found.removed)]
     assert not trees[0] & trees[1]
@@ -167,7 +167,7 @@ def test_the_trees_of_a_comparison_are_apart_and_explain_the_difference(old, new
 
 
 @given(VALUES, VALUES)
-def test_what_was_merged_is_all_there_and_merging_again_changes_nothing(live, config):
+def test_a_merge_is_complete_and_idempotent(live, config):
     merged = merging.merge(live, config, ROOT)
     assert merging.merge(merged, config, ROOT) == merged
     held = set(fieldset.paths(typed.field_set(merged, ROOT)))
@@ -175,7 +175,7 @@ def test_what_was_merged_is_all_there_and_merging_again_changes_nothing(live, co
 
 
 def _emptied(config):
-    """Empty maps are owned as such, and are no longer empty where the live object has something in them."""
+    """Empty maps are owned as a whole; they are not empty if the live object has entries in them."""
     return {
         path
         for path in fieldset.paths(typed.field_set(config, ROOT))

@@ -1,4 +1,4 @@
-"""Schemas and values that Kubernetes and JSON Schema understand alike."""
+"""Strategies for schemas and values with the same meaning in Kubernetes and JSON Schema."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ OBJECTS = st.dictionaries(st.sampled_from([*NAMES, "d"]), VALUES, max_size=4)
 
 
 def _checks(kind: str) -> dict[str, st.SearchStrategy[Any]]:
-    """What may be asked of values of a type, beside the type."""
+    """Value validations for a type."""
     if kind == "string":
         return {
             "minLength": SIZE,
@@ -93,9 +93,9 @@ def roots(draw: st.DrawFn) -> Schema:
 
 
 def as_json_schema(schema: Schema) -> Schema:
-    """The same in JSON Schema's words (draft 2020-12).
+    """The schema as JSON Schema (draft 2020-12).
 
-    Nothing but type and enum is asked of null, and no enum has it (kube-openapi, `SchemaValidator.Validate`).
+    Null is only validated against type and enum, and no enum contains it (kube-openapi, `SchemaValidator.Validate`).
     """
     made = dict(schema)
     if made.pop("nullable", False) and "enum" not in made:

@@ -1,4 +1,4 @@
-"""What rules may cost at most: figures of the real server's estimator."""
+"""The estimated cost of rules; the expected costs are those of the real server."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def cost(schema: Schema, rule: str) -> int:
 
 BEYOND = 10_000_000
 
-#: Schema by its limit, rule, cost without a limit (None: beyond the limit of a rule), limit, cost with it.
+#: Schema by its limit, rule, cost without the limit (None: over the limit of a rule), limit, cost with the limit.
 ROWS: list[tuple[Any, str, int | None, int, int]] = [
     (lambda n: array(scalar("number"), n), "self.all(x, true)", 4718591, 10, 32),
     (lambda n: array(scalar("string"), n), "self.all(x, true)", 3145727, 20, 62),
@@ -112,7 +112,7 @@ ROWS: list[tuple[Any, str, int | None, int, int]] = [
 @pytest.mark.parametrize(
     ("make", "rule", "free", "limit", "bound"), ROWS, ids=[f"{i} {row[1]}" for i, row in enumerate(ROWS)]
 )
-def test_the_most_that_a_rule_costs(make: Any, rule: str, free: int | None, limit: int, bound: int) -> None:
+def test_the_estimated_cost_of_a_rule(make: Any, rule: str, free: int | None, limit: int, bound: int) -> None:
     found = cost(make(None), rule)
     if free is None:
         assert found > BEYOND

@@ -1,4 +1,4 @@
-"""Rules over values: what holds, what fails and how, what does not compile."""
+"""Validation rules: success, failure and compilation errors."""
 
 import time
 from typing import Any
@@ -57,7 +57,7 @@ SCHEMA: Object = {
 
 
 def problems(rule: str | Object, new: Any = None, old: Any = None, schema: Object | None = None) -> list[str]:
-    """What a rule says of an object."""
+    """The errors of a rule for an object."""
     asked = rule if isinstance(rule, dict) else {"rule": rule}
     rules = RuleValidator.of(Structural({**(schema or SCHEMA), "x-kubernetes-validations": [asked]}))
     assert rules is not None
@@ -66,7 +66,7 @@ def problems(rule: str | Object, new: Any = None, old: Any = None, schema: Objec
 
 
 def refusal(rule: str, schema: Object | None = None) -> str:
-    """Why a rule does not compile."""
+    """The compilation error of a rule."""
     structural = Structural(schema or SCHEMA)
     declared = declare_self(structural, root=False)
     assert declared is not None
@@ -136,10 +136,10 @@ def test_a_rule_that_holds(rule: str) -> None:
     assert problems(rule) == []
 
 
-#: What the parser expects where an expression begins.
+#: The tokens that the parser expects at the start of an expression.
 ANY = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
-#: Rules that do not compile, and the columns and words of what is wrong with each.
+#: Rules that do not compile, with the columns and messages of their errors.
 REFUSED: list[tuple[str, list[tuple[int, str]]]] = [
     ('self.i +', [(9, "Syntax error: mismatched input '<EOF>' expecting " + ANY)]),
     ('self.', [(6, "Syntax error: no viable alternative at input '.'")]),
@@ -177,11 +177,11 @@ def test_a_rule_that_does_not_compile(rule: str, errors: list[tuple[int, str]]) 
     assert refusal(rule) == "compilation failed: " + "\n".join(shown)
 
 
-def test_a_rule_must_be_a_condition() -> None:
+def test_a_rule_must_evaluate_to_a_bool() -> None:
     assert refusal("self.i") == "cel expression must evaluate to a bool"
 
 
-#: Rules that fail while they run, and the words.
+#: Rules that fail at run time, with their messages.
 FAILING = [
     ('1 / 0 == 1', 'division by zero'),
     ("self.tags['q'] == '1'", 'no such key: q'),
@@ -226,7 +226,7 @@ def said(schema: Object, new: Any, old: Any = None) -> list[str]:
 INTEGER = {"type": "integer"}
 
 
-def test_messages_and_where_they_stand() -> None:
+def test_messages_and_field_paths() -> None:
     both = {"type": "object", "properties": {"a": {"type": "string"}}}
     rule = {"rule": "self.a == 'x'", "message": "must be x"}
     assert said(field(rule, **both), {"f": {"a": "y"}}) == ["f: Invalid value: must be x"]
@@ -272,7 +272,7 @@ def test_an_optional_old_value() -> None:
     assert said(schema, {"f": 2}, {"f": 1}) == []
 
 
-def test_a_message_tells_of_an_optional_old_value() -> None:
+def test_a_message_expression_uses_an_optional_old_value() -> None:
     rule = {
         "rule": "oldSelf.orValue(0) < self",
         "messageExpression": "'was ' + string(oldSelf.orValue(0))",
@@ -332,7 +332,7 @@ def test_a_hostile_rule_ends_in_bounded_time(rule: str) -> None:
         "self.map(x, 'a').join('').matches('(a+)+$')",
     ],
 )
-def test_a_dear_rule_runs_out_of_budget(rule: str) -> None:
+def test_an_expensive_rule_exceeds_the_budget(rule: str) -> None:
     schema = {"type": "array", "items": INTEGER, "x-kubernetes-validations": [{"rule": rule}]}
     begun = time.perf_counter()
     rules = RuleValidator.of(Structural(schema))

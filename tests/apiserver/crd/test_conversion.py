@@ -1,4 +1,4 @@
-"""Versions that differ: what a conversion webhook is asked, what its answers do, and what is wrong with them."""
+"""Conversion webhooks: requests, responses and invalid responses."""
 
 from collections.abc import Callable, Generator
 from typing import Any
@@ -58,7 +58,7 @@ def right(review: Object) -> Object:
 
 
 class Cluster:
-    """A server whose webhook is a function; what it was asked is kept."""
+    """A server whose webhook is a function; the reviews are recorded."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.webhook = api, right
@@ -154,7 +154,7 @@ def test_the_review_has_the_stored_object_with_its_defaults(cluster: Cluster) ->
     assert obj["spec"] == {"full": "Ada Lovelace", "extra": "x"}
 
 
-def test_b10_each_read_asks_the_webhook_once(cluster: Cluster) -> None:
+def test_b10_each_read_calls_the_webhook_once(cluster: Cluster) -> None:
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
     for _ in range(3):
         cluster.ok("GET", f"{V2}/a")
@@ -165,7 +165,7 @@ def test_b10_each_read_asks_the_webhook_once(cluster: Cluster) -> None:
     assert len(cluster.asked) == 4, "the stored version needs no conversion"
 
 
-def test_a_list_is_asked_about_at_once(cluster: Cluster) -> None:
+def test_a_list_is_converted_in_one_review(cluster: Cluster) -> None:
     cluster.webhook = lambda _: "failed to call webhook: no"
     for i in range(5):
         cluster.ok("POST", V1, person(f"p{i}", f"Ada {i}"))
@@ -251,7 +251,7 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize(("webhook", "message"), WRONG, ids=range(len(WRONG)))
-def test_a_wrong_answer_is_an_internal_error(cluster: Cluster, webhook: Webhook, message: str) -> None:
+def test_an_invalid_response_is_an_internal_error(cluster: Cluster, webhook: Webhook, message: str) -> None:
     cluster.webhook = webhook
     made = cluster.ok("POST", V1, person("a", "Ada Lovelace"))
     code, status = cluster.call("GET", f"{V2}/a")
@@ -262,7 +262,7 @@ def test_a_wrong_answer_is_an_internal_error(cluster: Cluster, webhook: Webhook,
     assert cluster.ok("GET", f"{V2}/a")["spec"] == {"first": "Ada", "last": "Lovelace"}
 
 
-def test_a_write_waits_for_its_own_version_alone(cluster: Cluster) -> None:
+def test_a_write_waits_only_for_its_own_version(cluster: Cluster) -> None:
     cluster.webhook = lambda _: "failed to call webhook: no"
     body = {**widget("a", {"first": "Ada", "last": "Lovelace"}), "apiVersion": "example.com/v2"}
     revision = cluster.api.revision

@@ -1,4 +1,4 @@
-"""Custom resources through the server: what is kept, defaulted, warned of, refused; versions; status and scale."""
+"""Custom resources: pruning, defaults, warnings, validation, versions, status and scale."""
 
 from typing import Any
 
@@ -112,7 +112,7 @@ READ: list[Any] = [
 
 
 @pytest.mark.parametrize(("given", "stored"), READ)
-def test_what_is_stored(served: Api, given: Object, stored: Object) -> None:
+def test_the_stored_object(served: Api, given: Object, stored: Object) -> None:
     assert served.ok("POST", WIDGETS, widget(spec=given))["spec"] == stored
     assert served.ok("GET", f"{WIDGETS}/w")["spec"] == stored
 
@@ -127,14 +127,14 @@ UNKNOWN = {
 PATHS = ["metadata.foo", "foo", "spec.keep.in.q", "spec.list[0].q", "spec.lists[0][0].q", "spec.map.m.q", "spec.zz"]
 
 
-def test_unknown_fields_are_warned_of(served: Api) -> None:
+def test_unknown_fields_cause_warnings(served: Api) -> None:
     body = widget(spec=UNKNOWN, foo=1, metadata={"foo": 1})
     found = served.answer("POST", WIDGETS, body)
     assert found.status == 201
     assert found.warnings == [f'unknown field "{path}"' for path in PATHS]
 
 
-def test_unknown_fields_are_refused_where_validation_is_strict(served: Api) -> None:
+def test_unknown_fields_are_rejected_by_strict_validation(served: Api) -> None:
     body = widget(spec=UNKNOWN, foo=1, metadata={"foo": 1})
     told = ", ".join(f'unknown field "{path}"' for path in PATHS)
     message = f'Widget in version "v1" cannot be handled as a Widget: strict decoding error: {told}'
@@ -156,7 +156,7 @@ def test_unknown_fields_are_refused_where_validation_is_strict(served: Api) -> N
         ),
     ],
 )
-def test_metadata_that_is_none(served: Api, metadata: Object, why: str) -> None:
+def test_malformed_metadata(served: Api, metadata: Object, why: str) -> None:
     told = f'Widget in version "v1" cannot be handled as a Widget: {why}'
     assert served.refused("POST", WIDGETS, widget(metadata=metadata)) == (400, "BadRequest", told)
 
@@ -172,7 +172,7 @@ def test_metadata_that_is_none(served: Api, metadata: Object, why: str) -> None:
         (widget(spec={"emb": {}}), "[spec.emb.apiVersion: Required value, spec.emb.kind: Required value]"),
     ],
 )
-def test_a_wrong_object_is_refused(served: Api, body: Object, message: str) -> None:
+def test_an_invalid_object_is_rejected(served: Api, body: Object, message: str) -> None:
     whole = f'Widget.example.com "w" is invalid: {message}'
     assert served.refused("POST", WIDGETS, body) == (422, "Invalid", whole)
 
@@ -180,7 +180,7 @@ def test_a_wrong_object_is_refused(served: Api, body: Object, message: str) -> N
 # --- status and scale -------------------------------------------------------------------------------------------------
 
 
-def test_status_is_written_through_its_own_path(served: Api) -> None:
+def test_status_is_written_through_its_subresource(served: Api) -> None:
     made = served.ok("POST", WIDGETS, widget(status={"replicas": 3}))
     assert "status" not in made
     rv = made["metadata"]["resourceVersion"]
@@ -193,7 +193,7 @@ def test_status_is_written_through_its_own_path(served: Api) -> None:
     assert (found["spec"]["a"], found["status"], found["metadata"]["generation"]) == ("yes", {"replicas": 5}, 2)
 
 
-def test_a_wrong_status_is_refused(served: Api) -> None:
+def test_an_invalid_status_is_rejected(served: Api) -> None:
     served.ok("POST", WIDGETS, widget())
     merge = {"content_type": "application/merge-patch+json"}
     code, _, message = served.refused("PATCH", f"{WIDGETS}/w/status", {"status": {"replicas": "x"}}, **merge)
@@ -204,7 +204,7 @@ def test_a_wrong_status_is_refused(served: Api) -> None:
     assert (code, message) == (422, f'Widget.example.com "w" is invalid: [{", ".join(told)}]')
 
 
-def test_scale_reads_and_writes_by_its_paths(served: Api) -> None:
+def test_scale_uses_the_paths_of_the_definition(served: Api) -> None:
     served.ok("POST", WIDGETS, widget(spec={"replicas": 2}))
     scale = served.ok("GET", f"{WIDGETS}/w/scale")
     assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 0})
@@ -216,7 +216,7 @@ def test_scale_reads_and_writes_by_its_paths(served: Api) -> None:
 # --- versions and changes of the schema -------------------------------------------------------------------------------
 
 
-def test_an_old_object_is_read_under_the_new_schema(served: Api) -> None:
+def test_an_old_object_is_read_with_the_new_schema(served: Api) -> None:
     served.ok("POST", WIDGETS, widget(spec={"a": "1"}))
     spec = {"type": "object", "properties": {"d": TEXT, "new": {"type": "string", "default": "n"}}}
     redefine(served, version(schema={"type": "object", "properties": {"spec": spec}}))
@@ -224,7 +224,7 @@ def test_an_old_object_is_read_under_the_new_schema(served: Api) -> None:
     assert served.ok("GET", WIDGETS)["items"][0]["spec"] == {"d": "x", "new": "n"}
 
 
-def test_what_was_wrong_before_is_let_be_until_it_changes(served: Api) -> None:
+def test_errors_of_unchanged_values_are_tolerated(served: Api) -> None:
     served.ok("POST", WIDGETS, widget(spec={"a": "long"}))
     spec = {**SPEC, "properties": {**SPEC["properties"], "a": {"type": "string", "maxLength": 2}}}
     redefine(served, version(schema={**SCHEMA, "properties": {"spec": spec, "status": STATUS}}))
@@ -234,14 +234,14 @@ def test_what_was_wrong_before_is_let_be_until_it_changes(served: Api) -> None:
     assert (code, message) == (422, 'Widget.example.com "w" is invalid: spec.a: Too long: may not be more than 2 bytes')
 
 
-def test_versions_differ_in_their_api_version_alone(api: Api) -> None:
+def test_versions_differ_only_in_their_api_version(api: Api) -> None:
     api.ok("POST", CRDS, widgets(version(), version("v2", storage=False)))
     made = api.ok("POST", WIDGETS, widget(spec={"a": "1"}))
     other = api.ok("GET", f"{WIDGETS}/w".replace("/v1/", "/v2/"))
     assert other == {**made, "apiVersion": "example.com/v2", "metadata": other["metadata"]}
 
 
-def test_a_definition_goes_with_its_objects(served: Api) -> None:
+def test_a_definition_is_deleted_after_its_objects(served: Api) -> None:
     served.ok("POST", WIDGETS, widget())
     served.ok("POST", WIDGETS, widget("held", metadata={"finalizers": ["example.com/x"]}))
     served.ok("DELETE", f"{CRDS}/widgets.example.com")
@@ -257,7 +257,7 @@ def test_a_definition_goes_with_its_objects(served: Api) -> None:
     assert served.call("GET", WIDGETS)[0] == 404
 
 
-def test_a_name_that_is_taken_is_had_once_its_owner_is_gone(served: Api) -> None:
+def test_a_conflicting_name_is_accepted_after_its_owner_is_deleted(served: Api) -> None:
     second = widgets()
     second["metadata"] = {"name": "gadgets.example.com"}
     second["spec"]["names"] = {"plural": "gadgets", "kind": "Widget", "singular": "gadget", "listKind": "GadgetList"}
@@ -344,7 +344,7 @@ def test_a_scale_is_applied(served: Api) -> None:
         ),
     ],
 )
-def test_a_wrong_scale_is_refused(served: Api, body: Object, code: int, message: str) -> None:
+def test_an_invalid_scale_is_rejected(served: Api, body: Object, code: int, message: str) -> None:
     served.ok("POST", WIDGETS, widget(spec={"replicas": 2}))
     found = served.refused("PUT", f"{WIDGETS}/w/scale?fieldValidation=Strict", body)
     assert (found[0], found[2]) == (code, message)

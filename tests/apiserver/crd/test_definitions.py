@@ -1,4 +1,4 @@
-"""What a definition itself must be: names, versions, subresources, columns, selectable fields, conversion."""
+"""Validation of definitions: names, versions, subresources, columns, selectable fields and conversion."""
 
 from copy import deepcopy
 from typing import Any
@@ -37,7 +37,7 @@ SUBDOMAIN = (
 
 
 def widgets(changes: Object) -> Object:
-    """A right definition but for `changes`: new values by their paths, None to leave out."""
+    """A valid definition with `changes`: new values by path; None removes a field."""
     names = {"plural": "widgets", "kind": "Widget", "singular": "widget", "listKind": "WidgetList"}
     made: Object = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -57,7 +57,7 @@ def widgets(changes: Object) -> Object:
     return made
 
 
-#: Changes of a right definition, and the fields and messages of what is wrong with it.
+#: Changes of a valid definition, with the fields and messages of their errors.
 REFUSED: list[Any] = [
     pytest.param(
         {"spec.group": None},
@@ -450,18 +450,18 @@ def causes(status: Object) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("changes", "expected"), REFUSED)
-def test_a_definition_is_refused(api: Api, changes: Object, expected: list[tuple[str, str]]) -> None:
+def test_invalid_definitions(api: Api, changes: Object, expected: list[tuple[str, str]]) -> None:
     code, status = api.call("POST", CRDS, widgets(changes))
     assert code == 422
     assert causes(status) == expected
 
 
 @pytest.mark.parametrize(("changes", "message"), MALFORMED)
-def test_what_is_no_definition_at_all(api: Api, changes: Object, message: str) -> None:
+def test_malformed_definitions(api: Api, changes: Object, message: str) -> None:
     assert api.refused("POST", CRDS, widgets(changes)) == (400, "BadRequest", message)
 
 
-def test_a_right_definition_is_served_at_once(api: Api) -> None:
+def test_a_valid_definition_is_served_immediately(api: Api) -> None:
     made = api.ok("POST", CRDS, widgets({}))
     stored = api.ok("GET", f"{CRDS}/widgets.example.com")
     assert stored["metadata"]["uid"] == made["metadata"]["uid"]
@@ -482,7 +482,7 @@ def test_a_right_definition_is_served_at_once(api: Api) -> None:
         ),
     ],
 )
-def test_what_an_established_definition_cannot_change(api: Api, changes: Object, field: str) -> None:
+def test_immutable_fields_of_an_established_definition(api: Api, changes: Object, field: str) -> None:
     api.ok("POST", CRDS, widgets({}))
     current = api.ok("GET", f"{CRDS}/widgets.example.com")
     new = widgets(changes)
@@ -492,7 +492,7 @@ def test_what_an_established_definition_cannot_change(api: Api, changes: Object,
     assert [(where, message.endswith("field is immutable")) for where, message in causes(status)] == [(field, True)]
 
 
-def test_a_storage_version_stays_until_it_is_taken_out_of_the_status(api: Api) -> None:
+def test_a_stored_version_cannot_be_removed_before_its_removal_from_the_status(api: Api) -> None:
     api.ok("POST", CRDS, widgets({}))
     path = f"{CRDS}/widgets.example.com"
     second = VERSION | {"name": "v2"}
@@ -517,7 +517,7 @@ def test_a_storage_version_stays_until_it_is_taken_out_of_the_status(api: Api) -
         ("unapproved, a test", "False", "UnapprovedAnnotation", 'not approved: "unapproved, a test"'),
     ],
 )
-def test_groups_of_the_community_need_approval(
+def test_groups_of_the_community_require_approval(
     api: Api, annotation: str, status: str, reason: str, message: str
 ) -> None:
     body = widgets({"spec.group": "x.k8s.io", "metadata.name": "widgets.x.k8s.io"})

@@ -1,4 +1,4 @@
-"""Definitions and objects made to hurt are refused, or served in bounded time."""
+"""Hostile definitions and objects are rejected or processed in bounded time."""
 
 import json
 import time
@@ -9,6 +9,8 @@ import pytest
 
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.crd.test_custom import WIDGETS, version, widget, widgets
+
+pytestmark = pytest.mark.slow
 
 Object = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What a schema must be to be taken as that of a version: structural, and of what the server supports."""
+"""Validation of the schemas of versions: structural and supported."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def with_schema(schema: Object | None) -> Object:
     return definition(versions=[version])
 
 
-#: Whole schemas, and what is said of them: where below the schema, and how.
+#: Schemas with the paths and messages of their errors.
 REFUSED: list[Any] = [
     pytest.param(
         spec({"properties": {"a": TEXT}}),
@@ -397,7 +397,7 @@ TAKEN: list[Any] = [
 
 
 @pytest.mark.parametrize(("schema", "causes"), REFUSED)
-def test_a_schema_is_refused(api: Api, schema: Object, causes: list[tuple[str, str]]) -> None:
+def test_invalid_schemas(api: Api, schema: Object, causes: list[tuple[str, str]]) -> None:
     code, status = api.call("POST", CRDS, with_schema(schema))
     assert code == 422
     where = "spec.validation.openAPIV3Schema"
@@ -406,11 +406,11 @@ def test_a_schema_is_refused(api: Api, schema: Object, causes: list[tuple[str, s
 
 
 @pytest.mark.parametrize("schema", TAKEN)
-def test_a_schema_is_taken(api: Api, schema: Object) -> None:
+def test_valid_schemas(api: Api, schema: Object) -> None:
     api.ok("POST", CRDS, with_schema(schema))
 
 
-def test_a_version_needs_a_schema(api: Api) -> None:
+def test_a_version_requires_a_schema(api: Api) -> None:
     version = {"name": "v1", "served": True, "storage": True}
     _, status = api.call("POST", CRDS, definition(versions=[version]))
     found = [(one["field"], one["message"]) for one in status["details"]["causes"]]

@@ -1,1 +1,1 @@
-"""The functions of CEL, by what they are about; `declarations` has them all."""
+"""The functions of CEL by topic; `functions` contains all of them."""

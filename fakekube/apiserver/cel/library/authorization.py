@@ -1,6 +1,6 @@
-"""Asking who may do what, from within an expression (`apiserver/pkg/cel/library/authz.go`).
+"""Authorization checks in expressions (`apiserver/pkg/cel/library/authz.go`).
 
-An `authorizer` leads by way of a path, or of a group, a resource and so on, to a check, whose decision can be asked.
+An `authorizer` makes checks for paths and resources; a check returns a decision.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PREFIX = "kubernetes.authorization."
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationDecision:
-    """The answer to a check."""
+    """The decision of a check."""
 
     allowed: bool
     reason: str = ""
@@ -25,7 +25,7 @@ class AuthorizationDecision:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationCheck:
-    """What is asked: of a path, or of a resource by its fields."""
+    """A check for a path, or for a resource with attributes."""
 
     ask: Callable[[AuthorizationCheck, str], AuthorizationDecision]
     user: Any
@@ -37,7 +37,7 @@ class AuthorizationCheck:
 
 
 class Authorizer(dict[str, Any]):
-    """The variable `authorizer`; `requestResource` is the check of the request's own resource."""
+    """The variable `authorizer`; `requestResource` is the check for the resource of the request."""
 
     def __init__(
         self, start: AuthorizationCheck, request_resource: AuthorizationCheck, as_account: Callable[[str, str], Any]
@@ -61,7 +61,7 @@ def _setting(name: str) -> Callable[[AuthorizationCheck, str], AuthorizationChec
 
 
 def _typed(signature: str) -> str:
-    """A signature with the types' prefix: `Authorizer.(string) -> PathCheck`."""
+    """A signature such as `Authorizer.(string) -> PathCheck` with the prefix of the types added."""
     for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision"):
         signature = signature.replace(name, _PREFIX + name)
     return signature

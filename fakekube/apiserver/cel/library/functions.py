@@ -1,10 +1,10 @@
-"""Every function that a rule can call, by name."""
+"""All functions by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings
+from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings, typeconversions
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.types import (
     BOOL,
@@ -28,6 +28,7 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
     found: dict[str, list[Overload]] = {}
     for one in [
         *standard.OVERLOADS,
+        *typeconversions.OVERLOADS,
         *strings.OVERLOADS,
         *lists.OVERLOADS,
         *kubernetes.OVERLOADS,
@@ -41,7 +42,7 @@ FUNCTIONS = _by_name()
 
 BY_ID = {one.id: one for rows in FUNCTIONS.values() for one in rows}
 
-#: Names of types, which are values, too: `type(x) == int`.
+#: The names of types, which are also values: `type(x) == int`.
 TYPES: Mapping[str, Type] = {
     name: type_of(one)
     for name, one in {

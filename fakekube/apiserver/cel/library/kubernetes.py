@@ -1,4 +1,4 @@
-"""Functions that Kubernetes adds: URLs, quantities, addresses, versions, formats (`apiserver/pkg/cel/library`)."""
+"""The functions of Kubernetes for URLs, quantities, addresses, versions and formats (`apiserver/pkg/cel/library`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fakekube.apiserver.wire.goprint import go_quote
 
 @dataclass(frozen=True, slots=True)
 class UrlValue:
-    """A parsed URL."""
+    """A URL."""
 
     url: gourl.Url
     cel_type: ClassVar[str] = "kubernetes.URL"
@@ -41,7 +41,7 @@ def to_url(text: str) -> UrlValue:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount of something."""
+    """A quantity."""
 
     amount: Fraction
     cel_type: ClassVar[str] = "kubernetes.Quantity"
@@ -76,7 +76,7 @@ Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 @dataclass(frozen=True, slots=True)
 class Ip:
-    """An address."""
+    """An IP address."""
 
     address: Address
     cel_type: ClassVar[str] = "net.IP"
@@ -84,7 +84,7 @@ class Ip:
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
-    """A network, with the address that it was written with."""
+    """A network, with the address as it was written."""
 
     network: Network
     cel_type: ClassVar[str] = "net.CIDR"
@@ -153,7 +153,7 @@ _SEMVER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A semantic version; what comes before a release is below it."""
+    """A semantic version. A pre-release (`before`) precedes its release."""
 
     major: int
     minor: int
@@ -162,7 +162,7 @@ class Semver:
     cel_type: ClassVar[str] = "kubernetes.Semver"
 
     def key(self) -> tuple[Any, ...]:
-        """Versions in their order."""
+        """The sort key."""
         parts = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.before)
         return self.major, self.minor, self.patch, not self.before, parts
 
@@ -207,7 +207,7 @@ def _semver_problem(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A named check of strings, which tells what is wrong with one."""
+    """A named format of strings, with a function that returns the errors of a string."""
 
     name: str
     problems: Callable[[str], list[str]]
@@ -254,7 +254,7 @@ FORMATS: dict[str, NamedFormat] = {
 
 
 def validate(one: NamedFormat, text: str) -> Optional:
-    """What is wrong with a text; none where nothing is."""
+    """The errors of a text; none if it is valid."""
     found = one.problems(text)
     return Optional(True, found) if found else NONE
 

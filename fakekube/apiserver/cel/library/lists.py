@@ -17,7 +17,7 @@ _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 
 
-# --- Kubernetes' ------------------------------------------------------------------------------------------------------
+# --- lists of Kubernetes ---------------------------------------------------------------------------------------------
 
 
 def is_sorted(items: Items) -> bool:
@@ -45,7 +45,7 @@ def last_index_of(items: Items, value: Any) -> int:
     return next((i for i in range(len(items) - 1, -1, -1) if equal(items[i], value)), -1)
 
 
-# --- cel-go's lists --------------------------------------------------------------------------------------------------
+# --- lists of cel-go -------------------------------------------------------------------------------------------------
 
 
 def slice_(items: Items, start: int, end: int) -> Items:
@@ -127,7 +127,7 @@ def _sized(value: Any) -> bool:
 
 
 def opt_index(items: Any, key: Any) -> Optional:
-    """An element, where it is there."""
+    """An optional element."""
     if isinstance(items, Optional):
         return opt_index(items.value, key) if items.present else NONE
     try:

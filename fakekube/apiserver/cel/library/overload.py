@@ -1,4 +1,4 @@
-"""How functions are declared: a row for each overload."""
+"""The declaration of overloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.types import Type, _split, read
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function; `run` takes the receiver, where `member`, and the arguments."""
+    """One signature of a function. `run` takes the receiver, if `member`, and the arguments."""
 
     function: str
     id: str
@@ -19,12 +19,12 @@ class Overload:
     args: tuple[Type, ...]
     result: Type
     run: Callable[..., Any]
-    #: Whether the signature holds for types of one's choice.
+    #: Whether the signature has type parameters.
     generic: bool = False
 
 
 def overload(function: str, id: str, signature: str, run: Callable[..., Any]) -> Overload:
-    """`signature`: `string.(int, int) -> string` for a member, `(string) -> bool` for a function."""
+    """Declares an overload. `signature` is `string.(int, int) -> string` for a member, or `(string) -> bool`."""
     receiver, _, rest = signature.partition("(")
     depth, end = 1, 0
     if not signature.startswith("(") and ".(" in signature:

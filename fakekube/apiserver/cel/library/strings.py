@@ -1,4 +1,4 @@
-"""Functions of strings (`cel-go/ext/strings.go`, version 2) and regular expressions (`library/regex.go`)."""
+"""The functions for strings (`cel-go/ext/strings.go`, version 2) and regular expressions (`library/regex.go`)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.library.standard import to_string
+from fakekube.apiserver.cel.library.typeconversions import to_string
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
-#: Characters of a text that a function may make.
+#: The limit of the characters of a result.
 SIZE_LIMIT = 16 * 1024 * 1024
 
 _SPACE = " \t\n\v\f\r\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -57,7 +57,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
 
 
 def _allow(size: int) -> None:
-    """Texts larger than any request are not made."""
+    """Raises OverBudget for a result that is larger than any request."""
     if size > SIZE_LIMIT:
         raise OverBudget(OVER_BUDGET)
 
@@ -129,7 +129,7 @@ _PREFIX = "error during formatting: "
 
 
 def format(text: str, args: list[Any]) -> str:
-    """`'%d of %s'.format([1, x])`. Raises CelError."""
+    """Formats a text: `'%d of %s'.format([1, x])`. Raises CelError."""
     found: list[str] = []
     at, used = 0, 0
     for match in _CLAUSE.finditer(text):
@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    """Inside of lists and maps strings have quotes, and numbers six decimals."""
+    """A value inside of a list or map: strings are quoted, and doubles have six decimals."""
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, float):

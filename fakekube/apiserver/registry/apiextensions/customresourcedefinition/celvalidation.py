@@ -1,4 +1,4 @@
-"""Rules where they are defined: whether they compile, and what they may cost in all
+"""Validates the rules in definitions: they must compile, and their estimated cost is limited
 (`apiextensions/validation/cel_validation.go`)."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_in
 
 Node = Mapping[str, Any]
 
-#: The estimated cost of one rule, and of all rules of a definition's schema.
+#: The limits of the estimated cost of one rule, and of all rules of a schema.
 RULE_LIMIT, TOTAL_LIMIT = 10_000_000, 100_000_000
 
 _ADVICE = (
@@ -27,20 +27,20 @@ _ADVICE = (
 
 @dataclass(slots=True)
 class TotalCost:
-    """What all rules of a schema cost, and the dearest of them."""
+    """The estimated cost of all rules of a schema, and the most expensive rules."""
 
     cost: int = 0
-    dearest: list[tuple[int, str]] = field(default_factory=list)
+    most_expensive: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, path: str, cost: int) -> None:
         self.cost = min(self.cost + cost, HUGE)
         if cost >= TOTAL_LIMIT // 100:
-            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda one: -one[0])[:4]
+            self.most_expensive = sorted([*self.most_expensive, (cost, path)], key=lambda one: -one[0])[:4]
 
 
 @dataclass(frozen=True, slots=True)
 class CELSchemaContext:
-    """A node of a schema: how often its values can occur (None: as often as fits into a request)."""
+    """A node of a schema, and how often its values can occur (None: as often as a request allows)."""
 
     schema: Node
     cardinality: int | None
@@ -52,14 +52,14 @@ class CELSchemaContext:
         return cls(schema, 1, TotalCost(), is_root=True)
 
     def child(self, schema: Node, kind: str, name: str = "") -> CELSchemaContext:
-        """A node below; `kind` says where (`property`, `items`, `additional`)."""
+        """The context of a child node; `kind` is `property`, `items` or `additional`."""
         times = _elements(self.schema)
         if self.cardinality is None or times is None:
             return CELSchemaContext(schema, None, self.total)
         return CELSchemaContext(schema, min(self.cardinality * times, HUGE), self.total)
 
     def rule_errors(self, path: str, uncorrelatable: str, *, costs: bool) -> list[FieldError]:
-        """What is wrong with the rules of this node. `uncorrelatable`: where `oldSelf` cannot be told from, if so."""
+        """The errors of the rules of this node. `uncorrelatable`: the ancestor that cannot be correlated, if any."""
         schema = Structural(self.schema)
         declared = declare_self(schema, root=self.is_root)
         if declared is None:
@@ -82,7 +82,7 @@ class CELSchemaContext:
         times = self.cardinality if self.cardinality is not None else largest
         cost = min(found.cost * times, HUGE)
         if costs and cost > RULE_LIMIT:
-            errors.append(field_forbidden(f"{path}.rule", too_dear("estimated rule cost", cost, RULE_LIMIT)))
+            errors.append(field_forbidden(f"{path}.rule", over_budget("estimated rule cost", cost, RULE_LIMIT)))
         self.total.add(f"{path}.rule", cost)
         shown = shown_rule(found.rule)
         if found.problem:
@@ -92,7 +92,7 @@ class CELSchemaContext:
         elif found.message is not None:
             here, most = f"{path}.messageExpression", found.message_cost
             if costs and most > RULE_LIMIT:
-                errors.append(field_forbidden(here, too_dear("estimated messageExpression cost", most, RULE_LIMIT)))
+                errors.append(field_forbidden(here, over_budget("estimated messageExpression cost", most, RULE_LIMIT)))
             self.total.add(here, most)
         if found.uses_old and uncorrelatable:
             why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
@@ -103,17 +103,17 @@ class CELSchemaContext:
         return errors
 
     def total_errors(self, path: str) -> list[FieldError]:
-        """Where all rules together cost too much."""
+        """The errors if all rules together exceed the limit."""
         if self.total.cost <= TOTAL_LIMIT:
             return []
         why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        errors = [field_forbidden(dear, why) for _, dear in self.total.dearest]
+        errors = [field_forbidden(path_of_rule, why) for _, path_of_rule in self.total.most_expensive]
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        return [*errors, field_forbidden(path, too_dear(name, self.total.cost, TOTAL_LIMIT))]
+        return [*errors, field_forbidden(path, over_budget(name, self.total.cost, TOTAL_LIMIT))]
 
 
 def _elements(schema: Node) -> int | None:
-    """How often what is below a node occurs in one of its values; None: without a limit."""
+    """How often children of a node can occur in one of its values; None: unlimited."""
     kind = schema.get("type")
     if kind == "object" and schema.get("additionalProperties") is not None:
         most = schema.get("maxProperties")
@@ -128,8 +128,8 @@ def _invalid(path: str, shown: str, why: str) -> FieldError:
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
 
 
-def too_dear(name: str, cost: int, limit: int) -> str:
-    """How far a cost is over its limit."""
+def over_budget(name: str, cost: int, limit: int) -> str:
+    """The message for a cost over its limit."""
     times = cost / limit
     factor = "more than 100x" if times > 100 else f"{times:f}x" if times < 1.5 else f"{times:.1f}x"
     return f"{name} exceeds budget by factor of {factor} {_ADVICE}"

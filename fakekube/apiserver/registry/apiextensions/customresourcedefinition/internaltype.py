@@ -1,5 +1,4 @@
-"""A definition as the real server's internal type has it: error messages name its paths and print its values
-(`apiextensions/v1/conversion.go`)."""
+"""The internal type of definitions, to which error messages refer (`apiextensions/v1/conversion.go`)."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.gojson import go_json_ordered
 
-#: What versions may have of their own; where all have the same, it stands above them.
+#: Fields of versions -> fields of the spec, to which they move if they are the same in all versions.
 HOISTED = {
     "subresources": "subresources",
     "schema": "validation",
@@ -19,7 +18,7 @@ HOISTED = {
 
 
 def internal_spec(spec: Object) -> Object:
-    """The spec with what is the same in all versions above them, and the webhook's configuration one level up."""
+    """Converts a spec: fields that are the same in all versions move to the spec, and webhook settings move up."""
     versions = [dict(version) for version in spec.get("versions") or ()]
     made: Object = {**spec, "versions": versions}
     if versions:
@@ -41,11 +40,11 @@ def internal_spec(spec: Object) -> Object:
     return made
 
 
-# --- as Go prints it -------------------------------------------------------------------------------------------------
+# --- Go representation -----------------------------------------------------------------------------------------------
 
 _NONE: Any = None
 
-#: Go's fields in order: name, key on the wire, what stands there when there is nothing, and the type of what is inside.
+#: The fields of Go structs in order: name, JSON key, zero value, and the type of nested values.
 _SCHEMA: Sequence[tuple[str, str, Any, str]] = (
     ("ID", "id", "", ""), ("Schema", "$schema", "", ""), ("Ref", "$ref", _NONE, ""),
     ("Description", "description", "", ""), ("Type", "type", "", ""), ("Nullable", "nullable", False, ""),

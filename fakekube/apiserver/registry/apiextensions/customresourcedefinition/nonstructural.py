@@ -1,4 +1,4 @@
-"""Whether a schema is structural (`apiextensions-apiserver/pkg/apiserver/schema/validation.go`, `complete.go`)."""
+"""Validates that schemas are structural (`apiextensions-apiserver/pkg/apiserver/schema`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHERE = {
     "field": "must not be empty for specified object fields",
 }
 
-#: What a schema below anyOf, allOf, oneOf or not may not have.
+#: Keywords that are forbidden below anyOf, allOf, oneOf and not.
 _FORBIDDEN_NESTED = (
     ("type", "must be empty to be structural"),
     ("additionalProperties", "must be undefined to be structural"),
@@ -35,12 +35,12 @@ _FORBIDDEN_NESTED = (
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
 
-#: Fields that no schema may have, in the order in which they are looked for.
+#: Keywords that are forbidden in all schemas, in the order of the checks.
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 
 def not_convertible(schema: Node) -> str:
-    """Why a schema cannot be made a structural one; "" where it can (`NewStructural`)."""
+    """The reason why a schema cannot be converted to a structural one; "" if it can (`NewStructural`)."""
     for key in _UNSUPPORTED:
         if schema.get(key) or (key == "additionalItems" and key in schema):
             return f"OpenAPIV3Schema '{key.removeprefix('$') if key == '$schema' else key}' is not supported"
@@ -52,7 +52,7 @@ def not_convertible(schema: Node) -> str:
 
 
 def below(schema: Node) -> list[Node]:
-    """All schemas directly inside of one."""
+    """The direct children of a schema."""
     found = [schema["not"]] if isinstance(schema.get("not"), Mapping) else []
     for key in ("allOf", "anyOf", "oneOf"):
         found += schema.get(key) or ()
@@ -62,7 +62,7 @@ def below(schema: Node) -> list[Node]:
 
 
 def structural_errors(schema: Node, path: str) -> list[FieldError]:
-    """What keeps a schema from being structural, sorted as the real server does."""
+    """The violations that make a schema non-structural, in the real server's order."""
     errors = _invariants(schema, "root", path) + _incomplete(schema, schema, path, path)
     return sorted(errors, key=str)
 
@@ -191,7 +191,7 @@ def _nested_errors(schema: Node, level: str, path: str, *, skip_any_of: bool = F
 
 
 def _incomplete(nested: Node, schema: Node | None, s_path: str, v_path: str) -> list[FieldError]:
-    """Validations of something that the structural part does not have."""
+    """The errors of value validations for fields that the structural schema does not specify."""
     errors: list[FieldError] = []
     if isinstance(nested.get("not"), Mapping):
         errors += _nested_incomplete(nested["not"], schema, s_path, f"{v_path}.not")

@@ -1,4 +1,4 @@
-"""What a definition's schema may not have, node by node, and the rules in it
+"""Validates the schemas in definitions and their rules
 (`apiextensions/validation.ValidateCustomResourceDefinitionOpenAPISchema`)."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NEWLINES = re.compile(r"[\n\r]+")
 
 @dataclass(slots=True)
 class SchemaErrors:
-    """Errors of the schema itself, and of its rules, which are only looked at where there are none of the first."""
+    """The errors of a schema and of its rules. Rules are only compiled if the schema has no errors."""
 
     schema: list[FieldError]
     rules: list[FieldError]
@@ -44,8 +44,8 @@ class SchemaErrors:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPosition:
-    """Where a node stands: whether defaults are allowed and why not, whether it is of a resource's metadata, and the
-    first path above it whose parts cannot be told to be the same in an older object."""
+    """The position of a node: why defaults are not allowed, if so; whether it is in the metadata of a resource; and the
+    path of the first ancestor whose children cannot be correlated with an old object."""
 
     defaults_refused: str | None = None
     in_metadata: bool = False
@@ -64,7 +64,7 @@ def check(
     root: bool = False,
     costs: bool = True,
 ) -> SchemaErrors:
-    """All errors of a node and of what is below it. `costs`: the estimated cost of each rule is looked at."""
+    """Validates a node and its descendants. `costs`: the estimated costs of rules are limited."""
     found = SchemaErrors(_standard_errors(schema, path, place), [])
     if schema.get("uniqueItems"):
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -156,7 +156,7 @@ def _items(
         found.add(check(one, f"{path}.items[{i}]", here, None, costs=costs))
 
 
-# --- Kubernetes' own -------------------------------------------------------------------------------------------------
+# --- extensions ------------------------------------------------------------------------------------------------------
 
 
 def _extension_errors(schema: Node, path: str) -> list[FieldError]:
@@ -227,7 +227,7 @@ def _map_errors(schema: Node, keys: Any, path: str) -> list[FieldError]:
 
 
 def map_key_errors(schema: Node, path: str) -> list[FieldError]:
-    """Items of lists of type set and map are not null, and their keys are always there."""
+    """Items of lists of type set and map must not be nullable, and keys must be required or have defaults."""
     items, list_type = schema.get("items"), schema.get("x-kubernetes-list-type")
     if not isinstance(items, Mapping) or list_type not in ("set", "map"):
         return []
@@ -273,12 +273,12 @@ def _rule_errors(rule: Node, schema: Node, path: str) -> list[FieldError]:
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified"))
     if _NEWLINES.search(field_path):
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
-    if field_path and not _leads_somewhere(field_path, schema):
+    if field_path and not _exists(field_path, schema):
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be a valid path"))
     return errors
 
 
-def _leads_somewhere(path: str, schema: Node) -> bool:
+def _exists(path: str, schema: Node) -> bool:
     if not_convertible(schema):
         return True
     try:

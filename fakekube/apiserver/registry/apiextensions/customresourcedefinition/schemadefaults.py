@@ -1,4 +1,4 @@
-"""Whether the defaults in a schema are values that it takes itself
+"""Validates the defaults in a schema against the schema
 (`apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go`)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Surround = Callable[[Any], Any]
 
 
 def default_errors(root: Structural, path: str, meta: Schema) -> list[FieldError]:
-    """What is wrong with the defaults below a whole resource's schema; `meta` is ObjectMeta's."""
+    """The errors of the defaults in the schema of a resource; `meta` is the schema of ObjectMeta."""
     return _errors(root, path, meta, in_metadata=False, top=True, surround=lambda value: value, resource=root)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fakekube.apiserver.crd import definitionstatus
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation, warnings
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 
 
 def prepare(crd: Object) -> Object:
-    """With the defaults of its names and its conversion, and a status that the server has still to fill."""
+    """Sets the defaults of names and conversion, and the initial status."""
     spec = crd.get("spec") or {}
     names = dict(spec.get("names") or {})
     kind = names.get("kind") or ""
@@ -24,7 +24,7 @@ def prepare(crd: Object) -> Object:
 
 
 def _conversion(given: Object | None) -> Object:
-    """What is given, or none; a Service has a port."""
+    """The conversion with defaults: the strategy None, and the port of a Service."""
     if given is None:
         return {"strategy": "None"}
     webhook = given.get("webhook") or {}
@@ -36,7 +36,7 @@ def _conversion(given: Object | None) -> Object:
 
 
 def prepare_update(new: Object, old: Object) -> Object:
-    """Status is the server's; a new storage version is one that objects may be stored in."""
+    """Keeps the status, and adds a new storage version to the stored versions."""
     prepared = prepare(new)
     status = dict(old.get("status") or {})
     stored = list(status.get("storedVersions") or ())
@@ -47,7 +47,7 @@ def prepare_update(new: Object, old: Object) -> Object:
 
 
 def definition_strategy(meta: Schema) -> Strategy:
-    """The rules for definitions themselves; `meta` is ObjectMeta's schema."""
+    """The strategy of definitions; `meta` is the schema of ObjectMeta."""
     return Strategy(
         generation=("spec",),
         unconditional_update=False,
@@ -58,6 +58,6 @@ def definition_strategy(meta: Schema) -> Strategy:
         validate=lambda crd: validation.validate(crd, meta),
         validate_update=lambda new, old: validation.validate_update(new, old, meta),
         validate_status_update=validation.validate_status_update,
-        warnings=validation.warnings,
-        update_warnings=validation.new_warnings,
+        warnings=warnings.warnings,
+        update_warnings=warnings.update_warnings,
     )

@@ -1,8 +1,8 @@
-"""Whether a definition can be served (`apiextensions/validation.ValidateCustomResourceDefinition`)."""
+"""Validates CustomResourceDefinitions (`apiextensions/validation.ValidateCustomResourceDefinition`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver import names as checks
@@ -24,7 +24,6 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import quoted
@@ -47,7 +46,7 @@ COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int6
 SELECTABLE_TYPES = ("string", "boolean", "integer")
 SELECTABLE_LIMIT = 8
 
-#: What a schema's root may have where the status subresource is enabled, in the real server's order and words.
+#: The keywords that are allowed at the root of a schema with a status subresource, in the order of the error message.
 _ROOT_FIELDS = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength",
     "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties",
@@ -60,7 +59,7 @@ _ROOT_KEYS = frozenset(name[0].lower() + name[1:] for name in _ROOT_FIELDS) | {
 
 
 def validate(crd: Object, meta: Schema) -> list[FieldError]:
-    """Of a new definition, after what holds for any object's metadata; `meta` is ObjectMeta's schema."""
+    """Validates a new definition except for its metadata; `meta` is the schema of ObjectMeta."""
     spec = internal_spec(crd["spec"])
     errors: list[FieldError] = []
     required = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
@@ -73,7 +72,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
-    """Of a changed definition: also, what objects may already rely on cannot change."""
+    """Validates an update of a definition, some of whose fields are immutable."""
     spec, before = internal_spec(new["spec"]), internal_spec(old["spec"])
     errors = _spec_errors(spec, meta, _unchanged(new, old))
     if is_true(old, "Established"):
@@ -94,7 +93,7 @@ def _immutable(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:
-    """Versions whose schema is what it was: their rules were accepted before, whatever they cost."""
+    """The versions with unchanged schemas, whose rules are accepted regardless of their cost."""
     before = {one.get("name"): one.get("schema") for one in old["spec"].get("versions") or ()}
     versions = new["spec"].get("versions") or ()
     return frozenset(one.get("name") or "" for one in versions if before.get(one.get("name")) == one.get("schema"))
@@ -232,7 +231,7 @@ def _deprecation_problems(deprecated: bool, warning: str | None) -> list[str]:
 def _validation_errors(
     validation: Node | None, path: str, status: bool, meta: Schema, *, costs: bool
 ) -> list[FieldError]:
-    """Of a version's schema: its form, whether it is structural, its defaults, its rules and what they cost."""
+    """Validates the schema of a version: its structure, defaults, rules and their cost."""
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return []
@@ -243,8 +242,8 @@ def _validation_errors(
     if schema.get("nullable"):
         errors.append(field_forbidden(f"{here}.nullable", "nullable cannot be true at the root"))
     context: CELSchemaContext | None = None
-    strange = nonstructural.not_convertible(schema)
-    if not strange:
+    unsupported = nonstructural.not_convertible(schema)
+    if not unsupported:
         found = nonstructural.structural_errors(schema, here)
         found = found or schemadefaults.default_errors(Structural(schema), here, meta)
         errors += found
@@ -252,8 +251,8 @@ def _validation_errors(
             context = CELSchemaContext.root(schema)
     checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, root=True, costs=costs)
     errors += checked.schema + checked.rules
-    if not errors and strange:
-        errors.append(field_invalid(here, "", strange))
+    if not errors and unsupported:
+        errors.append(field_invalid(here, "", unsupported))
     if context is not None:
         errors += context.total_errors(here)
     return errors
@@ -444,7 +443,7 @@ def _status_errors(crd: Object) -> list[FieldError]:
 
 
 def _approval_errors(new: Object, old: Object | None) -> list[FieldError]:
-    """Groups of the Kubernetes community need the community's approval."""
+    """Definitions in groups of the Kubernetes community require an approval annotation."""
     if not apiapproval.is_protected(new["spec"].get("group") or ""):
         return []
     state, why = apiapproval.state(new)
@@ -463,49 +462,3 @@ def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:
         return []
     why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
     return [FieldError("spec.preserveUnknownFields", "FieldValueInvalid", f"Invalid value: {quoted(True)}: {why}")]
-
-
-# --- warnings --------------------------------------------------------------------------------------------------------
-
-
-def warnings(crd: Object) -> list[str]:
-    """What is let be, but will not do what it says."""
-    spec = internal_spec(crd["spec"])
-    schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
-    found: list[str] = []
-    sets: set[str] = set()
-    for one in schemas:
-        if one and one.get("openAPIV3Schema"):
-            _walk(one["openAPIV3Schema"], lambda node: _note(node, found, sets))
-    return found + sorted(sets)
-
-
-def new_warnings(new: Object, old: Object) -> list[str]:
-    """Of a change: what was not there before."""
-    before = set(warnings(old))
-    return [one for one in warnings(new) if one not in before]
-
-
-def _walk(schema: Node, visit: Callable[[Node], None]) -> None:
-    visit(schema)
-    for one in nonstructural.below(schema):
-        _walk(one, visit)
-
-
-_NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
-
-
-def _note(node: Node, found: list[str], sets: set[str]) -> None:
-    kind, form = node.get("type") or "", node.get("format") or ""
-    if form:
-        known = (
-            stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
-        )
-        if not known:
-            found.append(f'unrecognized format "{form}"')
-    items = node.get("items")
-    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, Mapping):
-        inner = items.get("type")
-        if inner in ("object", "array"):
-            text = f'x-kubernetes-list-type: set for items of type "{inner}" is not supported by server-side apply'
-            sets.add(f"{text} or CEL validation rules")

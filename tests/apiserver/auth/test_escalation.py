@@ -1,4 +1,4 @@
-"""Nobody gives what he does not have: roles and bindings of somebody with few rights; rules that cover others."""
+"""Privilege-escalation checks on roles and bindings, and coverage of rules."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,12 +19,12 @@ def rule(resources, *verbs, groups=("",), **more):
     return {"apiGroups": list(groups), "resources": list(resources), "verbs": list(verbs), **more}
 
 
-#: What jane may do with roles and bindings themselves.
+#: The permissions of jane for roles and bindings.
 WRITES = rule(("roles", "rolebindings", "clusterroles"), "create", "update", "get", groups=(GROUP,))
 
 
 def allowed(*rules):
-    """A server on which jane may write roles, and these."""
+    """A server on which jane may write roles and bindings and has the given rules."""
     api = Api(authorization_mode="RBAC")
     api.ok("POST", f"{ACCESS}/clusterroles", {"metadata": {"name": "own"}, "rules": [WRITES, *rules]})
     subject = {"kind": "User", "name": "jane", "apiGroup": GROUP}
@@ -47,13 +47,13 @@ def binding(name, kind="Role"):
     return {"metadata": {"name": "b"}, "roleRef": reference, "subjects": [subject]}
 
 
-def test_what_one_has_can_be_given():
+def test_held_permissions_can_be_granted():
     api = allowed(rule(("pods", "secrets"), "get", "list"))
     api.ok("POST", ROLES, role(rule(("pods",), "get")), user=JANE)
     api.ok("POST", BINDINGS, binding("r"), user=JANE)
 
 
-def test_what_one_has_not_cannot():
+def test_permissions_that_are_not_held_cannot_be_granted():
     api = allowed(rule(("pods",), "get"))
     code, _, message = api.refused("POST", ROLES, role(rule(("pods", "secrets"), "get", "list")), user=JANE)
     assert code == 403
@@ -65,7 +65,7 @@ def test_what_one_has_not_cannot():
     )
 
 
-def test_nor_be_added_to_a_role():
+def test_permissions_that_are_not_held_cannot_be_added_to_a_role():
     api = allowed(rule(("pods",), "get"))
     made = api.ok("POST", ROLES, role(rule(("pods",), "get")), user=JANE)
     wider = {**made, "rules": [rule(("pods",), "*")]}
@@ -94,14 +94,14 @@ def test_the_verbs_bind_and_escalate():
     api.ok("POST", BINDINGS, binding("r"), user=JANE)
 
 
-def test_aggregated_roles_take_all_rights():
+def test_aggregated_roles_require_all_permissions():
     api = allowed()
     aggregated = role(aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
     message = api.refused("POST", f"{ACCESS}/clusterroles", aggregated, user=JANE)[2]
     assert "must have cluster-admin privileges to use an aggregationRule" in message
 
 
-def test_a_rule_as_it_is_shown():
+def test_the_compact_form_of_a_rule():
     one = rule(("pods",), "get", "list", resourceNames=["a", "b"])
     assert shown(one) == '{APIGroups:[""], Resources:["pods"], ResourceNames:["a" "b"], Verbs:["get" "list"]}'
     assert shown({"nonResourceURLs": ["/x"], "verbs": ["get"]}) == '{NonResourceURLs:["/x"], Verbs:["get"]}'
@@ -141,19 +141,19 @@ def test_a_rule_covers_its_parts(whole):
 
 
 @given(RULES, REQUESTS)
-def test_parts_allow_together_what_the_rule_allows(whole, request):
+def test_the_parts_of_a_rule_allow_the_same_as_the_rule(whole, request):
     assert any(rbac.rule_allows(part, request) for part in parts(whole)) == rbac.rule_allows(whole, request)
 
 
 @given(RULES, RULES, REQUESTS)
-def test_what_covers_a_part_allows_all_that_it_allows(own, other, request):
+def test_a_rule_that_covers_a_part_allows_the_same_as_the_part(own, other, request):
     for part in parts(other):
         if covers(own, part) and rbac.rule_allows(part, request):
             assert rbac.rule_allows(own, request)
 
 
 @given(st.lists(RULES, max_size=3), REQUESTS)
-def test_rules_put_together_allow_the_same(rules, request):
+def test_compacted_rules_allow_the_same(rules, request):
     every = [part for one in rules for part in parts(one)]
     assert any(rbac.rule_allows(one, request) for one in compact(every)) == any(
         rbac.rule_allows(one, request) for one in rules

@@ -1,4 +1,4 @@
-"""Access reviews: who may do what, asked instead of tried."""
+"""Access reviews."""
 
 import pytest
 
@@ -48,13 +48,13 @@ def pods(verb="get", **more):
         pytest.param({"nonResourceAttributes": {"verb": "get", "path": "/metrics"}}, False, id="other-path"),
     ],
 )
-def test_what_one_may_do_oneself(api, spec, allowed):
+def test_a_review_of_the_users_own_access(api, spec, allowed):
     assert api.ok("POST", SELF, {"spec": spec}, user=JANE)["status"]["allowed"] == allowed
     about = {**spec, "user": "jane", "groups": ["dev", "system:authenticated"]}
     assert api.ok("POST", OTHER, {"spec": about})["status"]["allowed"] == allowed
 
 
-def test_why_it_is_allowed(api):
+def test_the_reason_of_a_review(api):
     status = api.ok("POST", SELF, {"spec": pods()}, user=JANE)["status"]
     assert status["reason"] == 'RBAC: allowed by RoleBinding "b/default" of Role "r" to Group "dev"'
 
@@ -88,7 +88,7 @@ NOBODY = 'spec.user: Invalid value: "": at least one of user or group must be sp
         ),
     ],
 )  # fmt: skip
-def test_reviews_that_make_no_sense(api, path, body, whys):
+def test_invalid_reviews(api, path, body, whys):
     code, _, message = api.refused("POST", path, body)
     assert code == 422
     assert all(why in message for why in whys), message
@@ -99,7 +99,7 @@ def test_a_local_review(api):
     assert api.ok("POST", LOCAL, {"spec": {**pods(), "groups": ["dev"]}})["status"]["allowed"]
 
 
-def test_the_rules_that_hold(api):
+def test_a_review_of_the_users_rules(api):
     review = api.ok("POST", f"{GROUP}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}}, user=JANE)
     status = review["status"]
     assert {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "pods/log"]} in status["resourceRules"]

@@ -1,4 +1,4 @@
-"""Values against a schema: every error in the real server's words and order."""
+"""Validation of values against a schema: all errors in the real server's order."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fakekube.apiserver.crd.validationresult import field_errors
 
 TEXT = {"type": "string"}
 
-#: A schema of the field `f`, a value, and what is said of it.
+#: A schema of the field `f`, a value, and its errors.
 WRONG: list[Any] = [
     ({'type': 'integer'}, 'a', [('f', 'Invalid value: "string": f in body must be of type integer: "string"')]),
     ({'type': 'integer'}, 1.5, [('f', 'Invalid value: "number": f in body must be of type integer: "number"'), ('<nil>', 'Invalid value: "": Checked value must be of type integer (default format) in f')]),
@@ -88,16 +88,16 @@ def told(schema: Any, value: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("schema", "value", "errors"), WRONG)
-def test_what_is_said_of_a_wrong_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
+def test_the_errors_of_an_invalid_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
     assert told(schema, value) == errors
 
 
 @pytest.mark.parametrize(("schema", "value"), RIGHT)
-def test_a_right_value(schema: Any, value: Any) -> None:
+def test_valid_values(schema: Any, value: Any) -> None:
     assert told(schema, value) == []
 
 
-def test_every_error_is_told() -> None:
+def test_all_errors_are_reported() -> None:
     schema = {
         "type": "object",
         "required": ["z"],

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver import commit
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints.eviction import with_condition
+from fakekube.apiserver.endpoints.subresources.eviction import with_condition
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response

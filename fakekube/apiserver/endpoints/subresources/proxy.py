@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints.connect import check_node
+from fakekube.apiserver.endpoints.subresources.streams import check_node
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import path_of
 from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, not_implemented, service_unavailable

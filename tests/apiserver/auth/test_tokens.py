@@ -1,4 +1,4 @@
-"""Tokens of service accounts: what they are bound to, when they end, and what a review says of them."""
+"""Tokens of service accounts: bound objects, expiry and reviews."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def later(api, seconds):
     api.context.time += timedelta(seconds=seconds)
 
 
-def test_whose_a_token_is(accounts):
+def test_the_user_of_a_token(accounts):
     found = reviewed(accounts, token(accounts))
     assert (found["authenticated"], found["audiences"]) == (True, [serviceaccount.ISSUER])
     assert found["user"]["username"] == "system:serviceaccount:default:a"
@@ -55,7 +55,7 @@ def test_whose_a_token_is(accounts):
     ("asked", "after", "good"),
     [(600, 599, True), (600, 660, True), (600, 661, False), (3600, 3660, True), (3600, 3661, False)],
 )
-def test_a_token_ends_a_minute_late(accounts, asked, after, good):
+def test_expired_tokens_are_accepted_for_one_more_minute(accounts, asked, after, good):
     made = token(accounts, expirationSeconds=asked)
     later(accounts, after)
     found = reviewed(accounts, made)
@@ -91,7 +91,7 @@ def test_audiences(accounts, wanted, asked, good, error):
         pytest.param(lambda made: made[:-4] + "AAAA", "go-jose/go-jose: error in cryptographic primitive", id="forged"),
     ],
 )
-def test_tokens_that_are_none(accounts, change, error):
+def test_malformed_tokens(accounts, change, error):
     assert reviewed(accounts, change(token(accounts))) == {"user": {}, "error": error}
 
 
@@ -112,7 +112,7 @@ def own_pod(**more):
         pytest.param("Node", "/api/v1/nodes", {"metadata": {"name": "n"}}, {"node-name": ["n"]}, id="node"),
     ],
 )
-def test_a_bound_token_ends_with_what_it_is_bound_to(accounts, kind, path, body, extra):
+def test_a_bound_token_is_invalid_after_its_object_is_deleted(accounts, kind, path, body, extra):
     ref = bound_to(accounts, kind, path, body)
     made = token(accounts, boundObjectRef=ref)
     found = reviewed(accounts, made)["user"]["extra"]
@@ -126,7 +126,7 @@ def test_a_bound_token_ends_with_what_it_is_bound_to(accounts, kind, path, body,
     )
 
 
-def test_a_pod_that_is_being_deleted_has_its_token_a_minute_longer(accounts):
+def test_the_token_of_a_terminating_pod_is_valid_for_one_more_minute(accounts):
     ref = bound_to(accounts, "Pod", PODS, own_pod(nodeName="n"))
     made = token(accounts, boundObjectRef=ref)
     accounts.ok("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 30})
@@ -136,7 +136,7 @@ def test_a_pod_that_is_being_deleted_has_its_token_a_minute_longer(accounts):
     assert reviewed(accounts, made)["error"] == "service account token has been invalidated"
 
 
-def test_a_token_ends_with_its_account(accounts):
+def test_a_token_is_invalid_after_its_account_is_deleted(accounts):
     made = token(accounts)
     accounts.ok("DELETE", f"{ACCOUNTS}/a")
     assert reviewed(accounts, made)["error"] == 'serviceaccounts "a" not found'
@@ -144,7 +144,7 @@ def test_a_token_ends_with_its_account(accounts):
     assert reviewed(accounts, made)["error"] == f"service account UID ({new}) does not match claim ({accounts.uid})"
 
 
-def test_tokens_of_kubelets_are_good_for_a_year(accounts):
+def test_tokens_of_kubelets_are_valid_for_a_year(accounts):
     ref = bound_to(accounts, "Pod", PODS, own_pod())
     made = token(accounts, boundObjectRef=ref, expirationSeconds=3607)
     found = claims(made)
@@ -175,7 +175,7 @@ def test_tokens_of_kubelets_are_good_for_a_year(accounts):
                      "the UID in record. The object might have been deleted and then recreated", id="another-secret"),
     ],
 )  # fmt: skip
-def test_requests_that_are_refused(accounts, sent, code, message):
+def test_invalid_requests(accounts, sent, code, message):
     accounts.ok("POST", SECRETS, {"metadata": {"name": "s"}})
     found = accounts.refused("POST", TOKEN, {"spec": {}, **sent})
     assert (found[0], found[2]) == (code, message.replace("UID)", f"{accounts.uid})"))
@@ -188,7 +188,7 @@ def test_a_pod_of_another_account(accounts):
     )
 
 
-def test_who_shows_a_token_that_is_over_is_turned_away(accounts):
+def test_a_request_with_an_expired_token_is_unauthorized(accounts):
     made = token(accounts, expirationSeconds=600)
     core, now = accounts.core, accounts.context
     assert core.user_of(f"Bearer {made}", now.now).name == "system:serviceaccount:default:a"
@@ -198,7 +198,7 @@ def test_who_shows_a_token_that_is_over_is_turned_away(accounts):
     assert refused.value.code == 401
 
 
-def test_static_tokens_are_for_the_server_alone(api):
+def test_static_tokens_are_valid_for_the_audience_of_the_server(api):
     api.core.tokens = {"t": User("jane")}
     assert reviewed(api, "t")["user"]["username"] == "jane"
     assert reviewed(api, "t", audiences=["x"]) == {"user": {}, "error": "invalid bearer token"}

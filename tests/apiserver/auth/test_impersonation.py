@@ -1,4 +1,4 @@
-"""Acting as somebody else: which rights it takes, and who one then is."""
+"""Impersonation: the required permissions, and the resulting user."""
 
 from urllib.parse import parse_qs
 
@@ -16,7 +16,7 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 def granted(*rules):
-    """A server where jane has these rights everywhere."""
+    """A server on which jane has the given rules cluster-wide."""
     api = Api(authorization_mode="RBAC")
     api.ok("POST", f"{ACCESS}/clusterroles", {"metadata": {"name": "r"}, "rules": list(rules)})
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
@@ -39,7 +39,7 @@ def rule(group, resource, verb, *names):
 
 
 def acting(api, requestor, target=PODS, method="GET", **headers):
-    """The user as whom a request acts; header names without `impersonate-`."""
+    """The effective user of a request; header names are without `impersonate-`."""
     path, _, query = target.partition("?")
     sent = {f"impersonate-{name.replace('_', '-')}": value for name, value in headers.items()}
     request = Request(method, path, parse_qs(query), sent, b"", requestor)
@@ -62,7 +62,7 @@ def acting(api, requestor, target=PODS, method="GET", **headers):
         ),
     ],
 )
-def test_who_one_is_then(headers, groups):
+def test_the_impersonated_user(headers, groups):
     user = acting(Api(authorization_mode="RBAC"), ADMIN, **headers)
     assert (user.name, user.groups) == (headers["user"], groups)
 
@@ -117,7 +117,7 @@ def test_uid_and_extra():
         ),
     ],
 )  # fmt: skip
-def test_the_rights_that_it_takes(rules, headers, why):
+def test_the_required_permissions(rules, headers, why):
     api = granted(*rules)
     if not why:
         assert acting(api, JANE, **headers).name == headers["user"]
@@ -127,7 +127,7 @@ def test_the_rights_that_it_takes(rules, headers, why):
     assert (refused.value.code, why in refused.value.message) == (403, True), refused.value.message
 
 
-def test_nobody_becomes_a_master_by_a_constrained_right():
+def test_constrained_impersonation_of_system_masters_is_forbidden():
     api = granted(
         rule(AUTHENTICATION, "users", "impersonate:user-info"), rule(AUTHENTICATION, "groups", "impersonate:user-info"),
         rule("", "pods", "impersonate-on:user-info:list"),
@@ -137,12 +137,12 @@ def test_nobody_becomes_a_master_by_a_constrained_right():
 
 
 @pytest.mark.parametrize("headers", [{"group": "g"}, {"uid": "1"}, {"extra-x": "y"}])
-def test_only_users_can_be_acted_as(headers):
+def test_impersonation_requires_a_user_name(headers):
     with pytest.raises(StatusError) as refused:
         acting(Api(), ADMIN, **headers)
     assert refused.value.code == 400
     assert refused.value.message.endswith("without impersonating a user name")
 
 
-def test_no_header_no_change():
+def test_requests_without_headers_are_not_impersonated():
     assert acting(Api(), JANE) is JANE

@@ -1,4 +1,4 @@
-"""The schema that apply goes by for custom resources."""
+"""The apply schema of custom resources."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ META = Schema("object", name="meta.v1.ObjectMeta")
 
 
 def shape(schema: Schema | None, depth: int = 4) -> Any:
-    """What a test compares: a schema as plain values."""
+    """A schema as plain values, for comparison."""
     if schema is None or depth == 0:
         return None
     if schema is META:
@@ -64,20 +64,20 @@ ITEM = {"type": "object", "properties": {"k": {"type": "string", "default": "d"}
         ),
     ],
 )  # fmt: skip
-def test_what_apply_makes_of(node: dict[str, Any], made: Any) -> None:
+def test_the_result_of_an_apply(node: dict[str, Any], made: Any) -> None:
     assert shape(field(node)) == made
 
 
-def test_a_resource_has_its_metadata_whatever_its_schema_says() -> None:
+def test_a_resource_has_metadata_regardless_of_its_schema() -> None:
     made = apply_schema({"type": "object", "properties": {"metadata": {"type": "object"}}}, META)
     assert shape(made) == {"metadata": "META", "apiVersion": "string", "kind": "string"}
 
 
-def test_without_a_schema_all_is_deduced() -> None:
+def test_values_without_a_schema_are_deduced() -> None:
     assert shape(apply_schema(None, META)) == {"*": "any"}
 
 
-def test_keys_know_their_default_and_maps_their_type() -> None:
+def test_defaults_of_keys_and_types_of_maps() -> None:
     items = field(
         {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": ITEM}
     ).items

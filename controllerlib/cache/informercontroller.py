@@ -1,4 +1,4 @@
-"""The informer: a reflector, a queue, and the loop that fills a store (client-go: tools/cache/controller.go)."""
+"""The controller of an informer: a reflector, a queue and the loop that fills the store (tools/cache/controller.go)."""
 
 import inspect
 import logging
@@ -11,24 +11,25 @@ from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.deltaqueue import DeltaQueue
 from controllerlib.cache.identity import InformerMetrics
 from controllerlib.cache.listwatch import ListerWatcher
-from controllerlib.cache.process import Notification, apply
+from controllerlib.cache.process import Notification, process_deltas
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.reflector import Reflector, ReflectorOptions, default_watch_error_handler
-from controllerlib.cache.resourceeventhandler import Handler, teller
+from controllerlib.cache.resourceeventhandler import InformerHandler, notifier
 from controllerlib.cache.store import Indexer, IndexFunc, TransformFunc
-from controllerlib.clock import Chance, Clock
-from controllerlib.observer import SILENT, Observer, overrides
-from controllerlib.tasks import Event, Tasks
+from controllerlib.clock import Clock
+from controllerlib.observer import NOOP_OBSERVER, Observer, overrides
+from controllerlib.random import Random
+from controllerlib.tasks import OnceEvent, Tasks
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class InformerOptions:
-    """How an informer gets and processes its objects.
+    """Options of an informer.
 
-    `fifo`: "real" is every informer's queue since 1.33; "delta" is the DeltaFIFO before it. `batches` False: one
-    delta a step (before 1.35).
+    `fifo` "real" is the queue of informers since client-go 0.33, "delta" the DeltaFIFO before. `batches` False
+    processes one delta per step (before 0.35).
     """
 
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
@@ -39,9 +40,9 @@ class InformerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What an InformerController needs (client-go: cache.Config).
+    """The configuration of an InformerController (client-go: cache.Config).
 
-    `process` is given each batch and may be a coroutine function; what it raises is logged and the batch is gone.
+    `process` is called with each batch and may be a coroutine function. If it raises, `run` ends.
     """
 
     queue: DeltaQueue
@@ -54,12 +55,12 @@ class Config:
     should_resync: Callable[[], bool] | None = None
     on_error: Callable[[BaseException], None] = default_watch_error_handler
     clock: Clock | None = None
-    chance: Chance | None = None
-    observer: Observer = SILENT
+    random: Random | None = None
+    observer: Observer = NOOP_OBSERVER
 
 
 class InformerController:
-    """Runs a reflector into a queue and processes what comes out (client-go: cache.Controller)."""
+    """Runs a reflector and processes its queue (client-go: cache.Controller)."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -70,7 +71,7 @@ class InformerController:
             expected=config.expected,
             options=config.options.reflector,
             clock=config.clock,
-            chance=config.chance,
+            random=config.random,
             transform=config.transform,
             should_resync=config.should_resync,
             on_error=config.on_error,
@@ -78,21 +79,21 @@ class InformerController:
         )
 
     @property
-    def synced(self) -> Event:
+    def synced(self) -> OnceEvent:
         """Set when the first list was processed."""
         return self._config.queue.synced
 
     def has_synced(self) -> bool:
-        """Whether the first list was processed."""
+        """Return whether the first list was processed."""
         return self._config.queue.has_synced()
 
     @property
     def resource_version(self) -> str:
-        """The version the reflector has come to; "" before anything."""
+        """The last resourceVersion of the reflector; "" initially."""
         return self._reflector.resource_version
 
     async def run(self) -> None:
-        """Run until cancelled; what is queued then is not processed any more."""
+        """Run until cancelled; queued deltas are dropped then."""
         try:
             async with Tasks() as tasks:
                 tasks.start(self._reflector.run(), f"reflector {self._config.name}")
@@ -125,7 +126,9 @@ def delta_queue(
     metrics: InformerMetrics | None = None,
     clock: Clock | None = None,
 ) -> DeltaQueue:
-    """The queue that `options` ask for, in front of `indexer`; `metrics` are told of it and of the store."""
+    """Return the queue that `options` select, in front of `indexer`; `metrics` record its length and the store's
+    version.
+    """
     state: DeltaFIFO | RealFIFO
     if options.fifo == "delta":
         state = DeltaFIFO(known=indexer, transform=transform, emit_replaced=True)
@@ -143,15 +146,17 @@ def delta_queue(
 
 
 def processor(
-    indexer: Indexer, tell: Callable[[Sequence[Notification]], Awaitable[None] | None], name: str, observer: Observer
+    indexer: Indexer, deliver: Callable[[Sequence[Notification]], Awaitable[None] | None], name: str, observer: Observer
 ) -> Callable[[Batch], Awaitable[None] | None]:
-    """What brings a batch into `indexer` and then tells; a refusal of the store is logged."""
+    """Return the function that applies a batch to `indexer` and then delivers the notifications; store errors are
+    logged.
+    """
 
     def process(batch: Batch) -> Awaitable[None] | None:
-        told, error = apply(indexer, batch)
+        notifications, error = process_deltas(indexer, batch)
         if error is not None:
-            log.error("deltas not processed", extra={"informer": name, "error": str(error)})
-        return tell(told)
+            _log.error("deltas not processed", extra={"informer": name, "error": str(error)})
+        return deliver(notifications)
 
     if not overrides(observer, "before_delta"):
         return process
@@ -168,7 +173,7 @@ def processor(
 
 def new_informer(
     source: ListerWatcher,
-    handler: Handler,
+    handler: InformerHandler,
     *,
     name: str = "",
     resync_period: float = 0.0,
@@ -177,36 +182,36 @@ def new_informer(
     options: InformerOptions | None = None,
     expected: tuple[str, str] | None = None,
     clock: Clock | None = None,
-    chance: Chance | None = None,
-    observer: Observer = SILENT,
+    random: Random | None = None,
+    observer: Observer = NOOP_OBSERVER,
 ) -> tuple[Indexer, InformerController]:
-    """A store and the controller that fills it, telling one handler as part of the same loop.
+    """Create a store and the controller that fills it and calls one handler in the same loop.
 
-    A slow handler delays the store, and what a handler raises ends `run` (client-go: NewInformerWithOptions).
+    A slow handler delays the store, and an exception of the handler ends `run` (client-go: NewInformerWithOptions).
     """
     options = options or InformerOptions()
     if resync_period:
         reflector = ReflectorOptions(**{**_fields(options.reflector), "resync_period": resync_period})
         options = InformerOptions(reflector, options.fifo, options.real_fifo, options.batches)
     indexer = Indexer(indexers=indexers)
-    tell_one = teller(handler)
+    notify = notifier(handler)
 
-    async def tell(told: Sequence[Notification]) -> None:
-        for notification in told:
-            answer = tell_one(notification)
+    async def deliver(notifications: Sequence[Notification]) -> None:
+        for notification in notifications:
+            answer = notify(notification)
             if answer is not None:
                 await answer
 
     config = Config(
         delta_queue(options, indexer, transform),
         source,
-        processor(indexer, tell, name, observer),
+        processor(indexer, deliver, name, observer),
         name=name,
         expected=expected,
         options=options,
         transform=transform,
         clock=clock,
-        chance=chance,
+        random=random,
         observer=observer,
     )
     return indexer, InformerController(config)

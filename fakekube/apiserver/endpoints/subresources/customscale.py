@@ -13,7 +13,7 @@ from fakekube.apiserver.crd.custom import nested
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.apply import without_kind
 from fakekube.apiserver.endpoints.part import WHOLE
-from fakekube.apiserver.endpoints.scale import as_scale
+from fakekube.apiserver.endpoints.subresources.scale import as_scale
 from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.storage.store import Entry

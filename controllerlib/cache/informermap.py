@@ -1,29 +1,33 @@
-"""The informers of a cache: one for each kind, form and namespace, made when first asked for (pkg/cache/internal)."""
+"""The informers of a cache by kind, form and namespace, created on first use (controller-runtime:
+pkg/cache/internal).
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from controllerlib.cache.informer import InformerOptions
+from controllerlib.cache.informercontroller import InformerOptions
+from controllerlib.cache.listwatch import ClientListWatch
 from controllerlib.cache.options import ALL_NAMESPACES, CacheOptions, Selection
-from controllerlib.cache.processorlistener import Registration
-from controllerlib.cache.resourceeventhandler import Handler
-from controllerlib.cache.sharedinformer import SharedInformer
+from controllerlib.cache.processorlistener import ResourceEventHandlerRegistration
+from controllerlib.cache.resourceeventhandler import InformerHandler
+from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, IndexFunc, meta_namespace_index
-from controllerlib.client.client import Client, ClientListWatch
+from controllerlib.client.client import Client
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
-from controllerlib.clock import Chance, Clock, SystemChance, SystemClock
-from controllerlib.observer import SILENT, Observer
-from controllerlib.tasks import Event, Tasks
+from controllerlib.clock import Clock, SystemClock
+from controllerlib.observer import NOOP_OBSERVER, Observer
+from controllerlib.random import Random, SystemRandom
+from controllerlib.tasks import OnceEvent, Tasks
 
-#: Objects as they are, objects nobody has a type for, and metadata only: each has informers of its own.
+#: Typed objects, unstructured objects, and metadata only; each form has its own informers.
 Form = Literal["structured", "unstructured", "metadata"]
 
 
 class UnknownNamespace(LookupError):
-    """The cache does not hold that namespace; without a name it was a list that asked for it."""
+    """The cache does not include that namespace; `name` is empty if a list asked for it."""
 
     def __init__(self, namespace: str, name: str = "") -> None:
         asked = f"get: {namespace}/{name}" if name else f"list: {namespace}"
@@ -31,69 +35,73 @@ class UnknownNamespace(LookupError):
 
 
 class NotCached(LookupError):
-    """Nobody watches the kind, and the cache was told not to begin."""
+    """The kind has no informer, and the cache is configured not to start one."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f"{api_version}, Kind={kind} is not cached")
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerSet:
-    """The registrations of one handler, one for each namespace's informer."""
+class HandlerRegistrations:
+    """The registrations of one handler, by namespace."""
 
-    registrations: Mapping[str, Registration]
+    registrations: Mapping[str, ResourceEventHandlerRegistration]
 
     def has_synced(self) -> bool:
-        """Whether the handler was called for all that was there."""
+        """Return whether the handler has processed the initial lists."""
         return all(registration.has_synced() for registration in self.registrations.values())
 
     async def wait_synced(self) -> None:
-        """Wait for that."""
+        """Wait until the handler has processed the initial lists."""
         for registration in self.registrations.values():
             await registration.synced.wait()
 
 
 @dataclass(frozen=True, slots=True)
 class CacheInformer:
-    """The informers of a kind, by namespace; "" holds all namespaces (or cluster-scoped objects)."""
+    """The informers of a kind by namespace; "" is the one for all namespaces or for cluster-scoped objects."""
 
     resource: Resource
     form: Form
-    informers: Mapping[str, SharedInformer]
+    informers: Mapping[str, SharedIndexInformer]
     selections: Mapping[str, Selection]
-    #: the tasks that run them, while they run
+    #: The tasks of the running informers.
     tasks: list["asyncio.Task[None]"] = field(default_factory=list, compare=False)
 
-    def add_handler(self, handler: Handler, *, resync_period: float | None = None, name: str = "") -> HandlerSet:
-        """Tell `handler` the changes of every namespace."""
-        return HandlerSet(
+    def add_handler(
+        self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""
+    ) -> HandlerRegistrations:
+        """Register `handler` with the informer of every namespace."""
+        return HandlerRegistrations(
             {
                 namespace: informer.add_handler(handler, resync_period=resync_period, name=name)
                 for namespace, informer in self.informers.items()
             }
         )
 
-    def remove_handler(self, handlers: HandlerSet) -> None:
-        """Tell it no more."""
+    def remove_handler(self, handlers: HandlerRegistrations) -> None:
+        """Remove the registrations of a handler."""
         for namespace, registration in handlers.registrations.items():
             self.informers[namespace].remove_handler(registration)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indices to every namespace's store."""
+        """Add indices to the store of every namespace."""
         for informer in self.informers.values():
             informer.add_indexers(indexers)
 
     def has_synced(self) -> bool:
-        """Whether every namespace's first list is in the store."""
+        """Return whether all informers have synced."""
         return all(informer.has_synced() for informer in self.informers.values())
 
     async def wait_synced(self) -> None:
-        """Wait for that."""
+        """Wait until all informers have synced."""
         for informer in self.informers.values():
             await informer.synced.wait()
 
-    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedInformer]:
-        """The informers that know `namespace` ("": all of them), and `name` there; raises UnknownNamespace."""
+    def holding(self, namespace: str, name: str = "") -> Mapping[str, SharedIndexInformer]:
+        """Return the informers that include `namespace` ("": all of them); raises UnknownNamespace, which mentions
+        `name`.
+        """
         if not namespace or not self.resource.namespaced:
             return self.informers
         if namespace in self.informers:
@@ -104,12 +112,15 @@ class CacheInformer:
 
 
 Key = tuple[str, str, Form]
-#: Makes an informer: ListerWatcher, name, (apiVersion, kind), resync period, indexers.
-NewInformer = Callable[..., SharedInformer]
+#: Creates an informer; called with the arguments of SharedIndexInformer.
+NewInformer = Callable[..., SharedIndexInformer]
 
 
 class Informers:
-    """Makes informers on demand, and runs them while it runs itself."""
+    """Creates informers on demand and runs them."""
+
+    options: CacheOptions
+    started: OnceEvent
 
     def __init__(
         self,
@@ -117,47 +128,49 @@ class Informers:
         options: CacheOptions | None = None,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
-        observer: Observer = SILENT,
+        random: Random | None = None,
+        observer: Observer = NOOP_OBSERVER,
         informer_options: InformerOptions | None = None,
-        new_informer: NewInformer = SharedInformer,
+        new_informer: NewInformer = SharedIndexInformer,
         skip_handler_failures: bool = False,
         poll: bool = False,
     ) -> None:
-        """`poll`: look for the end of syncing every 100 ms, as client-go does, instead of being told."""
+        """`poll`: check every 100 ms whether informers have synced, as client-go does, instead of waiting for an
+        event.
+        """
         self._client, self.options = client, options or CacheOptions()
         self.clock: Clock = clock or SystemClock()
-        self.chance: Chance = chance or SystemChance()
+        self.random: Random = random or SystemRandom()
         self._observer, self._informer_options = observer, informer_options
         self._new, self._skip, self._poll = new_informer, skip_handler_failures, poll
         self._known: dict[Key, CacheInformer] = {}
         self._indexers: dict[tuple[str, str], dict[str, IndexFunc]] = {}
         self._tasks: Tasks | None = None
         self._was_started = False
-        #: set when it runs
-        self.started = Event()
+        #: Set when it runs.
+        self.started = OnceEvent()
         self._made = 0
 
     @property
     def mapper(self) -> RESTMapper:
-        """The client's."""
+        """The REST mapper of the client."""
         return self._client.mapper
 
     @property
     def is_started(self) -> bool:
-        """Whether it runs."""
+        """Whether it is running."""
         return self._tasks is not None
 
     def all(self) -> Sequence[CacheInformer]:
-        """The informers there are, in the order of their making."""
+        """Return the informers in the order of their creation."""
         return list(self._known.values())
 
     def has(self, api_version: str, kind: str, form: Form = "structured") -> bool:
-        """Whether somebody watches the kind."""
+        """Return whether the kind has an informer."""
         return (api_version, kind, form) in self._known
 
     async def run(self) -> None:
-        """Run all informers, also later ones, until cancelled; RuntimeError the second time."""
+        """Run all informers, including later ones, until cancelled; RuntimeError the second time."""
         if self._was_started:
             raise RuntimeError("Informer already started")
         self._was_started = True
@@ -174,15 +187,15 @@ class Informers:
     async def get_informer(
         self, api_version: str, kind: str, *, form: Form = "structured", block_until_synced: bool = True
     ) -> CacheInformer:
-        """The informer of a kind, made when there is none.
+        """Return the informer of a kind; it is created if there is none.
 
-        Waits until it has synced (unless the cache does not run yet); raises ApiError when the kind is not served.
+        Waits until it has synced, unless the cache is not running. Raises ApiError if the kind is not served.
         """
         key = (api_version, kind, form)
         informer = self._known.get(key)
         if informer is None:
             resource = await self.mapper.resource(api_version, kind)
-            informer = self._known.get(key)  # somebody else may have been quicker
+            informer = self._known.get(key)  # may have been created while this task waited
             if informer is None:
                 informer = self._known[key] = self._make(resource, form)
                 if self._tasks is not None:
@@ -200,14 +213,14 @@ class Informers:
             await self.clock.sleep_until(self.clock.monotonic() + 0.1)
 
     def remove_informer(self, api_version: str, kind: str, form: Form = "structured") -> None:
-        """Stop and forget the informer of a kind; a later read makes another."""
+        """Stop and forget the informer of a kind; a later read creates another."""
         informer = self._known.pop((api_version, kind, form), None)
         if informer is not None:
             for task in informer.tasks:
                 task.cancel()
 
     def add_indexer(self, api_version: str, kind: str, name: str, index: IndexFunc) -> None:
-        """Index a kind, in the informers there are and those to come; ValueError when the name is taken."""
+        """Add an index to the existing and future informers of a kind; ValueError if the name is in use."""
         indexers = self._indexers.setdefault((api_version, kind), {})
         if name in indexers:
             raise ValueError(f"indexer conflict: {name}")
@@ -222,7 +235,7 @@ class Informers:
         informers = {namespace: self._make_one(resource, form, namespace, s) for namespace, s in selections.items()}
         return CacheInformer(resource, form, informers, selections)
 
-    def _make_one(self, resource: Resource, form: Form, namespace: str, selection: Selection) -> SharedInformer:
+    def _make_one(self, resource: Resource, form: Form, namespace: str, selection: Selection) -> SharedIndexInformer:
         api_version, kind = resource.api_version, resource.kind
         source = ClientListWatch(
             self._client,
@@ -235,7 +248,7 @@ class Informers:
             bookmarks=selection.bookmarks is not False,
         )
         self._made += 1
-        fraction = self.chance.fraction("sync-period", f"{api_version}/{kind}/{form}/{namespace}", self._made)
+        fraction = self.random.fraction("sync-period", f"{api_version}/{kind}/{form}/{namespace}", self._made)
         indexers: dict[str, Any] = {NAMESPACE_INDEX: meta_namespace_index}
         indexers.update(self._indexers.get((api_version, kind), {}))
         informer = self._new(
@@ -245,7 +258,7 @@ class Informers:
             indexers=indexers,
             options=self._informer_options,
             clock=self.clock,
-            chance=self.chance,
+            random=self.random,
             observer=self._observer,
             skip_handler_failures=self._skip,
         )

@@ -1,8 +1,9 @@
-"""Values are taken or refused as JSON Schema takes or refuses them, where both say the same."""
+"""Validation agrees with JSON Schema for schemas with the same meaning."""
 
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given, settings
 
 from fakekube.apiserver.crd import defaulting, pruning
@@ -10,12 +11,14 @@ from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from tests.apiserver.crd.strategies import OBJECTS, as_json_schema, roots
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
 Object = dict[str, Any]
 
 
 @settings(max_examples=400, deadline=None)
 @given(roots(), OBJECTS)
-def test_values_are_taken_as_json_schema_takes_them(schema: Object, value: Object) -> None:
+def test_values_are_accepted_as_by_json_schema(schema: Object, value: Object) -> None:
     expected = jsonschema.Draft202012Validator(as_json_schema(schema)).is_valid(value)
     found = SchemaValidator(schema).check(value)
     assert (not found.problems) == expected, [one.message for one in found.problems]
@@ -23,14 +26,14 @@ def test_values_are_taken_as_json_schema_takes_them(schema: Object, value: Objec
 
 @settings(max_examples=400, deadline=None)
 @given(roots(), OBJECTS)
-def test_the_quick_answer_is_that_of_all_errors(schema: Object, value: Object) -> None:
+def test_quick_validation_agrees_with_full_validation(schema: Object, value: Object) -> None:
     values = SchemaValidator(schema)
     assert values.accepts(value) <= (not values.check(value).problems)
 
 
 @settings(max_examples=200, deadline=None)
 @given(roots(), OBJECTS)
-def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, value: Object) -> None:
+def test_pruning_keeps_specified_fields_and_is_idempotent(schema: Object, value: Object) -> None:
     known = Structural(schema)
     unknown: list[str] = []
     once = pruning.prune(value, known, unknown)
@@ -42,7 +45,7 @@ def test_pruning_leaves_what_the_schema_knows_and_is_done_once(schema: Object, v
 
 @settings(max_examples=200, deadline=None)
 @given(roots(), OBJECTS)
-def test_nothing_is_changed_in_place(schema: Object, value: Object) -> None:
+def test_nothing_is_modified_in_place(schema: Object, value: Object) -> None:
     before = repr(value)
     known = Structural(schema)
     defaulting.default(defaulting.prune_nulls(pruning.prune(value, known, []), known), known)

@@ -1,0 +1,56 @@
+"""The warnings of CustomResourceDefinitions (`apiextensions-apiserver/pkg/registry/customresourcedefinition`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
+from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema import stringformats
+
+Node = Mapping[str, Any]
+
+
+def warnings(crd: Object) -> list[str]:
+    """The warnings of a definition, for unsupported formats and list types."""
+    spec = internal_spec(crd["spec"])
+    schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
+    found: list[str] = []
+    sets: set[str] = set()
+    for one in schemas:
+        if one and one.get("openAPIV3Schema"):
+            _walk(one["openAPIV3Schema"], lambda node: _note(node, found, sets))
+    return found + sorted(sets)
+
+
+def update_warnings(new: Object, old: Object) -> list[str]:
+    """The warnings of an update that the old definition did not have."""
+    before = set(warnings(old))
+    return [one for one in warnings(new) if one not in before]
+
+
+def _walk(schema: Node, visit: Callable[[Node], None]) -> None:
+    visit(schema)
+    for one in nonstructural.below(schema):
+        _walk(one, visit)
+
+
+_NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def _note(node: Node, found: list[str], sets: set[str]) -> None:
+    kind, form = node.get("type") or "", node.get("format") or ""
+    if form:
+        known = (
+            stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
+        )
+        if not known:
+            found.append(f'unrecognized format "{form}"')
+    items = node.get("items")
+    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, Mapping):
+        inner = items.get("type")
+        if inner in ("object", "array"):
+            text = f'x-kubernetes-list-type: set for items of type "{inner}" is not supported by server-side apply'
+            sets.add(f"{text} or CEL validation rules")

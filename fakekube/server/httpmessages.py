@@ -1,0 +1,76 @@
+"""HTTP messages, independent of the HTTP library: request headers, and the headers and body of a response."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.response import Cached, Response
+from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire.negotiation import is_pretty
+from fakekube.apiserver.wire.request import Request
+
+#: Headers of every response.
+HEADERS = {"Cache-Control": "no-cache, private"}
+
+#: Bodies above this size in bytes are compressed if the client accepts it (`defaultGzipThresholdBytes`).
+COMPRESSED_FROM = 128 * 1024
+
+
+class RequestHeaders(Mapping[str, str]):
+    """Request headers by lower-case name, over a mapping that ignores case."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Mapping[str, str]) -> None:
+        self._raw = raw
+
+    def __getitem__(self, name: str) -> str:
+        return self._raw[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._raw.get(name, default)
+
+    def getall(self, name: str) -> list[str]:
+        """All values of a header, in order."""
+        return [value for key, value in self._raw.items() if key.lower() == name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.lower() for name in self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+def encode(request: Request, response: Response) -> tuple[dict[str, str], bytes]:
+    """The headers, except `Warning`, and the body of a response."""
+    headers = {**HEADERS, **response.headers}
+    if response.content_type:
+        headers["Content-Type"] = response.content_type
+    body = _body(request, response)
+    if len(body) > COMPRESSED_FROM and _accepts_gzip(request):
+        body = zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+        headers["Content-Encoding"] = "gzip"
+        headers["Vary"] = ", ".join(filter(None, (headers.get("Vary"), "Accept-Encoding")))
+    return headers, body
+
+
+def _body(request: Request, response: Response) -> bytes:
+    body = response.body
+    if body is None:
+        return b""
+    if response.content_type == codec.YAML:
+        return codec.encode_yaml(body.to_object())
+    if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
+        return body.encode()
+    if is_pretty(request):
+        return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
+    return body.encode() + b"\n"
+
+
+def _accepts_gzip(request: Request) -> bool:
+    accepted = request.headers.get("accept-encoding", "")
+    return "gzip" in [part.partition(";")[0].strip() for part in accepted.split(",")]

@@ -1,0 +1,38 @@
+"""There is one way for a write and one place that chooses an endpoint: who may do what by itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fakekube
+
+ROOT = Path(fakekube.__file__).parent
+
+#: What is reserved -> the modules that may do it.
+RESERVED = {
+    r"\bresource\.custom\b|\.custom\b(?!\.)": {"apiserver/apiserver.py"},
+    r"\bstore\.(create|update|delete)\(": {
+        "apiserver/commit.py",
+        "apiserver/apiserver.py",  # what exists when a server starts
+        "apiserver/crd/definitioncontrollers.py",  # a controller, which writes as kube-apiserver's does
+    },
+    r"\bquota\.charge\(": {"apiserver/admission/chain.py"},
+    r"\badmission\.(mutate|validate|delete|connect)\w*\(": {"apiserver/endpoints/write.py"},
+    r"\bstrategy\.\w+ is (not )?\w*no_|name_check in\b|is not no_": set(),
+    r"\byield from \(\)": set(),
+}
+
+
+@pytest.mark.parametrize("pattern", RESERVED)
+def test_only_these_modules_do_it(pattern: str) -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if any(re.search(pattern, line.partition("#")[0]) for line in code_lines(path))
+    }
+    assert found == RESERVED[pattern]
+
+
+def code_lines(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if not re.match(r"\s*(from|import) ", line)]

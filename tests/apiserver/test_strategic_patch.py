@@ -1,0 +1,105 @@
+"""Strategic merge patch: what it makes of a document, and what it refuses in which words."""
+
+import copy
+
+import pytest
+
+from fakekube.apiserver.patch.strategic import BadPatch, apply
+from fakekube.apiserver.schema.model import Schema
+
+TEXT = Schema("string")
+MERGE = frozenset({"merge"})
+PORT = Schema("object", name="v1.Port", make_fields=lambda: {"port": Schema("int32"), "name": TEXT, "tags": TAGS})
+TAGS = Schema("list", items=TEXT, patch_strategy=MERGE)
+SCHEMA = Schema(
+    "object",
+    name="v1.Thing",
+    make_fields=lambda: {
+        "a": TEXT,
+        "labels": Schema("map", values=TEXT),
+        "nested": SCHEMA,
+        "whole": Schema("object", make_fields=lambda: {"a": TEXT}, patch_strategy=frozenset({"replace"})),
+        "args": Schema("list", items=TEXT),
+        "tags": TAGS,
+        "ports": Schema("list", name="ports", items=PORT, patch_strategy=MERGE, merge_key="port"),
+        "keyless": Schema("list", name="keyless", items=PORT, patch_strategy=MERGE),
+        "free": Schema("any"),
+    },
+)
+
+
+def ports(*numbers, **more):
+    return [{"port": number, **more} for number in numbers]
+
+
+#: A document, a patch, and what comes of it.
+MADE = [
+    pytest.param({"a": "1"}, {}, {"a": "1"}, id="nothing"),
+    pytest.param({"a": "1"}, {"a": "2"}, {"a": "2"}, id="scalar"),
+    pytest.param({"a": "1"}, {"a": None}, {}, id="null-removes"),
+    pytest.param({}, {"labels": {"x": "1", "y": None}}, {"labels": {"x": "1"}}, id="what-is-new-has-no-nulls"),
+    pytest.param({"labels": {"x": "1"}}, {"labels": {"y": "2", "x": None}}, {"labels": {"y": "2"}}, id="map"),
+    pytest.param({"nested": {"a": "1", "args": ["x"]}}, {"nested": {"a": "2"}}, {"nested": {"a": "2", "args": ["x"]}}, id="nested"),
+    pytest.param({"nested": {"a": "1"}}, {"nested": {"$patch": "replace", "args": []}}, {"nested": {"args": []}}, id="replaced-by-directive"),
+    pytest.param({"nested": {"a": "1"}}, {"nested": {"$patch": "delete"}}, {"nested": {}}, id="deleted-by-directive"),
+    pytest.param({}, {"nested": {"$patch": "delete", "a": "1"}}, {"nested": {}}, id="a-directive-without-anything-to-delete"),
+    pytest.param({"whole": {"a": "1"}}, {"whole": {}}, {"whole": {}}, id="replaced-by-strategy"),
+    pytest.param({"a": "1", "labels": {}}, {"$retainKeys": ["a"], "a": "2"}, {"a": "2"}, id="only-these-keys"),
+    pytest.param({"a": "1"}, {"$retainKeys": ["a"], "labels": None}, {"a": "1"}, id="a-null-need-not-be-retained"),
+    pytest.param({"a": "1"}, {"a": {"x": 1}}, {"a": {"x": 1}}, id="another-type"),
+    pytest.param({"args": ["x"]}, {"args": ["y"]}, {"args": ["y"]}, id="atomic-list"),
+    pytest.param({"tags": ["x", "y"]}, {"tags": ["y", "z"]}, {"tags": ["x", "y", "z"]}, id="list-of-scalars"),
+    pytest.param({"tags": []}, {"tags": []}, {"tags": []}, id="empty-lists"),
+    pytest.param({"tags": ["x", "y"]}, {"$deleteFromPrimitiveList/tags": ["x"]}, {"tags": ["y"]}, id="deleted-from-a-list"),
+    pytest.param({}, {"$deleteFromPrimitiveList/tags": ["x"]}, {}, id="deleted-from-no-list"),
+    pytest.param(
+        {"tags": ["x", "y"]},
+        {"$deleteFromPrimitiveList/tags": ["x"], "$setElementOrder/tags": ["z", "y"], "tags": ["z"]},
+        {"tags": ["z", "y"]},
+        id="deleted-added-and-ordered",
+    ),
+    pytest.param({"ports": ports(1, name="a")}, {"ports": ports(1, name="b")}, {"ports": ports(1, name="b")}, id="item-by-key"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"port": 2, "name": None}]}, {"ports": ports(2, 1)}, id="new-item-comes-first"),
+    pytest.param({"ports": ports(1, 2)}, {"ports": [{"port": 1, "$patch": "delete"}]}, {"ports": ports(2)}, id="deleted-item"),
+    pytest.param({"ports": ports(1, 2)}, {"ports": [{"$patch": "replace"}, {"port": 3}]}, {"ports": ports(3)}, id="replaced-list"),
+    pytest.param({}, {"ports": [{"port": 1, "$patch": "delete"}, {"port": 2}, {"$patch": "replace"}]}, {"ports": ports(2)}, id="directives-in-a-new-list"),
+    pytest.param({"ports": ports(1, 2, 3)}, {"$setElementOrder/ports": ports(3, 1)}, {"ports": ports(2, 3, 1)}, id="order-of-items"),
+    pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 3, 1), "ports": ports(3)}, {"ports": ports(2, 3, 1)}, id="order-and-a-new-item"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": [{"port": 1, "$patch": "delete"}]}, {"ports": []}, id="order-and-a-deleted-item"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": None}, {"ports": ports(1)}, id="order-and-null"),
+    pytest.param({}, {"$setElementOrder/ports": ports(1)}, {}, id="order-of-nothing"),
+    pytest.param({"free": {"a": {"b": 1}}}, {"free": {"a": {"c": 2}}}, {"free": {"a": {"b": 1, "c": 2}}}, id="of-any-type"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "patch", "made"), MADE)
+def test_what_a_patch_makes_of_a_document(document, patch, made):
+    before = copy.deepcopy((document, patch))
+    assert apply(document, patch, SCHEMA) == made
+    assert (document, patch) == before
+
+
+#: A document, a patch, its status code, and the words.
+REFUSED = [
+    pytest.param({"nope": {}}, {"nope": {}}, 500, 'unable to find api field in struct Thing for the json field "nope"', id="unknown-field"),
+    pytest.param({}, {"$patch": "merge"}, 500, "unknown patch type: merge in map: map[$patch:merge]", id="unknown-directive"),
+    pytest.param({}, {"$retainKeys": "a"}, 400, "invalid patch format of retainKeys", id="keys-that-are-no-list"),
+    pytest.param({}, {"$retainKeys": ["b"], "a": "1"}, 400, "invalid patch format of retainKeys", id="a-key-that-is-not-retained"),
+    pytest.param({}, {"$setElementOrder/ports": "x"}, 500, "expected a []interface {}, but received a string", id="order-that-is-no-list"),
+    pytest.param({}, {"$setElementOrder/ports": ports(1, 2), "ports": ports(2, 1)}, 500, "The order in patch list:\n[map[port:2] map[port:1]]\n doesn't match $setElementOrder list:\n[map[port:1] map[port:2]]\n", id="another-order"),
+    pytest.param({}, {"$setElementOrder/ports": ports(1), "ports": ports(2)}, 500, "The order in patch list:\n[map[port:2]]\n doesn't match $setElementOrder list:\n[map[port:1]]\n", id="an-item-that-is-not-in-the-order"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"name": "a"}]}, 500, "map: map[name:a] does not contain declared merge key: port", id="no-key"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"$patch": "delete"}]}, 500, "map: map[$patch:delete] does not contain declared merge key: port", id="no-key-to-delete"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"port": 1, "$patch": "merge"}]}, 500, "merging lists cannot yet be specified in the patch", id="merge-of-a-list"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"port": 1, "$patch": "x"}]}, 500, "unknown patch type: x in map: map[$patch:x port:1]", id="unknown-directive-of-an-item"),
+    pytest.param({"keyless": ports(1)}, {"keyless": ports(2)}, 500, "cannot merge lists without merge key for keyless", id="no-merge-key"),
+    pytest.param({"tags": [["x"]]}, {"tags": [["y"]]}, 422, "lists of lists are not supported", id="lists-of-lists"),
+    pytest.param({"tags": ["x"]}, {"tags": [1]}, 500, "list element types are not identical: [[x] [1]]", id="mixed-types"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "patch", "code", "message"), REFUSED)
+def test_a_patch_is_refused(document, patch, code, message):
+    with pytest.raises(BadPatch) as caught:
+        apply(document, patch, SCHEMA)
+    assert (caught.value.code, str(caught.value)) == (code, message)
