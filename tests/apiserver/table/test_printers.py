@@ -388,3 +388,27 @@ def test_a_scale_is_printed_as_such():
         1,
         "60m",
     ]
+
+
+def _average(kind, current, **target):
+    source = {"target": target, **({"name": "cpu"} if kind == "resource" else {})}
+    spec = {"metrics": [{"type": kind[0].upper() + kind[1:], kind: source}]}
+    status = {"currentMetrics": [{"type": kind, kind: {"current": current}}]} if current is not None else {}
+    return row("horizontalpodautoscalers.autoscaling", spec=spec, status=status)["Targets"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "current", "target", "text"),
+    [
+        ("external", {"averageValue": "1"}, {"averageValue": "2"}, "1/2 (avg)"),
+        ("object", {}, {"averageValue": "2"}, "<unknown>/2 (avg)"),
+        ("object", {"value": "1"}, {"value": "2"}, "1/2"),
+        ("resource", {"averageValue": "1"}, {"averageValue": "2"}, "cpu: 1/2"),
+        ("resource", None, {"averageValue": "2"}, "cpu: <unknown>/2"),
+        ("resource", None, {}, "cpu: <unknown>/<auto>"),
+        ("pods", {}, {"averageValue": "2"}, "<nil>/2"),
+        ("other", {}, {}, "<unknown type>"),
+    ],
+)
+def test_targets_of_an_autoscaler(kind, current, target, text):
+    assert _average(kind, current, **target) == text

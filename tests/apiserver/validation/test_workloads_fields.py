@@ -17,6 +17,11 @@ CRON = {"spec": {"schedule": "* * * * *", "jobTemplate": JOB}}
 
 DS = {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TPL}}
 NEW = [
+    ("PodTemplate", {"template": {"spec": {"containers": [{"image": "a"}, {"image": "b"}]}}}, [
+        "template.spec.containers[0].name: Required value",
+        "template.spec.containers[1].name: Required value",
+        'template.spec.containers[1].name: Duplicate value: ""',
+    ]),
     ("StatefulSet", merged(SS, {"spec": {"updateStrategy": {"type": ""}}}), []),
     ("StatefulSet", merged(SS, {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}, "podManagementPolicy": "Random", "serviceName": "A", "ordinals": {"start": -1}}}), [
         'spec.podManagementPolicy: Invalid value: "Random": must be \'OrderedReady\' or \'Parallel\'',

@@ -31,7 +31,7 @@ def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
     for container in containers.required():
         _validate_common(container, pod)
-        if container.value.get("name") in names:
+        if (container.value.get("name") or "") in names:
             container["name"].duplicate()
         names.add(container.value.get("name") or "")
         _validate_running(container, pod)
