@@ -117,3 +117,14 @@ def test_the_newer_version_of_an_event_keeps_what_it_says():
     assert (code, "message: Invalid value" in message) == (422, True)
     series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
     assert api.ok("PUT", f"{NEWER}/e", {**made, "series": series})["series"] == series
+
+
+def test_the_newer_version_of_an_event_keeps_its_object():
+    api = Api()
+    made = api.ok("POST", NEWER, EVENT)
+    code, _, message = api.refused("PUT", f"{NEWER}/e", {**made, "regarding": {**EVENT["regarding"], "name": "q"}})
+    shown = (
+        '{"Kind":"Pod","Namespace":"default","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}'
+    )
+    assert (code, f"involvedObject: Invalid value: {shown}: field is immutable" in message) == (422, True)
+    assert "source: Invalid value" in api.refused("POST", NEWER, {**EVENT, "deprecatedSource": {"host": "h"}})[2]

@@ -7,7 +7,7 @@ import pytest
 
 from fakekube.apiserver.registry.generic.validation.content import ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.ip import canonical, cidr_problems, parse_cidr
-from tests.apiserver.validation.support import check_new, check_update
+from tests.apiserver.validation.support import check_new, check_update, strategy
 
 PORTS = [{"port": 80}]
 LABEL = "a lowercase RFC 1123 label must consist of"
@@ -149,3 +149,16 @@ def test_the_spelling_of_an_address():
     assert address is not None
     assert canonical(address) == "2001:db8::1"
     assert parse_cidr("10.0.0.0/8")
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [
+        ("10.0.0.1", []),
+        ("2001:db8::1", []),
+        ("2001:DB8::1", ['must be in canonical form ("2001:db8::1")']),
+        ("a", [IP]),
+    ],
+)
+def test_an_address_is_the_name_of_its_object(name, problems):
+    assert list(strategy("IPAddress").name_check(name, False)) == problems
