@@ -25,7 +25,10 @@ GOOD = context(
 )  # fmt: skip
 
 
-def told(level, minor, pod, annotations=None):
+OWN_USERS_PROC = spec({"securityContext": {**GOOD["securityContext"], "procMount": "Unmasked"}}, hostUsers=False)
+
+
+def violated(level, minor, pod, annotations=None):
     return [str(one) for one in violations(level, minor, {"annotations": annotations or {}}, pod)]
 
 
@@ -95,7 +98,7 @@ def told(level, minor, pod, annotations=None):
     ],
 )  # fmt: skip
 def test_what_baseline_refuses(pod, said):
-    assert told("baseline", LATEST, pod) == said
+    assert violated("baseline", LATEST, pod) == said
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_what_baseline_refuses(pod, said):
     ],
 )
 def test_what_restricted_refuses(pod, said):
-    assert told("restricted", LATEST, pod) == said
+    assert violated("restricted", LATEST, pod) == said
 
 
 @pytest.mark.parametrize(
@@ -156,21 +159,23 @@ def test_what_restricted_refuses(pod, said):
             "baseline", 34, spec(context(procMount="Unmasked"), hostUsers=False), 1, id="own-users-since-1.35"
         ),
         pytest.param("restricted", 0, spec(), 1, id="only-root-in-1.0"),
+        pytest.param("restricted", 35, OWN_USERS_PROC, 1, id="proc-even-of-own-users-since-1.35"),
+        pytest.param("baseline", 35, OWN_USERS_PROC, 0, id="proc-of-own-users-since-1.35"),
         pytest.param("restricted", 24, spec(context(runAsNonRoot=True), os={"name": "windows"}), 3, id="windows"),
         pytest.param("restricted", 22, spec(GOOD, securityContext={"runAsUser": 0}), 0, id="user-since-1.23"),
         pytest.param("privileged", LATEST, spec(hostPID=True), 0, id="privileged"),
     ],
 )
 def test_standards_change_with_versions(level, minor, pod, count):
-    assert len(told(level, minor, pod)) == count
+    assert len(violated(level, minor, pod)) == count
 
 
 def test_annotations_of_old():
     key = "seccomp.security.alpha.kubernetes.io/pod"
-    assert told("baseline", 18, spec(), {key: "unconfined"}) == [
+    assert violated("baseline", 18, spec(), {key: "unconfined"}) == [
         f'seccompProfile (forbidden annotation {key}="unconfined")'
     ]
-    assert told("baseline", 19, spec(), {key: "unconfined"}) == []
+    assert violated("baseline", 19, spec(), {key: "unconfined"}) == []
 
 
 def test_rules_are_told_in_the_order_of_their_names():
