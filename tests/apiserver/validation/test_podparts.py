@@ -1,4 +1,4 @@
-"""`/resize` and `/ephemeralcontainers`: what may change of a pod there."""
+"""Changes of a pod through `/resize` and `/ephemeralcontainers`."""
 
 import pytest
 
