@@ -157,14 +157,14 @@ def events(api, target):
 
 def test_a_watch_names_its_columns_once(api):
     watch = events(api, f"{CONFIGMAPS}?watch=1")
-    events = [orjson.loads(event.line) for event in watch.initial]
+    delivered = [orjson.loads(event.line) for event in watch.initial]
     api.ok("POST", CONFIGMAPS, configmap("c"))
     api.ok("DELETE", f"{CONFIGMAPS}/c")
-    events += [orjson.loads(event.line) for event in watch.read()]
-    assert [(event["type"], names(event["object"])) for event in events] == [
+    delivered += [orjson.loads(event.line) for event in watch.read()]
+    assert [(event["type"], names(event["object"])) for event in delivered] == [
         ("ADDED", ["a"]), ("ADDED", ["b"]), ("ADDED", ["c"]), ("DELETED", ["c"]),
     ]  # fmt: skip
-    assert [bool(event["object"]["columnDefinitions"]) for event in events] == [True, False, False, False]
+    assert [bool(event["object"]["columnDefinitions"]) for event in delivered] == [True, False, False, False]
 
 
 def test_tables_of_a_watch_are_not_shared_with_other_watches(api):
