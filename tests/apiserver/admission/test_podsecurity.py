@@ -1,4 +1,4 @@
-"""Pod security: what each standard refuses in which version, what is told, and when namespaces and pods are looked at."""
+"""Pod security: the rules of each standard and version, their errors, and the evaluation of namespaces and pods."""
 
 import pytest
 
@@ -25,14 +25,17 @@ GOOD = context(
 )  # fmt: skip
 
 
-def told(level, minor, pod, annotations=None):
+OWN_USERS_PROC = spec({"securityContext": {**GOOD["securityContext"], "procMount": "Unmasked"}}, hostUsers=False)
+
+
+def violated(level, minor, pod, annotations=None):
     return [str(one) for one in violations(level, minor, {"annotations": annotations or {}}, pod)]
 
 
 @pytest.mark.parametrize(
     ("pod", "said"),
     [
-        pytest.param(spec(), [], id="nothing-asked"),
+        pytest.param(spec(), [], id="nothing-set"),
         pytest.param(spec(hostPID=True, hostNetwork=True), ["host namespaces (hostNetwork=true, hostPID=true)"], id="host"),
         pytest.param(
             spec(volumes=[{"name": "v", "hostPath": {}}, {"name": "w", "hostPath": {}}]),
@@ -94,8 +97,8 @@ def told(level, minor, pod, annotations=None):
         pytest.param(spec(context(procMount="Unmasked"), hostUsers=False), [], id="proc-of-own-users"),
     ],
 )  # fmt: skip
-def test_what_baseline_refuses(pod, said):
-    assert told("baseline", LATEST, pod) == said
+def test_violations_of_baseline(pod, said):
+    assert violated("baseline", LATEST, pod) == said
 
 
 @pytest.mark.parametrize(
@@ -140,8 +143,8 @@ def test_what_baseline_refuses(pod, said):
         ),
     ],
 )
-def test_what_restricted_refuses(pod, said):
-    assert told("restricted", LATEST, pod) == said
+def test_violations_of_restricted(pod, said):
+    assert violated("restricted", LATEST, pod) == said
 
 
 @pytest.mark.parametrize(
@@ -156,30 +159,32 @@ def test_what_restricted_refuses(pod, said):
             "baseline", 34, spec(context(procMount="Unmasked"), hostUsers=False), 1, id="own-users-since-1.35"
         ),
         pytest.param("restricted", 0, spec(), 1, id="only-root-in-1.0"),
+        pytest.param("restricted", 35, OWN_USERS_PROC, 1, id="proc-even-of-own-users-since-1.35"),
+        pytest.param("baseline", 35, OWN_USERS_PROC, 0, id="proc-of-own-users-since-1.35"),
         pytest.param("restricted", 24, spec(context(runAsNonRoot=True), os={"name": "windows"}), 3, id="windows"),
         pytest.param("restricted", 22, spec(GOOD, securityContext={"runAsUser": 0}), 0, id="user-since-1.23"),
         pytest.param("privileged", LATEST, spec(hostPID=True), 0, id="privileged"),
     ],
 )
 def test_standards_change_with_versions(level, minor, pod, count):
-    assert len(told(level, minor, pod)) == count
+    assert len(violated(level, minor, pod)) == count
 
 
-def test_annotations_of_old():
+def test_seccomp_annotations_until_1_18():
     key = "seccomp.security.alpha.kubernetes.io/pod"
-    assert told("baseline", 18, spec(), {key: "unconfined"}) == [
+    assert violated("baseline", 18, spec(), {key: "unconfined"}) == [
         f'seccompProfile (forbidden annotation {key}="unconfined")'
     ]
-    assert told("baseline", 19, spec(), {key: "unconfined"}) == []
+    assert violated("baseline", 19, spec(), {key: "unconfined"}) == []
 
 
-def test_rules_are_told_in_the_order_of_their_names():
+def test_rules_are_in_the_order_of_their_names():
     for rules in (BASELINE, RESTRICTED):
         assert list(rules) == sorted(rules)
     assert len(checks("restricted", LATEST)) == len(BASELINE) + len(RESTRICTED) - 4
 
 
-# --- what a namespace asks for ---------------------------------------------------------------------------------------
+# --- labels of namespaces ---------------------------------------------------------------------------------------
 
 
 def labels(**values):
@@ -202,7 +207,7 @@ def labels(**values):
                      id="no-versions"),
     ],
 )  # fmt: skip
-def test_what_labels_ask_for(given, enforced, warned, wrong):
+def test_policies_of_labels(given, enforced, warned, wrong):
     policy = policy_of(labels(**given))
     assert (str(policy.enforce), str(policy.warn), len(policy.errors)) == (enforced, warned, wrong)
 
@@ -216,7 +221,7 @@ def labelled(api, **values):
                   content_type="application/merge-patch+json")  # fmt: skip
 
 
-def test_wrong_labels_are_refused_once(api):
+def test_invalid_labels_are_rejected_once(api):
     code, _, message = api.refused("POST", NAMESPACES, {"metadata": {"name": "n", "labels": labels(enforce="x")}})
     assert code == 422
     assert message == (
@@ -225,7 +230,7 @@ def test_wrong_labels_are_refused_once(api):
     )
 
 
-def test_pods_are_refused_and_warned_of(api):
+def test_pods_are_rejected_or_warned_about(api):
     labelled(api, enforce="baseline", warn="restricted")
     _, _, message = api.refused("POST", PODS, pod(hostPID=True))
     assert message == 'pods "a" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
@@ -234,7 +239,7 @@ def test_pods_are_refused_and_warned_of(api):
     assert response.warnings[-1].startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation')
 
 
-def test_a_version_is_that_of_then(api):
+def test_an_older_version_has_its_own_rules(api):
     labelled(api, enforce="restricted", enforce_version="v1.0")
     _, _, message = api.refused("POST", PODS, pod())
     assert message.endswith(
@@ -243,7 +248,7 @@ def test_a_version_is_that_of_then(api):
     )
 
 
-def test_only_images_and_new_containers_are_looked_at_again(api):
+def test_only_images_and_new_containers_are_evaluated_again(api):
     api.ok("POST", PODS, pod(hostPID=True))
     labelled(api, enforce="baseline")
     merge = {"content_type": "application/merge-patch+json"}
@@ -256,7 +261,7 @@ def test_only_images_and_new_containers_are_looked_at_again(api):
     assert (code, "violates PodSecurity" in message) == (403, True)
 
 
-def test_a_namespace_that_asks_for_more_is_told_of_its_pods(api):
+def test_a_stricter_namespace_warns_about_its_pods(api):
     for name in ("a", "b", "c"):
         api.ok("POST", PODS, pod(name, hostPID=True))
     api.ok("POST", PODS, pod("z", hostNetwork=True, hostIPC=True))
@@ -275,7 +280,7 @@ def test_a_namespace_that_asks_for_more_is_told_of_its_pods(api):
     assert relaxed.warnings == []
 
 
-def test_workloads_are_warned_of(api):
+def test_warnings_about_workloads(api):
     labelled(api, enforce="baseline")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": spec(hostPID=True)}
     body = {
@@ -289,7 +294,7 @@ def test_workloads_are_warned_of(api):
     assert response.warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)']
 
 
-def test_a_standard_of_the_future_is_the_newest(api):
+def test_an_unknown_newer_version_is_the_latest(api):
     class Call:
         server = api.core
 

@@ -1,4 +1,4 @@
-"""`/resize` and `/ephemeralcontainers`: what may change of a pod there."""
+"""Changes of a pod through `/resize` and `/ephemeralcontainers`."""
 
 import pytest
 
@@ -94,3 +94,31 @@ def test_ephemeral_containers(before, after, expected):
     )
     found = texts(validate_ephemeral_containers(sent, stored))
     assert found == expected if expected is not None else len(found) == 2
+
+
+RESTARTS = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
+
+
+def with_init(**fields):
+    resources = {"requests": {"cpu": "1"}}
+    init = {"name": "i", "image": "i", "resources": resources, **fields}
+    return {"spec": {"initContainers": [init], "containers": [{"name": "c", "image": "i", "resources": resources}]}}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "expected"),
+    [
+        ({}, {"resources": {"requests": {"cpu": "2"}}}, []),
+        ({}, {"image": "j"}, ["only cpu and memory resources for init or sidecar containers are mutable"]),
+        ({"restartPolicy": "Always", **RESTARTS}, {"resources": {"requests": {"cpu": "2"}}}, []),
+        (
+            RESTARTS,
+            {"resources": {"requests": {"cpu": "2"}}},
+            ["non-sidecar init containers with a resize policy of RestartContainer cannot be resized"],
+        ),
+    ],
+)
+def test_resizes_of_init_containers(before, change, expected):
+    stored = as_new("Pod", with_init(**before))
+    sent = {**stored, "spec": complete("Pod", merged(stored, with_init(**{**before, **change})))["spec"]}
+    assert texts(validate_resize(sent, stored)) == [f"spec.initContainers[0]: Forbidden: {why}" for why in expected]

@@ -18,7 +18,7 @@ def _ephemeral_containers(new: Object, old: Object, now: str) -> Object:
 
 
 def _resized(new: list[Object], old: list[Object]) -> list[Object]:
-    """The old containers with the new ones' resources; the new ones, where they are not the same ones."""
+    """The old containers with the new resources; the new containers if they have other names."""
     if [one.get("name") for one in new] != [one.get("name") for one in old[: len(new)]]:
         return new
     taken = ("resources", "resizePolicy")

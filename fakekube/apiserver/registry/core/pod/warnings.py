@@ -52,7 +52,7 @@ FRACTIONAL = ("memory", "ephemeral-storage")
 
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
-    """Warns about a name that is no DNS label although it becomes part of host names; `where` says of which."""
+    """Warns about a name that is not a DNS label although it is used in host names; `where` names them."""
     problems = content.dns_label_problems(obj["metadata"].get("name") or "")
     if not problems:
         return []

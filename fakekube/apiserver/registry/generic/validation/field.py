@@ -246,7 +246,7 @@ class Field:
             self[name].required().check(problems)
 
     def require_choice(self, name: str, choices: Sequence[str]) -> None:
-        """The member is one of the choices; another error says if it is empty."""
+        """The member is required, and one of the choices."""
         if (self.value or _NOTHING).get(name) not in choices:
             self[name].required().one_of(choices)
 

@@ -68,10 +68,10 @@ def _validate_against_limit(request: Field, limits: Field) -> None:
         if not resourcenames.allows_overcommit(name):
             limits.missing("Limit must be set for non overcommitable resources")
     elif value != limit:
-        asked, most = resourcenames.number_of(value), resourcenames.number_of(limit)
-        if asked != most and not resourcenames.allows_overcommit(name):
+        requested, most = resourcenames.number_of(value), resourcenames.number_of(limit)
+        if requested != most and not resourcenames.allows_overcommit(name):
             request.parent.invalid(f"must be equal to {name} limit of {limit}", value)
-        elif asked > most:
+        elif requested > most:
             request.parent.invalid(f"must be less than or equal to {name} limit of {limit}", value)
 
 
