@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 #: Covered lines and branches of the pure code, in percent. It only rises.
-LEAST = 92
+LEAST = 95
 
 TESTS = ["tests/apiserver", "tests/conformance", "tests/controllerlib", "tests/harness", "tests/server"]
 

@@ -1,6 +1,6 @@
 """Construction of named tuples without the cost of their `__new__`.
 
-`new(Delta, ("Added", obj))` equals `Delta("Added", obj)` and takes about half the time, because it skips the Python
+`new_tuple(Delta, ("Added", obj))` equals `Delta("Added", obj)` and takes about half the time: it skips the Python
 function that `typing.NamedTuple` generates. It is used only where one tuple is created per watch event or work item.
 """
 
@@ -14,4 +14,4 @@ class _New(Protocol):
     def __call__(self, cls: type[T], values: Iterable[Any], /) -> T: ...
 
 
-new: _New = tuple.__new__  # type: ignore[assignment]
+new_tuple: _New = tuple.__new__  # type: ignore[assignment]

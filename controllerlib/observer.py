@@ -45,7 +45,7 @@ class InformerEvent:
 
 
 class Observer(Protocol):
-    """The hooks; each does nothing unless a subclass overrides it.
+    """The hooks of a test harness; each does nothing unless a subclass overrides it.
 
     Plain methods must not block. An exception raised by a hook propagates into the step that called it: `before_call`
     and `after_call` can thus simulate a crash before or after a write is sent.

@@ -39,7 +39,7 @@ async def until(
     jitter_factor: float = 0.0,
     sliding: bool = True,
 ) -> None:
-    """Call `work` now and then every `period` seconds, until cancelled (wait.UntilWithContext).
+    """Call `work` at once and then every `period` seconds, until cancelled (wait.UntilWithContext).
 
     With `sliding` the period starts when `work` returns, otherwise when it is called. `jitter_factor` extends each
     period by up to that fraction of it.

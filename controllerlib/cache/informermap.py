@@ -30,8 +30,8 @@ class UnknownNamespace(LookupError):
     """The cache does not include that namespace; `name` is empty if a list asked for it."""
 
     def __init__(self, namespace: str, name: str = "") -> None:
-        asked = f"get: {namespace}/{name}" if name else f"list: {namespace}"
-        super().__init__(f"unable to {asked} because of unknown namespace for the cache")
+        operation = f"get: {namespace}/{name}" if name else f"list: {namespace}"
+        super().__init__(f"unable to {operation} because of unknown namespace for the cache")
 
 
 class NotCached(LookupError):

@@ -143,14 +143,14 @@ async def list_pages(
     Later pages are requested without a resourceVersion. If the continue token expires (410), the whole list is
     requested once at the original version. `page_size` 0 requests one page. Errors of the first page are raised.
     """
-    asked = replace(options, limit=options.limit or page_size)
+    request = replace(options, limit=options.limit or page_size)
     items: list[Object] = []
     first: Object | None = None
     while True:
         try:
-            page = await list_page(asked)
+            page = await list_page(request)
         except Exception as error:
-            if not is_expired(error) or not asked.continue_token:
+            if not is_expired(error) or not request.continue_token:
                 raise
             whole = await list_page(replace(options, limit=0, continue_token=""))
             return _listing(whole, whole.get("items") or (), paginated=True)
@@ -162,7 +162,7 @@ async def list_pages(
             first = page
         if not token:
             return _listing(first, items, paginated=True)
-        asked = replace(asked, continue_token=token, resource_version="", resource_version_match="")
+        request = replace(request, continue_token=token, resource_version="", resource_version_match="")
 
 
 def _listing(head: Object, items: Sequence[Object], *, paginated: bool) -> Listing:

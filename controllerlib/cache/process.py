@@ -7,11 +7,11 @@ the delta.
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from controllerlib import namedtuples
 from controllerlib.cache.delta import Batch, Delta, ReplacedAll
 from controllerlib.cache.realfifo import BATCHABLE
 from controllerlib.cache.store import Indexer, StoreOp, TransactionError
 from controllerlib.client.names import DeletedFinalStateUnknown, resource_version
+from controllerlib.namedtuples import new_tuple
 
 #: The source of a notification: a watch event, a list, or a resync.
 Origin = Literal["watch", "list", "resync"]
@@ -72,7 +72,7 @@ def _apply_keyed(store: Indexer, deltas: Sequence[Delta], keys: Sequence[str], i
     for (kind, obj), key in zip(deltas, keys, strict=True):
         if kind == "Deleted":
             store.store.delete(key, obj)
-            notifications.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
+            notifications.append(new_tuple(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
             old = get(key)
             put(key, obj)
@@ -103,7 +103,7 @@ def _apply_one(store: Indexer, delta: Delta, initial: bool) -> Sequence[Notifica
         return ()
     if kind == "Deleted":
         store.delete(obj)
-        return (namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)),)
+        return (new_tuple(Notification, ("deleted", obj, None, False, "watch", False)),)
     old = store.get(obj)
     store.add(obj)
     return (_seen(old, obj, initial, _ORIGINS.get(kind, "watch")),)
@@ -111,9 +111,9 @@ def _apply_one(store: Indexer, delta: Delta, initial: bool) -> Sequence[Notifica
 
 def _seen(old: Any, new: Any, initial: bool, origin: Origin) -> Notification:
     if old is None:
-        return namedtuples.new(Notification, ("added", new, None, initial, origin, False))
+        return new_tuple(Notification, ("added", new, None, initial, origin, False))
     same = resource_version(old) == resource_version(new)
-    return namedtuples.new(Notification, ("updated", new, old, False, origin, same))
+    return new_tuple(Notification, ("updated", new, old, False, origin, same))
 
 
 def _replace(store: Indexer, listing: ReplacedAll, initial: bool) -> Sequence[Notification]:
@@ -138,7 +138,7 @@ def _apply_at_once(
             olds.append(store.get(delta.object))
         except Exception:  # reported by the transaction
             olds.append(None)
-        ops.append(namedtuples.new(StoreOp, ("delete" if delta.type == "Deleted" else "add", delta.object)))
+        ops.append(new_tuple(StoreOp, ("delete" if delta.type == "Deleted" else "add", delta.object)))
     error: TransactionError | None = None
     successful: Sequence[int] = range(len(ops))
     try:
@@ -149,7 +149,7 @@ def _apply_at_once(
     for number in successful:
         kind, obj = deltas[number]
         if kind == "Deleted":
-            notifications.append(namedtuples.new(Notification, ("deleted", obj, None, False, "watch", False)))
+            notifications.append(new_tuple(Notification, ("deleted", obj, None, False, "watch", False)))
         else:
             notifications.append(_seen(olds[number], obj, initial, _ORIGINS.get(kind, "watch")))
     return notifications, error

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from controllerlib import namedtuples
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
 from controllerlib.cache.store import KeyFunc, TransformFunc
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
+from controllerlib.namedtuples import new_tuple
 
 #: The types of deltas that may be taken in batches.
 BATCHABLE = frozenset({"Sync", "Replaced", "Added", "Updated", "Deleted"})
@@ -84,19 +84,19 @@ class RealFIFO:
     def add(self, obj: Any) -> None:
         """Append an Added delta."""
         self._populated = True
-        self._items.append(namedtuples.new(Delta, ("Added", self._transform(obj) if self._transform else obj)))
+        self._items.append(new_tuple(Delta, ("Added", self._transform(obj) if self._transform else obj)))
 
     def update(self, obj: Any) -> None:
         """Append an Updated delta."""
         self._populated = True
-        self._items.append(namedtuples.new(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
+        self._items.append(new_tuple(Delta, ("Updated", self._transform(obj) if self._transform else obj)))
 
     def delete(self, obj: Any) -> None:
         """Append a Deleted delta, even if the object is unknown. Tombstones are not transformed."""
         self._populated = True
         tombstone = isinstance(obj, DeletedFinalStateUnknown)
         self._items.append(
-            namedtuples.new(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
+            new_tuple(Delta, ("Deleted", self._transform(obj) if self._transform and not tombstone else obj))
         )
 
     def bookmark(self, version: str) -> None:
@@ -195,12 +195,12 @@ class RealFIFO:
             last[self._key(delta.object)] = delta
         for key, delta in last.items():
             if key not in listed and delta.type != "Deleted":
-                self._bury(key, delta.object)
+                self._append_deletion(key, delta.object)
         for key in self._known.list_keys():
             if key not in listed and key not in last:
-                self._bury(key, self._known.get_by_key(key))
+                self._append_deletion(key, self._known.get_by_key(key))
         for obj in objs:
             self._items.append(Delta("Replaced", self._transform(obj) if self._transform else obj))
 
-    def _bury(self, key: str, obj: Any) -> None:
+    def _append_deletion(self, key: str, obj: Any) -> None:
         self._items.append(Delta("Deleted", DeletedFinalStateUnknown(key, obj)))

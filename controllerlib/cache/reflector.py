@@ -25,7 +25,7 @@ from controllerlib.client.errors import (
     is_too_many_requests,
 )
 from controllerlib.client.listoptions import ListOptions
-from controllerlib.client.names import Object, deletion_handling_key, is_mapping, resource_version
+from controllerlib.client.names import Object, deletion_handling_key, has_metadata, resource_version
 from controllerlib.client.transport import WatchStream
 from controllerlib.clock import Alarm, Clock, SystemClock, sleep
 from controllerlib.observer import NOOP_OBSERVER, InformerEvent, Observer
@@ -173,6 +173,7 @@ class Reflector:
         self._bookmark = store.bookmark if isinstance(store, BookmarkStore) else None
         self._updated = store.update_resource_version if isinstance(store, ResourceVersionUpdater) else None
         self._bounded = store if isinstance(store, BoundedStore) else None
+        self._is_crowded = self._bounded.is_crowded if self._bounded is not None else None
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False
         self._lists = self._watches = 0
@@ -386,7 +387,7 @@ class Reflector:
                 self.resource_version = after
                 if self._updated is not None:
                     self._updated(after)
-            if self._bounded is not None and self._bounded.is_crowded():
+            if self._is_crowded is not None and self._bounded is not None and self._is_crowded():
                 await self._bounded.room()
         self._check_short(watch.began, count)
 
@@ -394,7 +395,7 @@ class Reflector:
         """Return whether an event is to be applied; raises the error of an ERROR event."""
         if kind == "ERROR":
             raise from_status(obj)
-        if not _has_metadata(obj):
+        if not has_metadata(obj):
             _log.error("watch event without metadata", extra={"reflector": self._name, "event": kind})
             return False
         if self._expected is not None:
@@ -430,10 +431,6 @@ class Reflector:
             self._lists += 1
             again = self._lists > 1
         self._observer.informer(InformerEvent(self._name, kind, self.resource_version, objects, again))
-
-
-def _has_metadata(obj: Any) -> bool:
-    return is_mapping(obj) and is_mapping(obj.get("metadata"))
 
 
 def with_message(error: ApiError, message: str) -> ApiError:

@@ -16,11 +16,11 @@ class VeryShortWatch(Exception):
 class WatchVersion:
     """The resourceVersion of a watch. From "" or "0" the initial ADDED events are unordered and do not change it."""
 
-    asked: str
+    requested: str
     _synthetic: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._synthetic = self.asked in ("", "0")
+        self._synthetic = self.requested in ("", "0")
 
     def after(self, event: str, version: str) -> str | None:
         """Return the resourceVersion after an event; None if it is not known yet."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from controllerlib.client.errors import from_status
 from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.models import Writable, as_object
-from controllerlib.client.names import Object, is_mapping
+from controllerlib.client.names import Object
 from controllerlib.client.resource import Resource
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.client.transport import NO_HEADERS, Headers, Query, Transport, WatchStream
@@ -329,7 +329,7 @@ class Client:
 
 
 def _check_status_patch(patch: Any) -> None:
-    if is_mapping(patch) and patch and "status" not in patch and "metadata" not in patch:
+    if isinstance(patch, Mapping) and patch and "status" not in patch and "metadata" not in patch:
         raise ValueError(
             f'the patch of a status must be {{"status": {{...}}}}, but its keys are {", ".join(map(str, patch))}'
         )

@@ -197,11 +197,11 @@ async def consistently(
     check: Callable[[], Awaitable[T] | T],
     is_so: Callable[[T], object] = _holds,
     *,
-    lasting: float = 0.1,
+    duration: float = 0.1,
     every: float = 0.01,
     clock: Clock | None = None,
 ) -> None:
-    """Call `check` for `lasting` seconds; AssertionError as soon as it raises or `is_so` of its result is false."""
+    """Call `check` for `duration` seconds; AssertionError as soon as it raises or `is_so` of its result is false."""
     clock = clock or SystemClock()
     began = clock.monotonic()
     while True:
@@ -211,9 +211,9 @@ async def consistently(
             raise AssertionError(
                 f"the condition was no longer true after {clock.monotonic() - began:g}s: {said}"
             ) from failure
-        if clock.monotonic() >= began + lasting:
+        if clock.monotonic() >= began + duration:
             return
-        await sleep(clock, min(every, began + lasting - clock.monotonic()))
+        await sleep(clock, min(every, began + duration - clock.monotonic()))
 
 
 async def _try(

@@ -11,7 +11,7 @@ from controllerlib.cache.informermap import CacheInformer, Form, Informers
 from controllerlib.cache.process import Notification
 from controllerlib.cache.resourceeventhandler import HandlerResult
 from controllerlib.client.errors import REQUEST_ERRORS
-from controllerlib.client.names import DeletedFinalStateUnknown, is_mapping, resource_version
+from controllerlib.client.names import DeletedFinalStateUnknown, resource_version
 from controllerlib.clock import Clock, SystemClock, sleep
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from controllerlib.controller.handler import EventHandler, RequestQueue
@@ -76,7 +76,7 @@ def cause_of(notification: Notification) -> Cause:
 
 
 def _cause(kind: CauseKind, obj: Any) -> Cause:
-    if not is_mapping(obj):
+    if not isinstance(obj, Mapping):
         return Cause(kind)
     meta = obj.get("metadata") or {}
     return Cause(

@@ -154,7 +154,7 @@ class LeaderElector:
                     leading.cancel()
                     if self._release:
                         await ended(leading)
-                        await self._give_up()
+                        await self._release_lease()
                     self._lock.record_event(f"{self.state.identity} stopped leading")
         finally:
             answer = callbacks.stopped()
@@ -238,18 +238,18 @@ class LeaderElector:
         self.state.wrote(record, self._clock.monotonic())
         return True
 
-    async def _give_up(self) -> None:
+    async def _release_lease(self) -> None:
         """Release the lease; conflicts are retried within the renew deadline."""
         pause = 0.0
         try:
             async with Deadline(self._clock, self._clock.monotonic() + self._renew_deadline):
-                while not await self._give_up_once():
+                while not await self._release_once():
                     await sleep(self._clock, pause)
                     pause = _RELEASE_PAUSE
         except (*REQUEST_ERRORS, TimeoutError) as error:
             _log.error("failed to release the lease", extra={"lock": str(self._lock), "error": str(error)})
 
-    async def _give_up_once(self) -> bool:
+    async def _release_once(self) -> bool:
         state = self.state
         state.read(await self._lock.get(), self._clock.monotonic())
         if not state.is_leader():

@@ -163,7 +163,7 @@ class EventFactory:
     def __init__(self, broadcaster: Broadcaster, timestamps: UniqueTimestamps, random: Random) -> None:
         self._broadcaster, self._timestamps, self._random = broadcaster, timestamps, random
 
-    def refer(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
+    def reference_to(self, obj: Any, event_type: str, reason: str, message: str) -> Object | None:
         """Return the reference to an object; log an error and return None if no event can refer to it."""
         facts = {"object": obj, "event_type": event_type, "reason": reason, "event_message": message}
         try:
@@ -176,7 +176,7 @@ class EventFactory:
             return None
         return about
 
-    def stamp(self, about: Object) -> tuple[str, int]:
+    def name_and_time(self, about: Object) -> tuple[str, int]:
         """Return the name and the timestamp of a new event."""
         nanos = self._timestamps.next()
         name = about.get("name") or ""

@@ -145,10 +145,10 @@ class _Recorder:
     def _record(
         self, obj: Any, annotations: Mapping[str, str] | None, event_type: str, reason: str, message: str
     ) -> None:
-        about = self._factory.refer(obj, event_type, reason, message)
+        about = self._factory.reference_to(obj, event_type, reason, message)
         if about is None:
             return
-        name, nanos = self._factory.stamp(about)
+        name, nanos = self._factory.name_and_time(about)
         self._factory.send(
             core_event(
                 about,

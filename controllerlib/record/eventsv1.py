@@ -244,10 +244,10 @@ class _Recorder:
         action: str,
         note: str,
     ) -> None:
-        about = self._factory.refer(regarding, event_type, reason, note)
+        about = self._factory.reference_to(regarding, event_type, reason, note)
         if about is None:
             return
-        name, nanos = self._factory.stamp(about)
+        name, nanos = self._factory.name_and_time(about)
         self._factory.send(
             series_event(
                 about,

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-from controllerlib import namedtuples
+from controllerlib.namedtuples import new_tuple
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
@@ -69,7 +69,7 @@ class PriorityQueueState(Generic[T]):
         if self.shutting_down:
             return
         if self._waiting:
-            self.ripen(now)
+            self.add_due(now)
         if rate_limited:
             limit = self.limiter.when(item, now)
             after = limit if after == 0 else min(after, limit)
@@ -99,7 +99,7 @@ class PriorityQueueState(Generic[T]):
     def pop(self, now: float) -> WorkItem | None:
         """Hand out and lock the first ready entry whose key is not locked; None if there is none."""
         if self._waiting:
-            self.ripen(now)
+            self.add_due(now)
         ready = self._ready
         while ready:
             _, _, place, entry = heappop(ready)
@@ -111,7 +111,7 @@ class PriorityQueueState(Generic[T]):
             if self._metrics is not None:
                 self._metrics.got(key, entry.priority, entry.since, now)
             causes = tuple([cause for at, cause in entry.causes if at <= now]) if entry.causes else ()
-            return namedtuples.new(WorkItem, (key, entry.priority, causes, entry.since))
+            return new_tuple(WorkItem, (key, entry.priority, causes, entry.since))
         return None
 
     def done(self, item: T, now: float) -> None:
@@ -124,7 +124,7 @@ class PriorityQueueState(Generic[T]):
         if self._parked and (entry := self._parked.pop(item, None)) is not None:
             self._file(entry)
 
-    def ripen(self, now: float) -> None:
+    def add_due(self, now: float) -> None:
         """Make the entries ready that are due by `now`: by deadline, then higher priority, then age."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now:
@@ -157,7 +157,7 @@ class PriorityQueueState(Generic[T]):
     def length(self, now: float) -> int:
         """Return the number of ready entries, including those of locked keys."""
         if self._waiting:
-            self.ripen(now)
+            self.add_due(now)
         return len(self._items) - self._waiting_count
 
     def shut_down(self) -> None:

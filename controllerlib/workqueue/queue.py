@@ -178,7 +178,7 @@ class WorkQueue(Generic[T]):
 
     def ready(self) -> Mapping[T, int]:
         """Return the ready items with their priorities, in queue order."""
-        self._state.ripen(self._now())
+        self._state.add_due(self._now())
         return self._state.ready()
 
     def processing(self) -> Mapping[T, float]:
@@ -187,7 +187,7 @@ class WorkQueue(Generic[T]):
 
     def waiting(self) -> Mapping[T, float]:
         """Return the delayed items with their deadlines, in the order of these."""
-        self._state.ripen(self._now())
+        self._state.add_due(self._now())
         return self._state.waiting()
 
     def due(self, item: T) -> float | None:
@@ -196,7 +196,7 @@ class WorkQueue(Generic[T]):
 
     def next_deadline(self) -> float | None:
         """Return the earliest deadline of the delayed items."""
-        self._state.ripen(self._now())
+        self._state.add_due(self._now())
         return self._state.next_deadline()
 
     async def _wait(self) -> None:
@@ -204,7 +204,7 @@ class WorkQueue(Generic[T]):
         self._waiters.append(waiter)
         self._waiting += 1
         if self._waiting == 1:
-            self._state.ripen(self._now())
+            self._state.add_due(self._now())
             self._alarm.set(self._state.next_deadline())
         try:
             await waiter
@@ -225,7 +225,7 @@ class WorkQueue(Generic[T]):
         return bool(self._waiters) and self._state.is_ready() and self._wake_one()
 
     def _rang(self) -> None:
-        self._state.ripen(self._now())  # while the gate is closed, the same deadline must not ring again and again
+        self._state.add_due(self._now())  # while the gate is closed, the same deadline must not ring again and again
         self._wake()
 
     def _wake(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from controllerlib import namedtuples
+from controllerlib.namedtuples import new_tuple
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
@@ -113,7 +113,7 @@ class WorkQueueState(Generic[T]):
         if self.shutting_down:
             return
         if self._heap:
-            self.ripen(now)
+            self.add_due(now)
         if delayed and self._metrics is not None:
             self._metrics.retried()
         if after > 0:
@@ -130,7 +130,7 @@ class WorkQueueState(Generic[T]):
     def pop(self, now: float) -> WorkItem | None:
         """Hand out the next ready item; None if there is none. It is being processed until `done`."""
         if self._heap:
-            self.ripen(now)
+            self.add_due(now)
         if not len(self._storage):
             return None
         item = self._storage.pop()
@@ -138,12 +138,12 @@ class WorkQueueState(Generic[T]):
         since, causes = self._dirty.pop(item)
         if self._metrics is not None:
             self._metrics.got(item, 0, since, now)
-        return namedtuples.new(WorkItem, (item, 0, causes, since))
+        return new_tuple(WorkItem, (item, 0, causes, since))
 
     def done(self, item: T, now: float) -> None:
         """End the processing of `item`; if it was added meanwhile it is appended, also during shutdown."""
         if self._heap:
-            self.ripen(now)  # items that were due before now were added while this one was being processed
+            self.add_due(now)  # items that were due before now were added while this one was being processed
         started = self._processing.pop(item, None)
         if started is None:
             if self._strict:
@@ -154,7 +154,7 @@ class WorkQueueState(Generic[T]):
         if item in self._dirty:
             self._storage.push(item)
 
-    def ripen(self, now: float) -> None:
+    def add_due(self, now: float) -> None:
         """Add the waiting items that are due by `now`, in the order of their deadlines."""
         heap = self._heap
         while heap and heap[0][0] <= now:
@@ -184,7 +184,7 @@ class WorkQueueState(Generic[T]):
     def length(self, now: float) -> int:
         """Return the number of queued items, without those being processed or waiting."""
         if self._heap:
-            self.ripen(now)
+            self.add_due(now)
         return len(self._storage)
 
     def shut_down(self) -> None:
@@ -225,19 +225,19 @@ class WorkQueueState(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.added(item, 0, now)
-        self._dirty[item] = namedtuples.new(_Mark, (now, causes))
+        self._dirty[item] = new_tuple(_Mark, (now, causes))
         if item not in self._processing:
             self._storage.push(item)
 
     def _wait(self, item: T, due: float, cause: Cause | None) -> None:
-        asked = ((due, cause),) if cause is not None else ()
+        pending = ((due, cause),) if cause is not None else ()
         entry = self._waiting.get(item)
         if entry is not None and entry.due <= due:
-            if asked:
-                self._waiting[item] = entry._replace(causes=entry.causes + asked)
+            if pending:
+                self._waiting[item] = entry._replace(causes=entry.causes + pending)
             return
         self._order += 1
-        self._waiting[item] = _Waiting(due, self._order, (entry.causes if entry else ()) + asked)
+        self._waiting[item] = _Waiting(due, self._order, (entry.causes if entry else ()) + pending)
         heappush(self._heap, (due, self._order, item))
         if len(self._heap) > 64 + 4 * len(self._waiting):
             self._heap = [(e.due, e.order, i) for i, e in self._waiting.items()]

@@ -19,7 +19,7 @@ from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
-from fakekube.apiserver.crd.custom import CustomVersion, compile_versions
+from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
 from fakekube.apiserver.endpoints.representation import SHAPES
 from fakekube.apiserver.endpoints.rest import endpoint
@@ -34,7 +34,7 @@ from fakekube.apiserver.registry.generic.registration import BuiltinRegistration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response, Text
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream

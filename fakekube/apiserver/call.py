@@ -16,7 +16,7 @@ from fakekube.apiserver.registry.generic.registration import Registration
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Response
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.user import User

@@ -13,7 +13,7 @@ from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import StatusError, conflict, forbidden, internal_error, too_many_requests
 
 #: HTTP code of an injected error -> the Status, as a real server sends it.
-ERRORS = {
+ERRORS: dict[int, Callable[[RequestInfo], StatusError]] = {
     403: lambda info: forbidden(info.qualified, info.name, "injected fault"),
     409: lambda info: conflict(info.qualified, info.name),
     429: lambda info: too_many_requests(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fakekube.apiserver.resource import VERBS, Resource, Subresource, version_priority
-from fakekube.apiserver.schema.builtin import BuiltinSchemas, number
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, number
 
 #: The version of the recordings, which is the default.
 RECORDED = "1.36"

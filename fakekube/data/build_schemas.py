@@ -1,7 +1,7 @@
 """Generates `schemas.json` from the package `kubernetes-validate`. Run `python -m fakekube.data.build_schemas`.
 
 The result has the fields of every type of every Kubernetes minor version since 1.25, without descriptions. A field is
-a short text, which `fakekube.apiserver.schema.builtin` parses:
+a short text, which `fakekube.apiserver.schema.builtinschemas` parses:
 
     string, boolean, int32, int64, double, bytes, quantity, time, microtime, int-or-string, any, or another type's name;
     `[]T` is a list and `{}T` a map of T; it is followed by, each after a `|`:

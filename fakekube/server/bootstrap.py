@@ -13,7 +13,7 @@ from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.catalog import Catalog, builtin_resources
 from fakekube.apiserver.registry.core.namespace import prepare_namespace
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.builtin import BuiltinSchemas, minors, number
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, minors, number
 from fakekube.apiserver.storage.store import Store, path_of
 from fakekube.server.random import Random
 

@@ -27,7 +27,7 @@ from fakekube.server.clock import Clock
 from fakekube.server.random import Random
 from fakekube.server.webhookclient import WebhookClient
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -100,6 +100,9 @@ class ServerRunner:
     `log` has every answered request. `on_write` listeners hear of each change after it is stored.
     """
 
+    clock: Clock
+    core: ApiServer
+
     def __init__(
         self,
         core: ApiServer,
@@ -112,10 +115,10 @@ class ServerRunner:
     ) -> None:
         """`rounds`: while one lasts, watches tell nothing."""
         self.core, self.clock, self._rounds = core, clock, rounds
-        self.log = log if log is not None else RequestLog()
+        self.log: RequestLog = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
         core.tokens = {} if tokens is None else tokens
-        self.webhooks = WebhookClient()
+        self.webhooks: WebhookClient = WebhookClient()
         self._context = ServerContext(clock, chance)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []

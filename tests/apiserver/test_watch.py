@@ -37,7 +37,7 @@ def put(store, path, obj):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "event_type"),
     [
         pytest.param(None, pod(app="web"), "ADDED", id="created-in"),
         pytest.param(None, pod(app="db"), None, id="created-outside"),
@@ -49,7 +49,7 @@ def put(store, path, obj):
         pytest.param(pod(app="db"), None, None, id="deleted-outside"),
     ],
 )
-def test_the_events_of_a_watch_with_a_label_selector(before, after, told):
+def test_the_events_of_a_watch_with_a_label_selector(before, after, event_type):
     store = Store()
     if before is not None:
         put(store, "a/x", before)
@@ -58,7 +58,7 @@ def test_the_events_of_a_watch_with_a_label_selector(before, after, told):
         put(store, "a/x", after)
     else:
         store.delete("pods", "a/x", store.get("pods", "a/x"))
-    assert [event.type for event in watcher.read()] == ([told] if told else [])
+    assert [event.type for event in watcher.read()] == ([event_type] if event_type else [])
     assert watcher.read() == []
 
 
@@ -208,7 +208,7 @@ def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(s
     store = Store()
     selectors = ["", "app=web", "app!=web", "app=db"]
     watchers = [watch(store, labels=text) for text in selectors]
-    told: list[dict[str, object]] = [{} for _ in watchers]
+    seen: list[dict[str, object]] = [{} for _ in watchers]
     read_to = [1 for _ in watchers]
     alive = [True for _ in watchers]
 
@@ -217,20 +217,20 @@ def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(s
         try:
             events = watchers[i].read()
         except StatusError:
-            assert read_to[i] < lost, "told that something is lost which is not"
+            assert read_to[i] < lost, "expired although no change was lost"
             alive[i] = False
             return
-        assert read_to[i] >= lost, "a gap that nobody was told of"
+        assert read_to[i] >= lost, "a change was lost without expiry"
         for event in events:
             revision, name = event.entry.revision, event.entry.object["metadata"]["name"]
             assert read_to[i] < revision, "twice, or out of order"
             read_to[i] = revision
             assert event.entry.object["metadata"]["resourceVersion"] == str(revision)
-            assert (event.type == "ADDED") is (name not in told[i])
+            assert (event.type == "ADDED") is (name not in seen[i])
             if event.type == "DELETED":
-                del told[i][name]
+                del seen[i][name]
             else:
-                told[i][name] = event.entry.object
+                seen[i][name] = event.entry.object
         read_to[i] = max(read_to[i], store.revision)
 
     for what, where, label in steps:
@@ -249,7 +249,7 @@ def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(s
         if alive[i]:
             taken = parse_labels(text)
             present = {p: e.object for p, e in store.collection("pods").scan("", "", None)}
-            assert told[i] == {p: o for p, o in present.items() if taken.matches(o["metadata"]["labels"])}
+            assert seen[i] == {p: o for p, o in present.items() if taken.matches(o["metadata"]["labels"])}
 
 
 def test_a_selection_without_terms_reads_no_field():

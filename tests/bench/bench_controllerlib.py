@@ -238,7 +238,7 @@ class Stream:
 
 
 class Counting:
-    """Counts updates, and tells when it has had all of them."""
+    """Counts updates, and sets an event when it has all of them."""
 
     def __init__(self, total: int, done: Callable[[], None]) -> None:
         self._left, self._done = total, done
@@ -271,9 +271,8 @@ def test_informer(benchmark: Any, fifo: str, indexed: bool) -> None:
 
     async def work() -> None:
         stream = Stream(objects, events)
-        informer = SharedIndexInformer(
-            stream, options=InformerOptions(fifo=fifo), indexers=INDEXERS if indexed else None
-        )  # type: ignore[arg-type]
+        indexers = INDEXERS if indexed else None
+        informer = SharedIndexInformer(stream, options=InformerOptions(fifo=fifo), indexers=indexers)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         finished = [loop.create_future(), loop.create_future()]
         for future in finished:
@@ -379,7 +378,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def recorded() -> Iterator[str]:
-    """The URL of a server that has 100 pods and then tells 2,000 changes of them."""
+    """The URL of a server that has 100 pods and then delivers 2,000 changes of them."""
     objects, events = _changes(STREAMED, 100)
     Recorded.listing = json.dumps(
         {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": objects}

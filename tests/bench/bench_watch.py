@@ -1,4 +1,4 @@
-"""Writes on their way to those who watch.
+"""The delivery of writes to watches.
 
 Goals: one write to its event at most 0.3 ms; fanned out to 1,000 watchers in process at least 100,000 events a second.
 """

@@ -1,4 +1,4 @@
-"""The command line as a process of its own."""
+"""The command line as a separate process."""
 
 import os
 import queue
@@ -12,12 +12,12 @@ from pathlib import Path
 
 FAKEKUBE = (sys.executable, "-m", "fakekube")
 
-#: Real seconds after which a command that should have answered has failed.
+#: Real seconds after which a command that does not answer has failed.
 FUSE = 60
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """An environment in which temporary files are seen in `folder`, and nothing of the user's is."""
+    """An environment with temporary files in `folder`, and without the user's configuration."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG")}
     return {**kept, "TMPDIR": str(folder), "HOME": str(folder)}
 
@@ -31,7 +31,7 @@ def fakekube(*arguments: str | Path, folder: Path) -> subprocess.CompletedProces
 
 
 class Started:
-    """A command that runs, and the lines that it says."""
+    """A running command and its output lines."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -57,16 +57,16 @@ class Started:
         return found
 
     def end(self, number: signal.Signals) -> tuple[int, Sequence[str]]:
-        """Send a signal; the exit status, and what was said after it."""
+        """Send a signal; returns the exit status and the output after it."""
         self.process.send_signal(number)
         status = self.process.wait(FUSE)
-        self._reader.join()
+        self._reader.join(FUSE)
         return status, list(iter(self._lines.get, None))
 
 
 @contextmanager
 def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
-    """A command that runs until it is ended; its errors stand between its other lines."""
+    """A command that runs until it is ended; stderr is merged into its output."""
     with subprocess.Popen(
         [*FAKEKUBE, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -83,14 +83,14 @@ def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
-            process.wait()
-            command._reader.join()
+            process.wait(FUSE)
+            command._reader.join(FUSE)
 
 
 READY = "  press Ctrl-C to stop"
 
 
 def url_of(lines: Sequence[str]) -> str:
-    """The address in what `serve` says at first."""
+    """The address in the first line of `serve`."""
     assert lines[0].startswith("fakekube serves the Kubernetes API v1.")
     return lines[0].rpartition(" at ")[2]

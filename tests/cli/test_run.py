@@ -15,7 +15,7 @@ from tests.cli.commands import FAKEKUBE, FUSE, environment, fakekube, started
 
 pytestmark = pytest.mark.slow
 
-#: What a command sees of its server.
+#: Prints how a command sees its server.
 LOOK = """
 import json, os, stat, urllib.request, yaml
 path = os.environ["KUBECONFIG"]
@@ -28,7 +28,7 @@ print(json.dumps([path, oct(os.stat(path).st_mode)[-3:], server, os.environ["FAK
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where a command runs, and where its temporary files would be."""
+    """The working directory of a command, and of its temporary files."""
     made = tmp_path / "work"
     made.mkdir()
     return made
@@ -58,13 +58,13 @@ def test_the_command_finds_its_server(folder, tmp_path):
         (["sh", "-c", "test -z \"$1\"", "sh", "--option"], 1),
     ],
 )  # fmt: skip
-def test_its_status_is_the_commands(folder, command, status):
+def test_it_returns_the_status_of_the_command(folder, command, status):
     done = fakekube("run", "--", *command, folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
     assert list(folder.iterdir()) == []
 
 
-def test_options_of_the_command_are_the_commands(folder):
+def test_options_of_the_command_are_passed_on(folder):
     done = fakekube("run", "--", "echo", "--tls", "-h", folder=folder)
     assert (done.returncode, done.stdout) == (0, "--tls -h\n")
 
@@ -88,7 +88,7 @@ def test_a_command_that_cannot_be_run(folder, tmp_path, mode, text, status, mess
     assert list(folder.iterdir()) == []
 
 
-#: A command that says what it is told.
+#: A command that prints the signals that it gets.
 LISTENING = """
 import signal, sys
 signals = {signal.SIGINT, signal.SIGTERM}
@@ -107,7 +107,7 @@ def test_signals_go_to_the_command(folder, number):
     assert list(folder.iterdir()) == []
 
 
-def test_a_server_that_cannot_be_made_runs_nothing(folder):
+def test_without_a_server_the_command_does_not_run(folder):
     done = fakekube("run", "--manifests", "nowhere", "--", "echo", "ran", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: --manifests nowhere: no such file or directory\n"
@@ -126,7 +126,7 @@ print(len(client.CoreV1Api().list_namespace().items) > 0, client.Configuration.g
 
 
 def test_a_terminals_interrupt_reaches_the_command_once(folder):
-    """Ctrl-C at a terminal goes to both: then it is not passed on."""
+    """Ctrl-C at a terminal goes to both processes, so it is not forwarded."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [*FAKEKUBE, "run", "--", *python(COUNTING)],
@@ -151,7 +151,7 @@ def test_a_terminals_interrupt_reaches_the_command_once(folder):
     assert list(folder.iterdir()) == []
 
 
-#: A command that counts what it is told within half a second.
+#: A command that counts the signals of half a second.
 COUNTING = """
 import signal, sys
 signals = {signal.SIGINT}

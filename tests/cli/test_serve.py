@@ -36,7 +36,7 @@ metadata: {name: made}
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where a command runs, and where its temporary files would be."""
+    """The working directory of a command, and of its temporary files."""
     made = tmp_path / "work"
     made.mkdir()
     return made
@@ -101,13 +101,13 @@ def test_a_port_in_use(folder):
     assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
-def test_an_address_that_is_not_here(folder):
+def test_an_unavailable_address(folder):
     done = fakekube("serve", "--port", "0", "--bind-address", "203.0.113.7", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: cannot listen on 203.0.113.7:0: Cannot assign requested address\n"
 
 
-def test_every_address_is_warned_about(folder):
+def test_listening_on_every_address_warns(folder):
     with started("serve", "--port", "0", "--bind-address", "0.0.0.0", folder=folder) as server:
         said = server.lines_to(READY)
         assert "  warning: all requests to this address are allowed" in said
@@ -181,7 +181,7 @@ def test_https_with_a_token(folder, mode):
             assert found == code, other
 
 
-def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
+def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
     with started("serve", "--port", "0", "--tls", folder=folder) as server:
         assert server.lines_to(READY)[1] == (
             "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token"
@@ -221,7 +221,7 @@ def test_without_a_kubeconfig_it_says_how_to_get_one(folder):
         (["--kubeconfig", "none"], "--kubeconfig none: Is a directory"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_served(folder, options, message):
+def test_invalid_options(folder, options, message):
     (folder / "empty").write_text("\n")
     (folder / "short.csv").write_text("token,user,1\ntoken,user\n")
     (folder / "none").mkdir()
@@ -251,7 +251,7 @@ def test_what_cannot_be_served(folder, options, message):
         (["run"], "Missing argument 'COMMAND...'."),
     ],
 )
-def test_what_is_no_use(folder, arguments, message):
+def test_options_that_do_not_fit_together(folder, arguments, message):
     done = fakekube(*arguments, folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Usage: ")
@@ -270,7 +270,7 @@ def test_what_is_no_use(folder, arguments, message):
         (["run", "--help"], ["--manifests", "COMMAND", "fakekube run --manifests deploy/ -- ./smoke.sh"]),
     ],
 )  # fmt: skip
-def test_it_explains_itself(folder, arguments, words):
+def test_help(folder, arguments, words):
     done = fakekube(*arguments, folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
     for word in words:
@@ -281,7 +281,7 @@ def test_the_modes_of_authorization_are_the_servers():
     assert list(AUTHORIZATION_MODES) == list(AUTHORIZERS)
 
 
-def test_help_does_not_wait_for_what_it_does_not_need():
+def test_help_imports_only_what_it_needs():
     code = "import sys; from fakekube import cli; print('aiohttp' in sys.modules, 'fakekube.apiserver.apiserver' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

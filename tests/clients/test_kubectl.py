@@ -54,7 +54,7 @@ class Kubectl:
             finally:
                 process.terminate()
                 process.wait(FUSE)
-                reader.join()
+                reader.join(FUSE)
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ def test_a_watch_goes_on_where_it_was(api, namespaced, resource, api_version, ki
 
 
 def test_a_version_that_is_gone_comes_as_an_object(api, namespaced, resource, standalone):
-    """pykube hands the Status on as if it were an object of the kind: only the event's type tells."""
+    """pykube returns the Status as if it were an object of the kind; only the event's type differs."""
     made = resource("v1", "ConfigMap", "a")
     made.create()
     version = made.metadata["resourceVersion"]

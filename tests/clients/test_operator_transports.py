@@ -1,4 +1,4 @@
-"""The same operator by calls, over HTTP through a pipe, and over HTTP through the kernel: it cannot tell."""
+"""The same operator by calls, over HTTP through a pipe, and over HTTP through the kernel, with the same results."""
 
 from datetime import timedelta
 

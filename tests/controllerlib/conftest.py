@@ -1,4 +1,6 @@
-"""Tests of controllerlib run on a virtual-time loop: a coroutine test is a task on it, and time moves when it waits."""
+"""Tests of controllerlib run on a virtual-time loop: a coroutine test is a task on it, and time advances when it
+waits.
+"""
 
 import asyncio
 import inspect
@@ -12,7 +14,7 @@ from fakekube.virtualtime import VirtualTimeLoop
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    if "fakekube" in pyfuncitem.fixturenames:  # the cluster has a loop of its own, and its plugin runs the test
+    if "fakekube" in pyfuncitem.fixturenames:  # the plugin of the fixture runs the test on its own loop
         return None
     names = pyfuncitem._fixtureinfo.argnames
     loop = VirtualTimeLoop()
@@ -24,13 +26,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 async def _run(test: object) -> None:
-    """Run the test; what it left running is cancelled, oldest first."""
+    """Run the test, and then cancel the tasks that it left running, oldest first."""
     try:
         await test  # type: ignore[misc]
     finally:
         mine = asyncio.current_task()
         left = sorted((task for task in asyncio.all_tasks() if task is not mine), key=lambda task: task.get_name())
-        for _ in range(3):  # a second cancellation ends what finishes its work first
+        for _ in range(3):  # tasks may need a second cancellation
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True) if all(t.done() for t in left) else await _turns()

@@ -1,7 +1,7 @@
-"""The other side of a Transport: a small API server in memory, enough for informers, writes and scripted trouble.
+"""A small in-memory API server behind a Transport, with injected failures.
 
-It keeps one revision and one history; a watch is a cursor on it. No validation, no defaulting: tests of controllerlib
-need its order and its timing, not its schema.
+It keeps one revision and one history; a watch is a cursor on it. It does not validate or default: tests of
+controllerlib need its order and timing, not its schema.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request that arrived."""
+    """A request that was received."""
 
     at: float
     verb: str
@@ -49,7 +49,7 @@ class Change:
 
 
 Answer = tuple[int, Mapping[str, str], Any]
-#: Looks at a request before it is served; an answer or an exception ends it.
+#: Called with each request before it is served; a result or an exception is its answer.
 Fault = Callable[[Asked], Answer | None]
 
 
@@ -63,7 +63,7 @@ def refuse(code: int, reason: str, message: str = "") -> Answer:
 
 
 class Watch:
-    """A cursor on the history; ends when told."""
+    """A cursor on the history; ends when `end` is called."""
 
     def __init__(self, api: "FakeApi", prefix: str, revision: int, select: Callable[[Any], bool]) -> None:
         self._api, self._prefix, self._revision, self._select = api, prefix, revision, select
@@ -113,7 +113,7 @@ class Watch:
 
 
 class FakeApi:
-    """A Transport. `down`: connections are refused. `silent`: changes reach nobody who watches now."""
+    """A Transport. `down`: connections are refused. `silent`: changes are not delivered to open watches."""
 
     def __init__(self, *, watch_timeout: bool = False, streaming: bool = True) -> None:
         self.kinds = dict(KINDS)
@@ -129,7 +129,9 @@ class FakeApi:
     # --- what tests do
 
     def put(self, api_version: str, kind: str, name: str, namespace: str = "default", **fields: Any) -> dict[str, Any]:
-        """Create or change an object, as somebody else would; `labels`, `owner`... go where they belong."""
+        """Create or change an object, as another client would; keywords such as `labels` set the corresponding
+        fields.
+        """
         plural, namespaced = self.kinds[api_version, kind]
         prefix = self._prefix(api_version, plural, namespace if namespaced else "")
         old = self.objects.get(f"{prefix}/{name}")
@@ -148,7 +150,7 @@ class FakeApi:
         self._commit("DELETED", prefix, name, self.objects[f"{prefix}/{name}"])
 
     def bookmark(self, api_version: str, kind: str) -> None:
-        """Send a bookmark to those who watch a kind."""
+        """Send a bookmark to the watches of a kind."""
         self.revision += 1
         obj = {"apiVersion": api_version, "kind": kind, "metadata": {"resourceVersion": str(self.revision)}}
         prefix = self._prefix(api_version, self.kinds[api_version, kind][0], "")
@@ -234,7 +236,7 @@ class FakeApi:
         return f"{root}/{plural}/{namespace}" if namespace else f"{root}/{plural}"
 
     def _parse(self, path: str) -> tuple[str, str, str]:
-        """(prefix of stored paths, name, subresource): stored as root/plural/namespace/name."""
+        """Return (prefix of stored paths, name, subresource); objects are stored as root/plural/namespace/name."""
         parts = path.strip("/").split("/")
         roots = 2 if parts[0] == "api" else 3
         root, rest = "/" + "/".join(parts[:roots]), parts[roots:]

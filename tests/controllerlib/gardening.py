@@ -1,7 +1,7 @@
-"""An operator with a bit of everything, as a coroutine and as a plain function: plots, their beds, and what is wrong.
+"""A sample operator with all features, as a coroutine and as a plain function.
 
-A Thing of size n owns n ConfigMaps, the beds. It is given a finalizer, counts its runs and beds in its status, and looks
-again every ten minutes. Some runs fail, each at its own count; a Thing called `lost` is beyond help.
+A Thing of size n is a plot that owns n ConfigMaps, its beds. The operator adds a finalizer, reports the number of beds
+in the status, and requeues after ten minutes. Some reconciles fail; a Thing called `lost` fails with a terminal error.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ from controllerlib import ApiError, ControllerOptions, Manager, Request, Result,
 from controllerlib.client.errors import is_already_exists, is_not_found
 from controllerlib.controller.finalizers import add_finalizer, remove_finalizer
 from controllerlib.controller.owners import set_controller_reference
-from tests.controllerlib.minding import API, KIND, config_map
+from tests.controllerlib.things import API, KIND, config_map
 
 FINALIZER = "example.com/gardener"
 
-#: Steps of a reconcile: each yields a method of the client and its arguments, and is sent the answer.
+#: The steps of a reconcile: each yields a method of the client with its arguments and receives the result.
 Steps = Generator[tuple[str, tuple[Any, ...], dict[str, Any]], Any, Result | None]
 
 
@@ -25,7 +25,7 @@ def call(method: str, *args: Any, **options: Any) -> Generator[tuple[str, tuple[
 
 
 class Gardener:
-    """What is done, apart from waiting for it."""
+    """The logic of the operator, independent of how it waits."""
 
     def __init__(self) -> None:
         self._runs: Counter[str] = Counter()
@@ -81,7 +81,7 @@ class Gardener:
 
 
 def awaiting(gardener: Gardener) -> Callable[..., Any]:
-    """The reconciler for the loop."""
+    """Return the reconciler as a coroutine function."""
 
     async def reconcile(request: Request, client: Any) -> Result | None:
         steps = gardener.steps(request)
@@ -101,7 +101,7 @@ def awaiting(gardener: Gardener) -> Callable[..., Any]:
 
 
 def blocking(gardener: Gardener) -> Callable[..., Any]:
-    """The same for a thread."""
+    """Return the reconciler as a plain function."""
 
     def reconcile(request: Request, client: Any) -> Result | None:
         steps = gardener.steps(request)
@@ -121,7 +121,7 @@ def blocking(gardener: Gardener) -> Callable[..., Any]:
 
 
 def garden(make: Callable[[Gardener], Any], **options: Any) -> Callable[[Manager], None]:
-    """The operator, with reconcilers that `make` makes."""
+    """Return the build function of the operator; `make` creates its reconciler."""
 
     def build(manager: Manager) -> None:
         builder = manager.controller("gardener").for_(API, KIND).owns("v1", "ConfigMap")

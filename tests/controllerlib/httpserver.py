@@ -1,4 +1,4 @@
-"""A small HTTP server and a forward proxy on a real loop, and a clock that does not make one wait."""
+"""A small HTTP server and a forward proxy on a real event loop, and a clock that does not wait."""
 
 import asyncio
 import ssl
@@ -12,7 +12,7 @@ Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Server:
-    """Serves one handler on a port of its own, on a real loop."""
+    """Serves one handler on its own port, on a real event loop."""
 
     def __init__(self, handle: Handle, tls: ssl.SSLContext | None = None) -> None:
         self._handle, self._tls = handle, tls
@@ -37,12 +37,12 @@ class Server:
 
 
 def real(test: Callable[[], Awaitable[None]]) -> None:
-    """Run on an ordinary loop: sockets are real here."""
+    """Run on an ordinary event loop, for real sockets."""
     asyncio.run(test())  # type: ignore[arg-type]
 
 
 class Instant:
-    """A clock whose waits are over at once, and noted."""
+    """A clock whose waits end at once and are recorded."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []

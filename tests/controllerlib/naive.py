@@ -1,4 +1,4 @@
-"""Queues and stores as one would write them without a thought for speed: what the real ones are compared with."""
+"""Simple implementations of queues and stores, with which the real ones are compared."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from controllerlib.client.names import DeletedFinalStateUnknown
 
 
 class Failures:
-    """A limiter that asks for 1, 2, 4 ... seconds, at most 8."""
+    """A rate limiter with delays of 1, 2, 4 ... seconds, at most 8."""
 
     def __init__(self) -> None:
         self.counted: Counter[str] = Counter()
@@ -26,7 +26,7 @@ class Failures:
 
 
 class NaiveQueue:
-    """The plain, delaying and rate limiting queue: time goes by second, and what is due then is added then."""
+    """The plain, delaying and rate limiting queue; items that are due are added second by second."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -88,7 +88,7 @@ class NaiveQueue:
 
 
 class NaivePriorityQueue:
-    """One row a key: key, priority, when it is due (None: now), and its place among equals."""
+    """One row per key: key, priority, deadline (None: ready), and its position among equals."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -153,7 +153,7 @@ class NaivePriorityQueue:
 
 
 class NaiveStore:
-    """A dict, and look-ups that go through all of it."""
+    """A dict whose lookups scan all objects."""
 
     def __init__(self, **indexers: Callable[[Any], Sequence[str]]) -> None:
         self.objects: dict[str, Any] = {}
@@ -182,7 +182,7 @@ def key_of(obj: Any) -> str:
 
 
 class NaiveDeltaFIFO:
-    """All deltas in one long list; a key's are gathered when it is taken."""
+    """All deltas in one list; those of a key are collected when it is taken."""
 
     def __init__(self, known: NaiveStore, *, replaced: str) -> None:
         self.log: list[Delta] = []
@@ -233,7 +233,9 @@ class NaiveDeltaFIFO:
         return list(dict.fromkeys(key_of(delta.object) for delta in self.log))
 
     def _of(self, key: str) -> list[Delta]:
-        """Its deltas; of deletions in a row one is left: a real object before a tombstone, else the first."""
+        """Return the deltas of a key; of consecutive deletions one remains: a real object before a tombstone, else
+        the first.
+        """
         deltas: list[Delta] = []
         for delta in self.log:
             if key_of(delta.object) != key:

@@ -1,10 +1,10 @@
-"""Objects for tests, with as little in them as a test needs."""
+"""Minimal objects for tests."""
 
 from typing import Any
 
 
 def pod(name: str, version: str | int = "1", namespace: str = "default", **meta: Any) -> dict[str, Any]:
-    """A Pod; keywords are metadata."""
+    """Return a Pod; keywords are metadata."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -13,14 +13,14 @@ def pod(name: str, version: str | int = "1", namespace: str = "default", **meta:
 
 
 def node(name: str, version: str | int = "1", **meta: Any) -> dict[str, Any]:
-    """A Node: cluster-scoped."""
+    """Return a Node, which is cluster-scoped."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "resourceVersion": str(version), **meta}}
 
 
-def named(told: Any) -> str:
-    """`name@version` of an object, `name@version?` of a tombstone."""
-    obj = getattr(told, "obj", told)
-    mark = "?" if obj is not told else ""
+def named(notified: Any) -> str:
+    """Return `name@version` for an object, `name@version?` for a tombstone."""
+    obj = getattr(notified, "obj", notified)
+    mark = "?" if obj is not notified else ""
     if obj is None:
-        return told.key + mark
+        return notified.key + mark
     return f"{obj['metadata']['name']}@{obj['metadata'].get('resourceVersion', '')}{mark}"

@@ -1,4 +1,4 @@
-"""A controller, or a whole manager, at work under virtual time, with everything noted that it does."""
+"""A controller or a manager under virtual time, with a log of its reconciles."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,11 +16,11 @@ from controllerlib.observer import InformerEvent, Observer
 from controllerlib.random import FixedRandom
 from controllerlib.workqueue.cause import Cause
 from tests.controllerlib.fakeapi import FakeApi
-from tests.controllerlib.telling import advance
+from tests.controllerlib.handlerlog import advance
 
 
 class Notes(Observer):
-    """Every run and every informer event."""
+    """Records every reconcile and every informer event."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
@@ -46,7 +46,7 @@ class Notes(Observer):
         return [run for run in self.runs if controller in ("", run.controller) and request in ("", str(run.request))]
 
     def at(self, controller: str = "", request: str = "") -> list[float]:
-        """When runs began."""
+        """Return the start times of the reconciles."""
         return [round(run.started, 6) for run in self.of(controller, request)]
 
     def causes(self, controller: str = "", request: str = "") -> list[str]:
@@ -59,12 +59,12 @@ class Notes(Observer):
         return [run.priority for run in self.runs]
 
 
-#: What a scripted reconciler does at its n-th run: fail, return a result, or nothing.
+#: The n-th action of a scripted reconciler: raise an exception, or return a result or None.
 Act = BaseException | Result | None
 
 
 def acting(*acts: Act, seconds: float = 0.0) -> Callable[[Any], Awaitable[Result | None]]:
-    """A reconciler that does these things one after the other, the last for ever, each taking so long."""
+    """Return a reconciler with scripted actions, the last one repeated; each call takes `lasts` seconds."""
     left = list(acts) or [None]
 
     async def reconcile(request: Any) -> Result | None:
@@ -79,7 +79,7 @@ def acting(*acts: Act, seconds: float = 0.0) -> Callable[[Any], Awaitable[Result
 
 
 class Queued:
-    """A source whose queue a test can add to."""
+    """A source to whose queue a test can add."""
 
     def __init__(self, *, first: Sequence[tuple[Any, int | None]] = ()) -> None:
         self.queue: RequestQueue | None = None
@@ -98,7 +98,7 @@ class Queued:
 
 
 class Rig:
-    """One controller without a manager."""
+    """A controller without a manager."""
 
     def __init__(
         self, reconcile: Any, *, first: Sequence[tuple[Any, int | None]] = (), sources: Sequence[Source] = (),
@@ -114,14 +114,14 @@ class Rig:
         self.task: asyncio.Task[None] | None = None
 
     async def run(self, seconds: float = 0.0) -> "Rig":
-        """Run for so long."""
+        """Run for `seconds`."""
         if self.task is None:
             self.task = asyncio.create_task(self.controller.start(), name="controller")
         await advance(seconds)
         return self
 
     async def add(self, *requests: Any, priority: int | None = None) -> "Rig":
-        """Add requests now, and let what follows at once happen."""
+        """Add requests and run everything that is due."""
         await self.run()
         assert self.source.queue is not None
         for request in requests:
@@ -142,7 +142,7 @@ class Rig:
 
 
 class Operator:
-    """A manager with its controllers against a small API server."""
+    """A manager with controllers and a small API server."""
 
     def __init__(self, api: FakeApi | None = None, **options: Any) -> None:
         self.api, self.notes = api or FakeApi(), Notes()
@@ -154,14 +154,14 @@ class Operator:
         return self.manager.controller(name)
 
     async def run(self, seconds: float = 0.0) -> "Operator":
-        """Run for so long."""
+        """Run for `seconds`."""
         if self.task is None:
             self.task = asyncio.create_task(self.manager.start(), name="manager")
         await advance(seconds)
         return self
 
     async def stop(self) -> None:
-        """Stop, and raise what went wrong."""
+        """Stop, and raise the error of the manager."""
         assert self.task is not None
         self.task.cancel()
         await asyncio.wait([self.task])

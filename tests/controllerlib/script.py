@@ -1,4 +1,4 @@
-"""Scripts for work queues: what is done to a queue and what it then hands out, in one line.
+"""One-line scripts of work queues: the operations and the items that are handed out.
 
 +a        add a                       +a@5    add a after 5 s          +a!3    add a with priority 3
 +a~       add a, rate limited         +a~@1   both                     +a@5!3  after 5 s with priority 3
@@ -17,7 +17,7 @@ STEP = re.compile(r"(?P<item>[\w-]+?)?(?P<limited>~)?(@(?P<after>-?[\d.]+))?(!(?
 
 
 def play(state: WorkQueueState[str] | PriorityQueueState[str], script: str) -> None:
-    """Run `script` against a queue's state; AssertionError names the step that went otherwise."""
+    """Run `script` with a queue's state; AssertionError names the step that fails."""
     now = 0.0
     for number, step in enumerate(script.split()):
         verb, rest = step[0], step[1:]

@@ -1,4 +1,4 @@
-"""A scripted other side of a reflector, and a store that notes what it is told."""
+"""A scripted ListerWatcher, and a store that logs its calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -14,16 +14,16 @@ from tests.controllerlib.objects import named
 
 @dataclass(frozen=True)
 class Wait:
-    """So many seconds pass in the stream."""
+    """A delay of the stream in seconds."""
 
     seconds: float
 
 
-#: The server ends the stream.
+#: The end of the stream.
 CLOSE = "close"
 
 Step = Wait | str | dict[str, Any]
-#: What a list answers: objects and a version, an error, or what a function of the options says.
+#: The result of a list: objects and a version, an error, or a function of the options.
 ListAnswer = tuple[Sequence[Any], str] | BaseException | Callable[[ListOptions], Any]
 WatchAnswer = Sequence[Step] | BaseException
 
@@ -45,7 +45,7 @@ def error(code: int, reason: str, message: str = "") -> dict[str, Any]:
 
 
 def bookmark(version: str | int, end: str = "") -> dict[str, Any]:
-    """A bookmark; `end="true"` closes a streamed list."""
+    """Return a bookmark; `end="true"` ends a streamed list."""
     meta: dict[str, Any] = {"resourceVersion": str(version)}
     if end:
         meta["annotations"] = {"k8s.io/initial-events-end": end}
@@ -135,7 +135,7 @@ class Scripted:
 
 
 class Noting:
-    """A reflector's store that notes what it is told; `fail` names verbs that raise."""
+    """A store that logs its calls; `fail` names methods that raise."""
 
     def __init__(self, *, fail: Sequence[str] = (), resync: Callable[[], Awaitable[None] | None] | None = None) -> None:
         self.log: list[str] = []
@@ -169,7 +169,7 @@ class Noting:
 
 
 class NotingVersions(Noting):
-    """One that is told resourceVersions and bookmarks, too."""
+    """A store that also takes resourceVersions and bookmarks."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Queues and stores against naive ones: whatever is done to both, they agree at every step."""
+"""Queues and stores compared with naive implementations after every operation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ Keys = st.sampled_from(["a", "b", "c", "d"])
 Delays = st.sampled_from([0.0, -1.0, 1.0, 2.0, 5.0])
 Always = st.booleans()
 
-#: What is done to a queue; getting and time passing are likelier than the rest.
+#: Operations of a queue; get and the passing of time are more frequent than the others.
 QueueSteps = st.lists(
     st.one_of(
         st.tuples(st.just("add"), Keys, Delays, Always, st.integers(-1, 1)),
@@ -74,7 +74,7 @@ def test_plain_and_delaying_queue(steps: Sequence[Any]) -> None:
         else:
             naive.tick() if verb == "tick" else (naive.shut_down(), queue.shut_down())
         now = float(naive.now)
-        queue.ripen(now)
+        queue.add_due(now)
         assert queue.length(now) == len(naive.line)
         assert queue.is_ready() is bool(naive.line)
         assert list(queue.processing()) == naive.processing
@@ -88,8 +88,8 @@ def test_plain_and_delaying_queue(steps: Sequence[Any]) -> None:
 
 @given(QueueSteps)
 @LONG
-def test_a_queue_that_is_seldom_asked(steps: Sequence[Any]) -> None:
-    """What is due ripens late, when somebody asks; nobody can tell."""
+def test_a_queue_that_is_read_late(steps: Sequence[Any]) -> None:
+    """Entries become ready late, on the next call; that is not observable."""
     queue, naive = WorkQueueState[str](Failures()), NaiveQueue()
     handed: list[tuple[str | None, str | None]] = []
     for verb, *rest in steps:
@@ -184,7 +184,7 @@ def _put(naive: NaiveStore, verb: str, obj: Any) -> str:
 
 
 def _both(store: Indexer, naive: NaiveStore, verb: str, arg: Any, version: str) -> str:
-    """Do the same to both; the resourceVersion then known."""
+    """Apply an operation to both; return the resourceVersion known afterwards."""
     if verb == "transaction":
         store.transaction([StoreOp(kind, obj) for kind, obj in arg])
         return [version, *(_put(naive, kind, obj) for kind, obj in arg)][-1]
@@ -198,7 +198,7 @@ def _both(store: Indexer, naive: NaiveStore, verb: str, arg: Any, version: str) 
     if verb == "tombstone":
         store.delete(DeletedFinalStateUnknown(key_of(arg), arg))
         _put(naive, "delete", arg)
-        return version  # a tombstone has no version of its own
+        return version  # a tombstone has no version
     getattr(store, verb)(arg)
     return _put(naive, verb, arg)
 
@@ -231,7 +231,7 @@ def test_indexer(steps: Sequence[Any], late: int) -> None:
 # --- informer queues -------------------------------------------------------------------------------------------------
 
 
-#: What a reflector does with a queue, and that its consumer takes something; numbers make objects of one name differ.
+#: Operations of a reflector and of the consumer; numbers distinguish objects of one name.
 FifoSteps = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["Added", "Updated", "Deleted", "tombstone"]), Keys),
@@ -244,11 +244,11 @@ FifoSteps = st.lists(
 
 
 class Consumer:
-    """Takes from a queue and its naive twin, compares, and brings what it took into both their stores."""
+    """Takes from a queue and its naive counterpart, compares, and applies the result to both stores."""
 
     def __init__(self) -> None:
         self.store, self.naive_store = Indexer(), NaiveStore()
-        self.told: list[Notification] = []
+        self.notified: list[Notification] = []
 
     def take(self, queue: Any, naive: Any) -> bool:
         ours, theirs = queue.take(), naive.take()
@@ -257,9 +257,9 @@ class Consumer:
             return False
         assert list(ours.deltas) == list(theirs.deltas)
         assert ours.initial == theirs.initial
-        told, error = process_deltas(self.store, ours)
+        notified, error = process_deltas(self.store, ours)
         assert error is None
-        self.told.extend(told)
+        self.notified.extend(notified)
         self._apply(theirs)
         queue.finish(ours)
         if hasattr(naive, "finish"):
@@ -278,25 +278,25 @@ class Consumer:
                 objects[key_of(obj)] = obj
 
 
-def explains(told: Sequence[Notification], store: Indexer) -> None:
-    """Whoever only hears of changes knows what is in the store."""
-    heard: dict[str, Any] = {}
-    for kind, obj, old, _, _, sync in told:
+def explains(notified: Sequence[Notification], store: Indexer) -> None:
+    """The notifications alone determine the content of the store."""
+    known: dict[str, Any] = {}
+    for kind, obj, old, _, _, sync in notified:
         key = key_of(obj)
         if kind == "added":
-            assert key not in heard
+            assert key not in known
         elif kind == "updated":
-            assert heard[key] is old
+            assert known[key] is old
             assert sync is (old["metadata"]["resourceVersion"] == obj["metadata"]["resourceVersion"])
         if kind == "deleted":
-            heard.pop(key, None)
+            known.pop(key, None)
         else:
-            heard[key] = obj
-    assert heard == {key_of(obj): obj for obj in store.list()}
+            known[key] = obj
+    assert known == {key_of(obj): obj for obj in store.list()}
 
 
 def run(queue: Any, naive: Any, consumer: Consumer, steps: Sequence[Any]) -> None:
-    """Do the same to both queues, and compare after each step; at last drain them."""
+    """Apply the operations to both queues, compare after each one, and drain them at the end."""
     server: dict[str, Any] = {}
     for version, (verb, *rest) in enumerate(steps, 1):
         if verb == "take":
@@ -319,7 +319,7 @@ def run(queue: Any, naive: Any, consumer: Consumer, steps: Sequence[Any]) -> Non
         pass
     assert queue.has_synced() == naive.has_synced()
     assert {key_of(obj): obj for obj in consumer.store.list()} == server
-    explains(consumer.told, consumer.store)
+    explains(consumer.notified, consumer.store)
 
 
 def _change(queue: Any, naive: Any, verb: str, obj: Any, server: dict[str, Any]) -> None:
@@ -327,9 +327,9 @@ def _change(queue: Any, naive: Any, verb: str, obj: Any, server: dict[str, Any])
         server[key_of(obj)] = obj
     else:
         server.pop(key_of(obj), None)
-    told = DeletedFinalStateUnknown(key_of(obj), obj) if verb == "tombstone" else obj
-    naive.change("Deleted" if verb == "tombstone" else verb, told)
-    {"Added": queue.add, "Updated": queue.update}.get(verb, queue.delete)(told)
+    notified = DeletedFinalStateUnknown(key_of(obj), obj) if verb == "tombstone" else obj
+    naive.change("Deleted" if verb == "tombstone" else verb, notified)
+    {"Added": queue.add, "Updated": queue.update}.get(verb, queue.delete)(notified)
 
 
 @pytest.mark.parametrize("emit_replaced", [True, False])

@@ -1,4 +1,4 @@
-"""Back-off sequences, retries, the token bucket, and the clock they run on."""
+"""Backoff sequences, retries, the token bucket, and clocks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,19 +31,19 @@ def conflict() -> ApiError:
 @pytest.mark.parametrize(
     ("step", "fires"), [pytest.param(5.0, True, id="CK-01-at-5"), pytest.param(4.999, False, id="CK-01-before")]
 )
-async def test_a_timer_fires_at_its_moment_and_not_before(step: float, fires: bool) -> None:
+async def test_a_timer_fires_at_its_deadline_and_not_before(step: float, fires: bool) -> None:
     task = asyncio.create_task(SystemClock().sleep_until(5.0))
     await loop().settle()
     await loop().advance(step)
     assert task.done() is fires
 
 
-def test_ck_02_beats_missed_in_one_step_count_once() -> None:
+def test_ck_02_ticks_missed_in_one_step_are_merged() -> None:
     ticker = Ticker(10.0, 0.0)
     assert [ticker.tick(35.0), ticker.tick(35.0), ticker.next] == [True, False, 40.0]
 
 
-async def test_ck_02_run_to_quiescence_every_beat_happens_at_its_moment() -> None:
+async def test_ck_02_run_to_quiescence_every_tick_fires() -> None:
     ticks: list[float] = []
     task = asyncio.create_task(until(lambda: ticks.append(loop().time()), 10.0))
     await loop().settle()
@@ -52,7 +52,7 @@ async def test_ck_02_run_to_quiescence_every_beat_happens_at_its_moment() -> Non
     task.cancel()
 
 
-async def test_ck_03_timers_of_one_instant_fire_in_the_order_of_their_making() -> None:
+async def test_ck_03_simultaneous_timers_fire_in_the_order_of_creation() -> None:
     fired: list[int] = []
 
     async def sleeper(number: int) -> None:
@@ -160,7 +160,7 @@ def test_bo_12_custom_expiry() -> None:
 
 
 class Attempts:
-    """A function that raises what it is told, and notes when."""
+    """A function that raises scripted errors and records its call times."""
 
     def __init__(self, *errors: Exception | None) -> None:
         self._errors, self.at = errors, list[float]()
@@ -180,7 +180,7 @@ async def test_bo_13_conflicts_are_tried_five_times() -> None:
     assert attempts.at == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
 
 
-async def test_bo_14_other_errors_end_it() -> None:
+async def test_bo_14_other_errors_are_not_retried() -> None:
     attempts = Attempts(conflict(), ValueError("other"))
     with pytest.raises(ValueError, match="other"):
         await retry_on_conflict(attempts, random=FixedRandom())
@@ -212,7 +212,7 @@ def test_bo_17_token_bucket() -> None:
     ("true_at", "immediate", "asked"),
     [(0.0, True, [0.0]), (2.5, True, [0.0, 1.0, 2.0, 3.0]), (0.0, False, [1.0])],
 )
-async def test_polling_keeps_its_beat(true_at: float, immediate: bool, asked: Sequence[float]) -> None:
+async def test_polling_keeps_its_interval(true_at: float, immediate: bool, asked: Sequence[float]) -> None:
     seen: list[float] = []
 
     def condition() -> bool:

@@ -1,4 +1,4 @@
-"""The builder: what it refuses, and what its watches lead to."""
+"""The builder: invalid arguments, and the watches that it creates."""
 
 import asyncio
 from typing import Any
@@ -40,7 +40,7 @@ def test_bl_01_the_name() -> None:
         pytest.param(lambda: builder().for_(*BACKUP).with_request_type(str), "reconcile.Request", id="BL-10-for"),
     ],
 )  # fmt: skip
-def test_what_it_refuses(made: Any, message: str) -> None:
+def test_invalid_builds(made: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         made().build(acting())
 
@@ -122,7 +122,7 @@ def test_bl_06_workers_for_a_kind() -> None:
     assert found == [5, 1, 3, 1]
 
 
-async def test_bl_07_two_controllers_one_informer() -> None:
+async def test_bl_07_two_controllers_share_an_informer() -> None:
     operator = Operator()
     for name in ("first", "second"):
         operator.controller(name).for_(*BACKUP).complete(acting())
@@ -162,7 +162,7 @@ async def test_bl_10_requests_of_another_type() -> None:
     assert [run.request for run in operator.notes.runs] == [("any", "hashable", "a")]
 
 
-async def test_the_reconciler_gets_a_client_of_its_own_name() -> None:
+async def test_the_client_of_a_reconciler_has_its_own_user_agent() -> None:
     agents: list[str] = []
 
     async def reconcile(request: Any, client: Any) -> None:

@@ -1,4 +1,4 @@
-"""The cache: reads that never leave the process, and informers made on demand."""
+"""The cache: reads without requests, and informers that are created on demand."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from controllerlib.client.errors import ApiError
 from controllerlib.clock import SystemClock, wait_for
 from controllerlib.random import FixedRandom
 from tests.controllerlib.fakeapi import FakeApi, refuse
-from tests.controllerlib.telling import Told, advance
+from tests.controllerlib.handlerlog import HandlerLog, advance
 
 POD = ("v1", "Pod")
 NODE = ("v1", "Node")
@@ -41,7 +41,7 @@ class Cached:
         return [_path(pod) for pod in await self.cache.list(*POD, namespace, **options)]
 
     def reads(self) -> int:
-        """Lists and watches that the server saw (discovery is neither)."""
+        """Return the list and watch requests of the server."""
         return len([asked for asked in self.api.asked if asked.path.endswith(("pods", "nodes"))])
 
 
@@ -77,7 +77,7 @@ SHARED = Selection(share=True)
         pytest.param(CacheOptions(default=SHARED), {"share": False}, False, id="CA-02-call-copies"),
     ],
 )
-async def test_what_is_read_may_be_changed(options: CacheOptions, call: Mapping[str, bool], shared: bool) -> None:
+async def test_results_are_copies(options: CacheOptions, call: Mapping[str, bool], shared: bool) -> None:
     cached = Cached(options)
     cached.put("a", spec={"tolerations": [{"key": "x"}]})
     await cached.run()
@@ -90,7 +90,7 @@ async def test_what_is_read_may_be_changed(options: CacheOptions, call: Mapping[
     assert again["spec"]["tolerations"] == [{"key": "mine" if shared else "x"}]
 
 
-async def test_ca_03_the_first_read_of_a_kind_begins_a_watch() -> None:
+async def test_ca_03_the_first_read_of_a_kind_starts_a_watch() -> None:
     cached = await Cached().run()
     cached.put("a")
     await cached.cache.get(*POD, "a", "default")
@@ -106,7 +106,7 @@ async def test_ca_03_the_first_read_of_a_kind_begins_a_watch() -> None:
     assert len({id(i.informers[""].indexer) for i in cached.cache.informers.all()}) == 3, "a store of its own for each"
 
 
-async def test_ca_04_a_kind_that_nobody_watches() -> None:
+async def test_ca_04_a_kind_without_an_informer() -> None:
     cached = await Cached(CacheOptions(fail_on_missing_informer=True)).run()
     cached.put("a")
     for read in (cached.cache.get(*POD, "a", "default"), cached.cache.list(*POD)):
@@ -140,7 +140,7 @@ async def test_ca_05_fields() -> None:
     assert await cached.names(field_selector=both) == ["b/z"], "indices follow the objects"
 
 
-async def test_ca_05_a_name_for_one_index_only() -> None:
+async def test_ca_05_index_names_are_unique() -> None:
     cached = await Cached().run()
     cached.cache.index_field(*POD, "spec.nodeName", lambda pod: [])
     with pytest.raises(ValueError, match=r"indexer conflict: field:spec\.nodeName"):
@@ -167,16 +167,16 @@ async def test_ca_06_limits() -> None:
         pytest.param(CacheOptions(by_object={POD: ByObject(sync_period=7200.0)}), 0.5, 2.0, id="CA-07-of-one-kind"),
     ],
 )
-async def test_how_often_everything_is_told_again(options: CacheOptions, draw: float, hours: float) -> None:
-    cached, told = Cached(options, random=draw), Told()
+async def test_the_resync_period(options: CacheOptions, draw: float, hours: float) -> None:
+    cached, notified = Cached(options, random=draw), HandlerLog()
     cached.put("a")
     informer = await cached.cache.get_informer(*POD)
-    informer.add_handler(told)
+    informer.add_handler(notified)
     await cached.run(hours * 3600 - 0.001)
-    assert told.log == ["add a@1!"]
+    assert notified.log == ["add a@1!"]
     reads = cached.reads()
     await advance(0.001)
-    assert told.log == ["add a@1!", "update a@1>1"]
+    assert notified.log == ["add a@1!", "update a@1>1"]
     assert cached.reads() == reads, "it asks the server nothing"
 
 
@@ -197,16 +197,16 @@ async def test_ca_08_two_namespaces() -> None:
 
 
 async def test_ca_09_an_informer_that_is_removed() -> None:
-    cached, told = await Cached().run(), Told()
+    cached, notified = await Cached().run(), HandlerLog()
     cached.put("a")
     informer = await cached.cache.get_informer(*POD)
-    informer.add_handler(told)
+    informer.add_handler(notified)
     await advance()
-    assert told.log == ["add a@1!"]
+    assert notified.log == ["add a@1!"]
     cached.cache.remove_informer(*POD)
     cached.put("b")
     await advance(60)
-    assert told.log == ["add a@1!"]
+    assert notified.log == ["add a@1!"]
     assert cached.api.watches == []
     reads = cached.reads()
     assert await cached.names() == ["default/a", "default/b"]
@@ -225,7 +225,7 @@ async def test_ca_10_a_read_after_a_write_may_be_behind() -> None:
     assert (await client.get(*POD, "a", "default"))["spec"]["nodeName"] == "new"
 
 
-async def test_ca_11_a_kind_that_may_not_be_listed() -> None:
+async def test_ca_11_a_kind_that_is_forbidden_to_list() -> None:
     cached = await Cached().run()
     cached.api.faults.append(lambda asked: refuse(403, "Forbidden") if asked.path.endswith("pods") else None)
     clock = SystemClock()
@@ -242,38 +242,38 @@ async def test_ca_12_an_object_that_loses_its_label(fakekube: Any) -> None:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
 
     selected = CacheOptions(by_object={("v1", "ConfigMap"): ByObject(Selection(label_selector="app=web"))})
-    cache, told = Cache(Client(fakekube.transport()), selected, clock=fakekube.clock), Told()
+    cache, notified = Cache(Client(fakekube.transport()), selected, clock=fakekube.clock), HandlerLog()
     fakekube.create(web("web"))
     fakekube.task(cache.run())
     await fakekube.settle()
     informer = await cache.get_informer("v1", "ConfigMap")
-    informer.add_handler(told)
+    informer.add_handler(notified)
     last = fakekube.update(web("db"))
     await fakekube.settle()
     assert await cache.list("v1", "ConfigMap") == []
-    assert [line.split("@")[0] for line in told.log] == ["add a", "delete a"]
-    assert told.log[1] == f"delete a@{last['metadata']['resourceVersion']}", "the server said so: no tombstone"
+    assert [line.split("@")[0] for line in notified.log] == ["add a", "delete a"]
+    assert notified.log[1] == f"delete a@{last['metadata']['resourceVersion']}", "the server said so: no tombstone"
 
 
 async def test_ca_13_synced_when_every_namespace_is() -> None:
-    cached, told = Cached(CacheOptions(namespaces={"a": Selection(), "b": Selection()})), Told()
+    cached, notified = Cached(CacheOptions(namespaces={"a": Selection(), "b": Selection()})), HandlerLog()
     refused = lambda asked: refuse(403, "Forbidden") if "/namespaces/b/" in asked.path else None  # noqa: E731
     cached.api.faults.append(refused)
     cached.put("x", "a")
     cached.put("y", "b")
     informer = await cached.cache.get_informer(*POD)
-    handlers = informer.add_handler(told)
+    handlers = informer.add_handler(notified)
     await cached.run(1)
     assert (informer.has_synced(), handlers.has_synced()) == (False, False)
     assert informer.informers["a"].has_synced()
-    assert told.log == ["add x@1!"]
+    assert notified.log == ["add x@1!"]
     cached.api.faults.clear()
     await advance(60)
     assert (informer.has_synced(), handlers.has_synced()) == (True, True)
-    assert told.log == ["add x@1!", "add y@2!"]
+    assert notified.log == ["add x@1!", "add y@2!"]
     cached.put("x", "b")
     await advance()
-    assert told.log[-1] == "add x@3"
+    assert notified.log[-1] == "add x@3"
 
 
 def _labels(name: str) -> Selection:
@@ -315,7 +315,7 @@ def _labels(name: str) -> Selection:
         ),
     ],
 )
-def test_which_setting_wins(options: CacheOptions, selections: Mapping[str, str | None]) -> None:
+def test_the_precedence_of_settings(options: CacheOptions, selections: Mapping[str, str | None]) -> None:
     found = options.selections(*POD, namespaced=True)
     assert {namespace: one.label_selector for namespace, one in found.items()} == selections
 
@@ -327,8 +327,8 @@ def _transform(name: str) -> Callable[[Any], Any]:
     return mark
 
 
-async def test_ca_14_settings_win_one_by_one() -> None:
-    """What a narrower setting leaves open, the wider ones still say."""
+async def test_ca_14_settings_are_merged_one_by_one() -> None:
+    """Unset values of narrower settings are taken from wider ones."""
     options = CacheOptions(
         default=Selection(transform=_transform("default"), label_selector="app=web"),
         namespaces={"a": Selection(transform=_transform("a")), "b": Selection(share=True)},
@@ -346,7 +346,7 @@ async def test_ca_14_settings_win_one_by_one() -> None:
 
 
 async def test_ca_14_all_other_namespaces() -> None:
-    """The rest of the namespaces beside listed ones does not hold those twice."""
+    """The entry for all other namespaces excludes the listed ones."""
     options = CacheOptions(namespaces={"a": _labels("app=web"), "": Selection()})
     cached = Cached(options)
     for namespace in ("a", "b", "c"):

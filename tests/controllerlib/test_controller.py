@@ -1,4 +1,4 @@
-"""The controller: when it reconciles what, and what follows from how that ends."""
+"""The controller: when it reconciles, and what follows from the result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from controllerlib.controller.reconcile import (
 )
 from controllerlib.controller.source import ChannelSource
 from controllerlib.observer import current_run
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.rig import Act, Operator, Rig, acting
-from tests.controllerlib.telling import advance
 
 OOPS = ValueError("oops")
 MS = 0.001
 
 
 async def played(*acts: Act, seconds: float = 60.0, **options: Any) -> Rig:
-    """A controller that was asked for x once, and did these things."""
+    """Return a controller to which x was added once, after scripted reconciles."""
     rig = await Rig(acting(*acts), **options).add("x")
     return await rig.run(seconds)
 
@@ -51,7 +51,7 @@ async def test_cr_01_one_add_one_run() -> None:
         pytest.param([Result(requeue_after=-1)], [0], 0, id="CR-13"),
     ],
 )
-async def test_what_follows(acts: Sequence[Act], at: Sequence[float], failures: int) -> None:
+async def test_the_decision_after_a_reconcile(acts: Sequence[Act], at: Sequence[float], failures: int) -> None:
     rig = await played(*acts)
     assert rig.at == pytest.approx(at)
     assert rig.failures == failures
@@ -104,7 +104,7 @@ def test_a_terminal_error_without_a_cause() -> None:
     assert not is_terminal(OOPS)
 
 
-async def test_cr_08_a_time_counts_from_the_end_of_the_run() -> None:
+async def test_cr_08_requeue_after_counts_from_the_end_of_the_reconcile() -> None:
     rig = await Rig(acting(Result(requeue_after=10), None, seconds=2)).add("x")
     await rig.run(60)
     assert rig.at == [0, 12]
@@ -138,7 +138,7 @@ async def test_cr_15_bugs_that_are_not_recovered() -> None:
     ("seconds", "error", "timeouts"),
     [pytest.param(10, "TimeoutError", 1, id="CR-16-fires"), pytest.param(1, "", 0, id="CR-16-in-time")],
 )
-async def test_a_time_limit_for_runs(seconds: float, error: str, timeouts: int) -> None:
+async def test_the_reconciliation_timeout(seconds: float, error: str, timeouts: int) -> None:
     rig = await Rig(acting(None, seconds=seconds), reconciliation_timeout=2.0).add("x")
     await rig.run(2)
     outcome = rig.notes.outcomes[0][1]
@@ -146,7 +146,7 @@ async def test_a_time_limit_for_runs(seconds: float, error: str, timeouts: int) 
     assert rig.metric("reconcile_timeouts_total") == timeouts
 
 
-async def test_cr_16_a_limit_of_the_reconcilers_own_is_not_ours() -> None:
+async def test_cr_16_a_timeout_inside_the_reconciler_is_not_counted() -> None:
     async def reconcile(request: Any) -> None:
         async with asyncio.timeout(1):
             await sleep(SystemClock(), 10)
@@ -209,7 +209,7 @@ async def test_cr_19_never_two_runs_of_one_key() -> None:
         pytest.param(ReconcileError("oops", priority=99), 99, id="CR-39-error-other"),
     ],
 )
-async def test_the_priority_of_the_next_run(act: Act, priority: int) -> None:
+async def test_the_priority_of_a_requeue(act: Act, priority: int) -> None:
     rig = await Rig(acting(act, None)).add("x", priority=10)
     await rig.run(60)
     assert rig.notes.priorities() == [10, priority]
@@ -221,7 +221,7 @@ async def test_cr_21_live_changes_go_before_the_initial_list() -> None:
     assert rig.notes.requests() == ["b", "a", "c"]
 
 
-async def test_cr_22_a_live_change_ends_the_waiting_of_a_low_one() -> None:
+async def test_cr_22_a_live_change_raises_a_waiting_request() -> None:
     rig = await Rig(acting(OOPS, OOPS, OOPS, None), first=[("x", -100)]).run(0.02)
     assert rig.notes.priorities() == [-100, -100, -100]
     await rig.add("x")
@@ -261,7 +261,7 @@ class Stuck:
         pytest.param(False, r"timed out waiting for source stuck source to Start", id="CR-25"),
     ],
 )
-async def test_a_source_that_does_not_get_there(starts: bool, message: str) -> None:
+async def test_a_source_that_does_not_sync(starts: bool, message: str) -> None:
     rig = Rig(acting(), sources=[Stuck(starts=starts)], cache_sync_timeout=10.0, first=[("x", None)])
     with pytest.raises(TimeoutError, match=message):
         await rig.controller.start()
@@ -327,7 +327,7 @@ def generic(name: str) -> Any:
 @pytest.mark.parametrize(
     ("priority_queue", "further"), [(True, 0), (False, 3)], ids=["CR-30-priority-queue", "CR-30-plain-queue"]
 )
-async def test_what_is_queued_at_the_end(priority_queue: bool, further: int) -> None:
+async def test_queued_requests_at_the_end(priority_queue: bool, further: int) -> None:
     stopping: list[bool] = []
 
     async def reconcile(request: Any) -> None:
@@ -387,7 +387,7 @@ async def test_cr_33_series_exist_before_the_first_run() -> None:
     assert 'controller_runtime_max_concurrent_reconciles{controller="test"} 1' in lines
 
 
-async def test_cr_34_how_long_runs_took() -> None:
+async def test_cr_34_reconcile_times() -> None:
     rig = await Rig(acting(None, OOPS, None, seconds=2)).add("a", "b")
     await rig.run(60)
     histogram = rig.controller.registry.histogram("controller_runtime_reconcile_time_seconds", "test")
@@ -473,7 +473,7 @@ async def test_sync_reconcilers_run_in_threads() -> None:
     assert [outcome.label for _, outcome in rig.notes.outcomes] == ["success", "success"]
 
 
-async def test_a_reconciler_that_returns_nonsense() -> None:
+async def test_a_reconciler_that_returns_an_invalid_result() -> None:
     async def reconcile(request: Any) -> Any:
         return "soon"
 
@@ -481,7 +481,7 @@ async def test_a_reconciler_that_returns_nonsense() -> None:
     assert "None or a Result" in str(rig.notes.outcomes[0][1].error)
 
 
-async def test_the_causes_of_a_run() -> None:
+async def test_the_causes_of_a_reconcile() -> None:
     rig = await Rig(acting(OOPS, Result(requeue_after=5), None)).add("x")
     await rig.run(60)
     assert rig.notes.causes() == ["generic", "retry", "requeue_after"]

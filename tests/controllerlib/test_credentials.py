@@ -1,4 +1,4 @@
-"""Who we are to a server: kubeconfig, exec plugins, tokens, certificates, proxies, in-cluster."""
+"""Credentials: kubeconfig, exec plugins, tokens, certificates, proxies, in-cluster."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Home:
-    """A folder with a kubeconfig, a certificate authority, and what a server of it needs."""
+    """A directory with a kubeconfig, a certificate authority and server certificates."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,7 +91,7 @@ def served(home: Home, test: Callable[[Server], Awaitable[None]], *, tls: bool =
 
 
 def printing(status: dict[str, Any]) -> dict[str, Any]:
-    """An exec plugin that prints an ExecCredential."""
+    """Return an exec plugin that prints an ExecCredential."""
     credential = json.dumps({"apiVersion": EXEC, "kind": "ExecCredential", "status": status})
     return {"exec": {"apiVersion": EXEC, "command": "echo", "args": [credential], "interactiveMode": "Never"}}
 
@@ -101,7 +101,7 @@ USERS: list[Any] = [
     pytest.param({"username": "me", "password": "pass"}, "Basic bWU6cGFzcw==", "", id="password"),
     pytest.param({"client-certificate": "cert.pem", "client-key": "key.pem"}, "", "me", id="certificate"),
     pytest.param(printing({"token": "from-exec"}), "Bearer from-exec", "", id="exec"),
-    pytest.param({}, "", "", id="nobody"),
+    pytest.param({}, "", "", id="anonymous"),
 ]
 
 
@@ -125,7 +125,7 @@ def test_another_context(home: Home) -> None:
     assert home.tokens == [""]
 
 
-def test_an_exec_plugin_may_give_a_certificate(home: Home) -> None:
+def test_an_exec_plugin_may_return_a_certificate(home: Home) -> None:
     pair = {"clientCertificateData": (home.folder / "cert.pem").read_text(),
             "clientKeyData": (home.folder / "key.pem").read_text()}  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_an_exec_plugin_may_give_a_certificate(home: Home) -> None:
     assert home.peers == ["me"]
 
 
-def test_an_exec_plugin_is_run_again_when_its_token_is_refused(home: Home) -> None:
+def test_an_exec_plugin_is_run_again_when_its_token_is_rejected(home: Home) -> None:
     script = home.folder / "plugin.sh"
     script.write_text(
         "#!/bin/sh\n"
@@ -181,7 +181,7 @@ def test_an_exec_plugin_that_fails_when_it_is_run_again(home: Home) -> None:
     served(home, test)
 
 
-def test_an_exec_plugin_that_fails_is_no_anonymous_user(home: Home) -> None:
+def test_a_failing_exec_plugin_does_not_result_in_an_anonymous_user(home: Home) -> None:
     user = {"exec": {"apiVersion": EXEC, "command": "false", "interactiveMode": "Never"}}
     with pytest.raises(config.ConfigException, match="exec: false returned no credentials"):
         from_kubeconfig(home.kubeconfig("https://127.0.0.1:1", user))
@@ -203,7 +203,7 @@ def test_a_token_file_is_read_again_every_minute(home: Home) -> None:
     assert home.tokens == ["Bearer first", "Bearer first", "Bearer second"]
 
 
-def test_a_token_file_that_is_gone_for_a_while(home: Home) -> None:
+def test_a_token_file_that_is_missing_temporarily(home: Home) -> None:
     token = home.folder / "token"
     token.write_text("first")
     home.codes = [200, 200, 401, 200]
@@ -279,7 +279,7 @@ CLUSTERS: list[Any] = [
 
 
 @pytest.mark.parametrize(("cluster", "trusted"), CLUSTERS)
-def test_whom_we_trust(home: Home, cluster: dict[str, Any], trusted: bool) -> None:
+def test_certificate_authorities(home: Home, cluster: dict[str, Any], trusted: bool) -> None:
     trustme.CA().cert_pem.write_to_path(str(home.folder / "other.pem"))
 
     async def test(server: Server) -> None:
@@ -318,7 +318,7 @@ def test_proxies_of_the_environment(home: Home, monkeypatch: pytest.MonkeyPatch)
     assert from_kubeconfig(path).proxy is None
 
 
-def test_a_proxy_we_cannot_use_is_said_so(home: Home) -> None:
+def test_an_unsupported_proxy(home: Home) -> None:
     path = home.kubeconfig("https://api.example.com", {}, **{"proxy-url": "socks5://proxy:1080"})
     with pytest.raises(ValueError, match="only HTTP and HTTPS proxies can be used, not socks5://proxy:1080"):
         from_kubeconfig(path)
@@ -329,7 +329,7 @@ def test_a_proxy_we_cannot_use_is_said_so(home: Home) -> None:
 
 @pytest.fixture
 def pod(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes this process believe that it runs in a pod."""
+    """Simulate the files and the environment of a pod."""
     from kubernetes.config import incluster_config
 
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(home.folder / "token"))
@@ -354,7 +354,7 @@ def test_in_a_cluster(home: Home, pod: Callable[[str], None]) -> None:
     assert home.tokens == ["bearer of-the-pod"]
 
 
-def test_a_pods_token_that_is_refused_is_read_again(home: Home, pod: Callable[[str], None]) -> None:
+def test_a_rejected_token_of_a_pod_is_read_again(home: Home, pod: Callable[[str], None]) -> None:
     home.codes = [401, 200]
 
     async def test(server: Server) -> None:
@@ -368,7 +368,7 @@ def test_a_pods_token_that_is_refused_is_read_again(home: Home, pod: Callable[[s
     assert home.tokens == ["bearer of-the-pod", "bearer new"]
 
 
-def test_where_credentials_are_looked_for(
+def test_the_search_order_of_credentials(
     home: Home, pod: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(config.ConfigException):
@@ -384,12 +384,12 @@ def test_where_credentials_are_looked_for(
     assert HttpTransport.from_environment().url == "http://named"
 
 
-def test_a_kubeconfig_that_is_not_there() -> None:
+def test_a_missing_kubeconfig() -> None:
     with pytest.raises(config.ConfigException):
         from_kubeconfig("/nowhere")
 
 
-def test_a_proxy_of_a_configuration_of_ones_own() -> None:
+def test_the_proxy_of_a_bare_configuration() -> None:
     own = client.Configuration(host="https://api.example.com/")
     own.proxy = "http://proxy:3128"
     assert Credentials(own).proxy == "http://proxy:3128"
@@ -397,7 +397,7 @@ def test_a_proxy_of_a_configuration_of_ones_own() -> None:
     assert Credentials(own).proxy is None
 
 
-def test_a_configuration_of_ones_own() -> None:
+def test_a_bare_configuration() -> None:
     own = client.Configuration(host="https://api.example.com/")
     own.api_key["authorization"] = "abc"
     own.api_key_prefix["authorization"] = "Token"

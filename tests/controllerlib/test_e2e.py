@@ -1,4 +1,4 @@
-"""The whole stack: a cluster, an operator, virtual time; how often, when and why."""
+"""The whole stack with a cluster and an operator under virtual time: number, times and causes of reconciles."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +15,7 @@ from controllerlib.controller import current_run, predicate
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from controllerlib.tasks import Tasks
 from fakekube import FakeKube
-from tests.controllerlib.minding import (
+from tests.controllerlib.things import (
     API,
     HOUR,
     KIND,
@@ -23,27 +23,27 @@ from tests.controllerlib.minding import (
     STEADY,
     THINGS,
     config_map,
+    create_things,
+    elapse,
     expire_watches,
-    lasting,
-    minding,
     nothing,
     outage,
     resize,
     seconds,
-    stock,
     thing,
+    things_operator,
 )
 
 KEY = "default/a"
 
 
-def told(kube: FakeKube) -> list[str]:
-    """What informers of Things did."""
+def notified(kube: FakeKube) -> list[str]:
+    """Return the events of the informers of Things."""
     return [event.kind for event in kube.ledger.informer_events if event.informer.startswith(THINGS)]
 
 
 def asked_at(kube: FakeKube, verb: str) -> list[float]:
-    """When Things were listed or watched: seconds since the cluster began."""
+    """Return the times of lists and watches of Things, in seconds since the start of the cluster."""
     return [round(record.at, 6) for record in kube.requests(verb=verb, resource=THINGS)]
 
 
@@ -58,9 +58,9 @@ def asked_at(kube: FakeKube, verb: str) -> list[float]:
     ],
 )
 def test_one_object_is_reconciled_once(fakekube: FakeKube, streaming: bool, requests: dict[str, int]) -> None:
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     informers = InformerOptions(reflector=ReflectorOptions(streaming=streaming))
-    minder = fakekube.start(minding(), informers=informers)["minder"]
+    minder = fakekube.start(things_operator(), informers=informers)["minder"]
     assert minder.reconciles() == 1
     fakekube.advance(seconds=30)
     assert minder.causes(KEY) == ["added"]
@@ -71,14 +71,16 @@ def test_one_object_is_reconciled_once(fakekube: FakeKube, streaming: bool, requ
     "priority_queue", [pytest.param(True, id="E2E-02-priority-queue"), pytest.param(False, id="E2E-02-plain-queue")]
 )
 @pytest.mark.fakekube(stepped=False)
-def test_nothing_is_reconciled_before_all_is_queued(fakekube: FakeKube, priority_queue: bool) -> None:
-    stock(fakekube, "b", "c", "a")
+def test_nothing_is_reconciled_before_the_initial_list_is_queued(fakekube: FakeKube, priority_queue: bool) -> None:
+    create_things(fakekube, "b", "c", "a")
     queued: list[list[str]] = []
 
     async def reconcile(request: Any) -> None:
         queued.append([*operator["minder"].ready])
 
-    operator = fakekube.operator(minding(reconcile, max_concurrent_reconciles=1, use_priority_queue=priority_queue))
+    operator = fakekube.operator(
+        things_operator(reconcile, max_concurrent_reconciles=1, use_priority_queue=priority_queue)
+    )
     operator.begin(fakekube.bubble.loop)
     fakekube.settle()
     assert operator["minder"].keys() == ["default/a", "default/b", "default/c"]
@@ -86,9 +88,9 @@ def test_nothing_is_reconciled_before_all_is_queued(fakekube: FakeKube, priority
 
 
 def test_e2e_23_a_server_that_is_down_at_the_start(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     with outage(fakekube):
-        minder = fakekube.start(minding(), **STEADY)["minder"]
+        minder = fakekube.start(things_operator(), **STEADY)["minder"]
         fakekube.advance(seconds=60)
     assert asked_at(fakekube, "list") == [0, 0.8, 2.4, 5.6, 12, 24.8, 50.4]
     fakekube.advance(seconds=20.39)
@@ -98,9 +100,9 @@ def test_e2e_23_a_server_that_is_down_at_the_start(fakekube: FakeKube) -> None:
 
 
 def test_e2e_23_a_start_that_does_not_wait_that_long(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     with outage(fakekube):
-        fakekube.start(minding(cache_sync_timeout=60.0), **STEADY)
+        fakekube.start(things_operator(cache_sync_timeout=60.0), **STEADY)
         fakekube.advance(seconds=59.999)
         with pytest.raises(TimeoutError, match="failed to wait for minder caches to sync"):
             fakekube.advance(seconds=0.001)
@@ -121,8 +123,8 @@ async def hourly(request: Any) -> Result:
     ],
 )
 def test_a_change_between_two_runs(fakekube: FakeKube, priority_queue: bool, minutes: list[int]) -> None:
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(hourly, use_priority_queue=priority_queue))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(hourly, use_priority_queue=priority_queue))["minder"]
     fakekube.advance(minutes=10)
     resize(fakekube, "a", 2)
     fakekube.advance(minutes=125)
@@ -136,11 +138,11 @@ def test_a_change_between_two_runs(fakekube: FakeKube, priority_queue: bool, min
 )
 def test_a_change_during_a_run(fakekube: FakeKube, priority_queue: bool, last: int) -> None:
     async def reconcile(request: Any) -> Result:
-        await lasting(5)
+        await elapse(5)
         return Result(requeue_after=HOUR)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile, use_priority_queue=priority_queue))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile, use_priority_queue=priority_queue))["minder"]
     fakekube.advance(seconds=2)
     resize(fakekube, "a", 2)
     fakekube.advance(seconds=3615)
@@ -151,8 +153,8 @@ def test_e2e_26_every_thirty_seconds(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> Result:
         return Result(requeue_after=30)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile))["minder"]
     fakekube.advance(minutes=10)
     assert seconds(minder.times(KEY)) == [30 * n for n in range(21)]
     assert minder.causes(KEY) == ["added", *["requeue_after"] * 20]
@@ -160,11 +162,11 @@ def test_e2e_26_every_thirty_seconds(fakekube: FakeKube) -> None:
 
 def test_e2e_27_the_time_counts_from_the_end_of_a_run(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> Result:
-        await lasting(5)
+        await elapse(5)
         return Result(requeue_after=30)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile))["minder"]
     fakekube.advance(seconds=145)
     assert seconds(minder.times(KEY)) == [0, 35, 70, 105, 140]
 
@@ -177,8 +179,8 @@ def test_e2e_28_failing_twice_and_then_every_thirty_seconds(fakekube: FakeKube) 
             raise RuntimeError("not yet")
         return Result(requeue_after=30)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile))["minder"]
     fakekube.advance(seconds=31)
     assert seconds(minder.times(KEY)) == [0, 0.005, 0.015, 30.015]
     assert minder.causes(KEY) == ["added", "retry", "retry", "requeue_after"]
@@ -195,8 +197,8 @@ def test_e2e_28_failing_twice_and_then_every_thirty_seconds(fakekube: FakeKube) 
     ],
 )
 def test_resync(fakekube: FakeKube, handlers_after_sync: bool, hours: list[int]) -> None:
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(), handlers_after_sync=handlers_after_sync)["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(), handlers_after_sync=handlers_after_sync)["minder"]
     fakekube.advance(hours=hours[-1], seconds=1)
     assert minder.causes(KEY) == ["added", "resync", "resync", "resync"]
     began = fakekube.clock.epoch
@@ -205,12 +207,12 @@ def test_resync(fakekube: FakeKube, handlers_after_sync: bool, hours: list[int])
 
 
 def test_e2e_06_resync_of_a_plain_informer(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
-    heard: list[tuple[str, float]] = []
+    create_things(fakekube, "a")
+    known: list[tuple[str, float]] = []
     clock = fakekube.clock
 
     def hear(what: str) -> None:
-        heard.append((what, clock.monotonic() - began))
+        known.append((what, clock.monotonic() - began))
 
     async def run() -> None:
         client = Client(fakekube.transport())
@@ -225,7 +227,7 @@ def test_e2e_06_resync_of_a_plain_informer(fakekube: FakeKube) -> None:
     began = clock.monotonic()
     fakekube.task(run())
     fakekube.advance(hours=30)
-    assert heard == [("add", 0), *(("update", hours * HOUR) for hours in (10, 20, 30))]
+    assert known == [("add", 0), *(("update", hours * HOUR) for hours in (10, 20, 30))]
 
 
 @pytest.mark.parametrize(
@@ -243,11 +245,11 @@ def test_a_resync_and_predicates(fakekube: FakeKube, predicates: Any, priorities
         assert run is not None
         seen.append(run.priority)
 
-    stock(fakekube, "a")
-    fakekube.start(minding(reconcile, predicates=predicates))
+    create_things(fakekube, "a")
+    fakekube.start(things_operator(reconcile, predicates=predicates))
     fakekube.advance(hours=11)
     assert seen == priorities
-    assert "resync" in told(fakekube)
+    assert "resync" in notified(fakekube)
 
 
 # --- watches that end --------------------------------------------------------------------------------------------------
@@ -261,12 +263,12 @@ def test_a_resync_and_predicates(fakekube: FakeKube, predicates: Any, priorities
     ],
 )
 def test_an_expired_watch_before_the_first_resync(fakekube: FakeKube, predicates: Any, more: int) -> None:
-    stock(fakekube, "a", "b", "c")
-    minder = fakekube.start(minding(predicates=predicates))["minder"]
+    create_things(fakekube, "a", "b", "c")
+    minder = fakekube.start(things_operator(predicates=predicates))["minder"]
     fakekube.advance(hours=1)
     expire_watches(fakekube)
     fakekube.advance(seconds=5)
-    assert told(fakekube).count("stream") == 2
+    assert notified(fakekube).count("stream") == 2
     for key in ("default/a", "default/b", "default/c"):
         assert minder.causes(key) == ["added", *["relist"] * more]
         if more:
@@ -274,13 +276,13 @@ def test_an_expired_watch_before_the_first_resync(fakekube: FakeKube, predicates
 
 
 def test_e2e_07_what_is_unchanged_has_low_priority(fakekube: FakeKube) -> None:
-    stock(fakekube, "a", "b", "c")
+    create_things(fakekube, "a", "b", "c")
     order: list[str] = []
 
     async def reconcile(request: Any) -> None:
         order.append(request.name)
 
-    fakekube.start(minding(reconcile))
+    fakekube.start(things_operator(reconcile))
     fakekube.advance(hours=1)
     with outage(fakekube):
         resize(fakekube, "c", 2)
@@ -291,28 +293,28 @@ def test_e2e_07_what_is_unchanged_has_low_priority(fakekube: FakeKube) -> None:
 
 
 def test_e2e_08_an_expired_watch_after_a_resync_that_was_not_due(fakekube: FakeKube) -> None:
-    stock(fakekube, "a", "b", "c")
-    minder = fakekube.start(minding(), handlers_after_sync=True)["minder"]
+    create_things(fakekube, "a", "b", "c")
+    minder = fakekube.start(things_operator(), handlers_after_sync=True)["minder"]
     fakekube.advance(hours=11)
     expire_watches(fakekube)
     fakekube.advance(minutes=1)
-    assert told(fakekube).count("stream") == 2
+    assert notified(fakekube).count("stream") == 2
     assert minder.causes() == ["added"] * 3
 
 
 def test_e2e_09_a_watch_that_the_server_ends(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(), **STEADY)["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(), **STEADY)["minder"]
     fakekube.advance(hours=1)
     assert asked_at(fakekube, "watch") == [MINUTE * minutes for minutes in range(0, 61, 5)]
-    assert told(fakekube) == ["stream", *["watch"] * 12]
+    assert notified(fakekube) == ["stream", *["watch"] * 12]
     assert minder.reconciles() == 1
     fakekube.advance(hours=10)
     assert (minder.causes(KEY), seconds(minder.times(KEY))) == (["added", "resync"], [0, 10 * HOUR])
 
 
 def seeing(events: list[Event]) -> predicate.Predicate:
-    """A predicate that lets everything pass, and notes it."""
+    """A predicate that accepts and records every event."""
 
     def see(event: Event) -> bool:
         events.append(event)
@@ -331,8 +333,8 @@ def test_e2e_10_deleted_while_nobody_looked(fakekube: FakeKube) -> None:
         except ApiError as error:
             reasons.append(error.reason)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile, predicates=[seeing(events)]))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile, predicates=[seeing(events)]))["minder"]
     with outage(fakekube):
         fakekube.delete(API, KIND, "a")
         fakekube.advance(seconds=10)
@@ -347,8 +349,8 @@ def test_e2e_10_deleted_while_nobody_looked(fakekube: FakeKube) -> None:
 
 def test_e2e_11_recreated_while_nobody_looked(fakekube: FakeKube) -> None:
     events: list[Event] = []
-    (before,) = stock(fakekube, "a")
-    minder = fakekube.start(minding(predicates=[seeing(events)]))["minder"]
+    (before,) = create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(predicates=[seeing(events)]))["minder"]
     with outage(fakekube):
         fakekube.delete(API, KIND, "a")
         fakekube.advance(seconds=5)
@@ -364,8 +366,8 @@ def test_e2e_11_recreated_while_nobody_looked(fakekube: FakeKube) -> None:
 
 
 def test_e2e_22_watches_that_are_refused_for_a_while(fakekube: FakeKube) -> None:
-    stock(fakekube, "a", "b")
-    minder = fakekube.start(minding())["minder"]
+    create_things(fakekube, "a", "b")
+    minder = fakekube.start(things_operator())["minder"]
     fakekube.advance(minutes=1)
     with fakekube.fault(verb="watch", resource=THINGS, error=429) as refusals:
         fakekube.cut_watches()
@@ -379,12 +381,12 @@ def test_e2e_22_watches_that_are_refused_for_a_while(fakekube: FakeKube) -> None
     causes = [cause.resource_version for cause in minder.last(KEY).causes]
     history = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.versions(API, KIND, "a") if obj]
     assert causes == history[1:], "no version was lost"
-    assert told(fakekube) == ["stream", "watch"]
+    assert notified(fakekube) == ["stream", "watch"]
 
 
 def test_e2e_24_bookmarks(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
-    operator = fakekube.start(minding())
+    create_things(fakekube, "a")
+    operator = fakekube.start(things_operator())
     (informer,) = operator.manager.cache.informers.all()
     before = informer.informers[""].resource_version
     last = fakekube.create(config_map("something-else"))
@@ -403,14 +405,14 @@ def test_e2e_24_bookmarks(fakekube: FakeKube) -> None:
         pytest.param((predicate.generation_changed,), ["updated"], id="E2E-12-generation-changed"),
     ],
 )
-def test_one_who_hears_of_his_own_writes(fakekube: FakeKube, predicates: Any, each: list[str]) -> None:
+def test_a_controller_that_watches_its_own_writes(fakekube: FakeKube, predicates: Any, each: list[str]) -> None:
     async def reconcile(request: Any, client: Client) -> None:
         found = await client.get(API, KIND, request.name, namespace=request.namespace)
         if found.get("status", {}).get("size") != found["spec"]["size"]:
             await client.patch_status(found, {"status": {"size": found["spec"]["size"]}})
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile, predicates=predicates))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile, predicates=predicates))["minder"]
     before = minder.reconciles()
     for size in (2, 3, 4):
         resize(fakekube, "a", size)
@@ -421,10 +423,10 @@ def test_one_who_hears_of_his_own_writes(fakekube: FakeKube, predicates: Any, ea
 
 def test_e2e_13_a_hundred_changes_during_a_run(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> None:
-        await lasting(1)
+        await elapse(1)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile))["minder"]
     for number in range(100):
         resize(fakekube, "a", 2 + number)
         fakekube.advance(seconds=0.005)
@@ -435,10 +437,10 @@ def test_e2e_13_a_hundred_changes_during_a_run(fakekube: FakeKube) -> None:
 
 def test_e2e_14_two_workers_and_three_long_runs(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> None:
-        await lasting(10)
+        await elapse(10)
 
-    stock(fakekube, "a", "b", "c")
-    minder = fakekube.start(minding(reconcile, max_concurrent_reconciles=2))["minder"]
+    create_things(fakekube, "a", "b", "c")
+    minder = fakekube.start(things_operator(reconcile, max_concurrent_reconciles=2))["minder"]
     fakekube.advance(seconds=30)
     began = fakekube.clock.epoch
     assert seconds([run.started + run.duration - began for run in minder.history()]) == [10, 10, 20]
@@ -450,8 +452,8 @@ def test_e2e_15_one_that_fails_among_ten_that_do_not(fakekube: FakeKube) -> None
             raise RuntimeError("never")
 
     healthy = [f"h{number}" for number in range(10)]
-    stock(fakekube, "a", *healthy)
-    minder = fakekube.start(minding(reconcile, max_concurrent_reconciles=1))["minder"]
+    create_things(fakekube, "a", *healthy)
+    minder = fakekube.start(things_operator(reconcile, max_concurrent_reconciles=1))["minder"]
     fakekube.advance(seconds=0.07)
     assert seconds(minder.times(KEY)) == [0, 0.005, 0.015, 0.035]
     for name in healthy:
@@ -464,9 +466,9 @@ def test_e2e_16_a_conflict(fakekube: FakeKube) -> None:
         found = await client.get(API, KIND, request.name, namespace=request.namespace)
         await client.update_status({**found, "status": {"seen": True}})
 
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     with fakekube.fault(verb="update", resource=THINGS, error=409, times=1):
-        operator = fakekube.start(minding(reconcile, predicates=[predicate.generation_changed]))
+        operator = fakekube.start(things_operator(reconcile, predicates=[predicate.generation_changed]))
         fakekube.advance(seconds=1)
     assert seconds(operator["minder"].times(KEY)) == [0, 0.005]
     assert operator["minder"].results(KEY) == ["error", "success"]
@@ -474,19 +476,19 @@ def test_e2e_16_a_conflict(fakekube: FakeKube) -> None:
 
 
 def owned(name: str, owner: dict[str, Any]) -> dict[str, Any]:
-    """A ConfigMap that a Thing controls."""
+    """Return a ConfigMap that is controlled by a Thing."""
     reference = {"apiVersion": API, "kind": KIND, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
     return config_map(name, ownerReferences=[{**reference, "controller": True}])
 
 
 @pytest.fixture
 def owners(fakekube: FakeKube) -> Iterator[tuple[Any, Any, Any]]:
-    """Things a and b, and who minds them and what they own."""
+    """Create the Things a and b and an operator that owns ConfigMaps."""
 
     def build(manager: Manager) -> None:
         manager.controller("minder").for_(API, KIND).owns("v1", "ConfigMap").complete(nothing)
 
-    a, b = stock(fakekube, "a", "b")
+    a, b = create_things(fakekube, "a", "b")
     fakekube.create(owned("child", a))
     return a, b, fakekube.start(build)["minder"]
 
@@ -516,8 +518,8 @@ def test_e2e_25_a_change_of_the_status(fakekube: FakeKube) -> None:
         assert run is not None
         priorities.append(run.priority)
 
-    stock(fakekube, "a")
-    minder = fakekube.start(minding(reconcile))["minder"]
+    create_things(fakekube, "a")
+    minder = fakekube.start(things_operator(reconcile))["minder"]
     fakekube.patch(API, KIND, "a", {"status": {"ready": True}}, subresource="status")
     fakekube.advance(seconds=1)
     assert minder.causes(KEY) == ["added", "updated"]

@@ -1,4 +1,4 @@
-"""The whole stack: who leads, who waits, and how an operator ends."""
+"""The whole stack: leader election, and the shutdown of an operator."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderEl
 from controllerlib.manager.manager import GraceExpired
 from fakekube import FakeKube
 from fakekube.harness.operator import Operator
-from tests.controllerlib.minding import THINGS, lasting, minding, resize, stock
+from tests.controllerlib.things import THINGS, create_things, elapse, resize, things_operator
 
 LEASE = ("coordination.k8s.io/v1", "Lease", "operator")
 
@@ -33,10 +33,10 @@ def test_e2e_18_two_controllers_of_one_kind(fakekube: FakeKube) -> None:
         priorities[run.controller].append(run.priority)
 
     async def add_second() -> None:
-        minding(reconcile, name="second")(operator.manager)
+        things_operator(reconcile, name="second")(operator.manager)
 
-    stock(fakekube, "a", "b")
-    operator = fakekube.start(minding(reconcile, name="first"))
+    create_things(fakekube, "a", "b")
+    operator = fakekube.start(things_operator(reconcile, name="first"))
     fakekube.advance(minutes=1)
     resize(fakekube, "b", 2)
     fakekube.settle()
@@ -66,7 +66,7 @@ def test_a_leader_that_crashes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"E2E-19-release-seed-{seed}") for seed in range(5)])
-def test_a_leader_that_goes(seed: int) -> None:
+def test_a_leader_that_stops(seed: int) -> None:
     with FakeKube(seed=seed) as kube:
         leader, standby = _two(kube, release_on_cancel=True)
         kube.stop(leader)
@@ -80,28 +80,28 @@ def test_a_leader_that_goes(seed: int) -> None:
 
 
 def _two(kube: FakeKube, **options: Any) -> tuple[Operator, Any]:
-    """An operator that leads and one that waits, 100 s after the start."""
-    stock(kube, "a", "b", "c")
-    leader = kube.start(minding(), election=electing("leader", **options))
+    """Start an operator that leads and one that waits; return them after 100 s."""
+    create_things(kube, "a", "b", "c")
+    leader = kube.start(things_operator(), election=electing("leader", **options))
     kube.advance(seconds=3)
-    standby = kube.start(minding(name="standby"), election=electing("standby", **options))
+    standby = kube.start(things_operator(name="standby"), election=electing("standby", **options))
     kube.advance(seconds=97.5)
     assert (leader["minder"].reconciles(), standby["standby"].reconciles()) == (3, 0)
     return leader, standby["standby"]
 
 
 def _renewed(kube: FakeKube) -> float:
-    """When the lease was last renewed."""
+    """Return the time of the last renewal."""
     moment, _ = kube.versions(*LEASE)[-1]
     return (moment - kube.clock.epoch).total_seconds()
 
 
 def test_e2e_20_a_standby_that_is_warm(fakekube: FakeKube) -> None:
-    stock(fakekube, "a", "b")
-    leader = fakekube.start(minding(name="leader"), election=electing("leader", release_on_cancel=True))
+    create_things(fakekube, "a", "b")
+    leader = fakekube.start(things_operator(name="leader"), election=electing("leader", release_on_cancel=True))
     fakekube.advance(seconds=3)
     before = len(fakekube.requests(verb="watch", resource=THINGS))
-    standby = fakekube.start(minding(name="standby", enable_warmup=True), election=electing("standby"))
+    standby = fakekube.start(things_operator(name="standby", enable_warmup=True), election=electing("standby"))
     fakekube.advance(seconds=10)
     assert len(fakekube.requests(verb="watch", resource=THINGS)) == before + 1
     assert (standby["standby"].reconciles(), standby["standby"].ready) == (0, ["default/a", "default/b"])
@@ -113,11 +113,11 @@ def test_e2e_20_a_standby_that_is_warm(fakekube: FakeKube) -> None:
 
 
 def test_e2e_20_a_standby_that_is_not_warm(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
-    fakekube.start(minding(name="leader"), election=electing("leader"))
+    create_things(fakekube, "a")
+    fakekube.start(things_operator(name="leader"), election=electing("leader"))
     fakekube.advance(seconds=3)
     before = len(fakekube.requests(verb="watch", resource=THINGS))
-    fakekube.start(minding(name="standby"), election=electing("standby"))
+    fakekube.start(things_operator(name="standby"), election=electing("standby"))
     fakekube.advance(seconds=10)
     assert len(fakekube.requests(verb="watch", resource=THINGS)) == before
 
@@ -126,15 +126,17 @@ def test_e2e_20_a_standby_that_is_not_warm(fakekube: FakeKube) -> None:
 
 
 def _ending(kube: FakeKube, seconds: float) -> tuple["asyncio.Task[None]", list[float], list[float]]:
-    """A manager that reconciles for so long, and when the reconcile heard of the end and the start returned."""
-    heard: list[float] = []
+    """Start a manager whose reconcile takes some time; return when the reconcile was notified and when `start`
+    returned.
+    """
+    known: list[float] = []
     ended: list[float] = []
 
     async def reconcile(request: Any) -> None:
         run = current_run()
         assert run is not None
-        run.stopping.add_callback(lambda: heard.append(kube.clock.monotonic()))
-        await lasting(seconds)
+        run.stopping.add_callback(lambda: known.append(kube.clock.monotonic()))
+        await elapse(seconds)
 
     async def start() -> None:
         try:
@@ -142,28 +144,28 @@ def _ending(kube: FakeKube, seconds: float) -> tuple["asyncio.Task[None]", list[
         finally:
             ended.append(kube.clock.monotonic())
 
-    stock(kube, "a")
-    operator = kube.operator(minding(reconcile))
+    create_things(kube, "a")
+    operator = kube.operator(things_operator(reconcile))
     task = kube.task(start())
     kube.settle()
-    return task, heard, ended
+    return task, known, ended
 
 
 def test_e2e_21_a_run_that_ends_in_time(fakekube: FakeKube) -> None:
-    task, heard, ended = _ending(fakekube, 10)
+    task, known, ended = _ending(fakekube, 10)
     task.cancel()
     fakekube.advance(seconds=9.999)
-    assert (heard, ended) == ([0], [])
+    assert (known, ended) == ([0], [])
     fakekube.advance(seconds=0.001)
     assert ended == [10]
     assert [run.label for run in fakekube.ledger.reconciles("minder")] == ["success"]
 
 
 def test_e2e_21_a_run_that_does_not(fakekube: FakeKube) -> None:
-    task, heard, ended = _ending(fakekube, 60)
+    task, known, ended = _ending(fakekube, 60)
     task.cancel()
     fakekube.advance(seconds=29.999)
-    assert (heard, ended) == ([0], [])
+    assert (known, ended) == ([0], [])
     with pytest.raises(GraceExpired, match="grace period of 30s"):
         fakekube.advance(seconds=0.001)
     assert ended == [30]

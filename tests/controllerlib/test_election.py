@@ -1,4 +1,4 @@
-"""Leader election: who leads, for how long, and how the next one gets its turn."""
+"""Leader election: who leads, how long, and how the next leader is elected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ from controllerlib.random import FixedRandom, Random, SeededRandom
 from controllerlib.record.corev1 import CoreFakeRecorder
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.rig import Operator
-from tests.controllerlib.telling import advance
 
 LEASE = ("coordination.k8s.io/v1", "Lease")
 STORED = "/apis/coordination.k8s.io/v1/leases/default/lock"
@@ -40,7 +40,7 @@ async def forever() -> None:
 
 
 class Candidate:
-    """An elector at work, with what it did and when."""
+    """An elector with a log of its callbacks."""
 
     def __init__(
         self, api: Transport, identity: str = "me", *, random: Random | None = None,
@@ -97,7 +97,7 @@ def spec(api: FakeApi) -> dict[str, Any]:
 
 
 def held(api: FakeApi, holder: str, **changes: Any) -> None:
-    """Somebody else writes the lease."""
+    """Write the lease as another client."""
     old = api.objects.get(STORED, {}).get("spec", {"leaseDurationSeconds": 10, "leaseTransitions": 3})
     api.put(*LEASE, "lock", spec={**old, "holderIdentity": holder, **changes})
 
@@ -114,7 +114,7 @@ def times(api: FakeApi, verb: str, user: str = "me") -> list[float]:
 
 
 def failing(api: FakeApi, *, code: int = 500, verb: str = "", user: str = "me", times: int | None = None) -> None:
-    """From now on the lease's requests of `user` fail."""
+    """Fail further lease requests of `user`."""
     left = [times]
 
     def fault(asked: Asked) -> Answer | None:
@@ -144,7 +144,7 @@ async def test_le_01_no_lease_yet() -> None:
     }  # fmt: skip
 
 
-async def test_le_02_renewing_without_looking() -> None:
+async def test_le_02_renewing_without_a_read() -> None:
     api = FakeApi()
     await Candidate(api).run(5)
     assert verbs(api) == ["get", "create", "update", "update", "update"]
@@ -153,7 +153,7 @@ async def test_le_02_renewing_without_looking() -> None:
     assert spec(api)["renewTime"] == "2026-01-01T00:00:04.000000Z"
 
 
-async def test_le_03_a_conflict_is_settled_within_the_same_try() -> None:
+async def test_le_03_a_conflict_is_resolved_within_the_same_attempt() -> None:
     api = FakeApi()
     me = await Candidate(api).run(1)
     held(api, "me")
@@ -165,14 +165,14 @@ async def test_le_03_a_conflict_is_settled_within_the_same_try() -> None:
 
 
 @pytest.mark.parametrize("later", [9.9, 10.0])
-async def test_le_04_a_lease_runs_out_after_its_own_duration(later: float) -> None:
+async def test_le_04_a_lease_expires_after_its_own_duration(later: float) -> None:
     state = LeaseState("me", 15)
     state.read(LeaseRecord("other", 10, "then", "then", 3), 100.0)
     assert state.may_take(100 + later) is (later == 10.0)
     assert state.claim("now") == LeaseRecord("me", 15, "now", "now", 4)
 
 
-async def test_le_04_taking_over_from_one_who_is_gone() -> None:
+async def test_le_04_acquiring_an_expired_lease() -> None:
     api = FakeApi()
     held(api, "other")
     me = await Candidate(api, retry_period=1.0, lease_duration=15.0).run(12)
@@ -181,7 +181,7 @@ async def test_le_04_taking_over_from_one_who_is_gone() -> None:
     assert spec(api)["leaseTransitions"] == 4
 
 
-async def test_le_05_a_lease_that_nobody_holds() -> None:
+async def test_le_05_a_lease_without_a_holder() -> None:
     api = FakeApi()
     held(api, "")
     me = await Candidate(api).run()
@@ -199,7 +199,7 @@ async def test_le_06_my_own_lease_after_a_restart() -> None:
 
 
 @pytest.mark.parametrize("renewed", ["1999-01-01T00:00:00.0000{:02}Z"], ids=["LE-07-renewed-by-an-old-clock"])
-async def test_a_lease_that_keeps_changing_is_left_alone(renewed: str) -> None:
+async def test_a_lease_that_is_renewed_is_not_acquired(renewed: str) -> None:
     api = FakeApi()
     held(api, "other")
     me = await Candidate(api).run()
@@ -218,7 +218,7 @@ async def test_a_lease_that_keeps_changing_is_left_alone(renewed: str) -> None:
         pytest.param("2026-01-01T00:00:00.000000Z", id="LE-08-the-same"),
     ],
 )
-async def test_what_another_clock_says_has_no_influence(renewed: str) -> None:
+async def test_timestamps_of_another_clock_have_no_influence(renewed: str) -> None:
     api = FakeApi()
     held(api, "other", acquireTime=renewed, renewTime=renewed)
     me = await Candidate(api, retry_period=1.0).run(12)
@@ -233,7 +233,7 @@ async def test_what_another_clock_says_has_no_influence(renewed: str) -> None:
         pytest.param(1 - 1e-9, 4.4, id="LE-09-latest"),
     ],
 )
-async def test_how_often_a_candidate_asks(fraction: float, gap: float) -> None:
+async def test_the_retry_period_of_a_candidate(fraction: float, gap: float) -> None:
     api = FakeApi()
     held(api, "other", leaseDurationSeconds=3600)
     await Candidate(api, random=FixedRandom(fraction)).run(30)
@@ -252,7 +252,7 @@ async def test_le_10_a_leader_that_cannot_renew() -> None:
     assert me.at("ends") == me.at("stopped") == [110.0]
     assert me.task is not None
     assert me.task.done()
-    # it saw the record of 98 at 99, so its 15 seconds are over at 114; one that watches from 98 on would win at 113
+    # it observed the record of 98 at 99, so it expires at 114
     assert other.at("leads") == [114.0]
     assert spec(api)["leaseTransitions"] == 1
 
@@ -270,7 +270,7 @@ async def test_le_10_another_one_can_win_15_seconds_after_the_last_renewal() -> 
     ("release", "wins_at"),
     [pytest.param(False, 36.0, id="LE-11-without-release"), pytest.param(True, 22.0, id="LE-11-with-release")],
 )
-async def test_how_soon_the_next_one_leads(release: bool, wins_at: float) -> None:
+async def test_the_delay_until_the_next_leader(release: bool, wins_at: float) -> None:
     api = FakeApi()
     me = await Candidate(api, release_on_cancel=release).run(10)
     other = await Candidate(api, "other").run(11)
@@ -279,7 +279,7 @@ async def test_how_soon_the_next_one_leads(release: bool, wins_at: float) -> Non
     assert other.at("leads") == [wins_at], "me renewed last at 20, which other saw then or at 21"
 
 
-async def test_le_11_with_release_it_takes_one_jittered_wait_at_most() -> None:
+async def test_le_11_a_released_lease_is_acquired_within_one_retry_period() -> None:
     api = FakeApi()
     me = await Candidate(api, release_on_cancel=True).run(10)
     other = await Candidate(api, "other", random=FixedRandom(1 - 1e-9)).run(0.1)
@@ -288,7 +288,7 @@ async def test_le_11_with_release_it_takes_one_jittered_wait_at_most() -> None:
     assert other.leads
 
 
-async def test_le_12_what_a_released_lease_says() -> None:
+async def test_le_12_the_record_of_a_released_lease() -> None:
     api = FakeApi()
     held(api, "")
     me = await Candidate(api, release_on_cancel=True).run(10)
@@ -345,7 +345,7 @@ async def test_le_14_cancelled_before_ever_leading() -> None:
     assert spec(api)["holderIdentity"] == "other"
 
 
-async def test_le_15_who_leads_is_told() -> None:
+async def test_le_15_new_leaders_are_reported() -> None:
     api = FakeApi()
     held(api, "A")
     me = await Candidate(api, "me").run(20)
@@ -363,7 +363,7 @@ DURATIONS = [
 
 
 @pytest.mark.parametrize(("durations", "message"), DURATIONS)
-def test_durations_that_cannot_work(durations: tuple[float, float, float], message: str) -> None:
+def test_invalid_durations(durations: tuple[float, float, float], message: str) -> None:
     with pytest.raises(ValueError) as caught:
         check_durations(*durations)
     assert str(caught.value) == message
@@ -375,7 +375,7 @@ async def nothing() -> None: ...
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param({"identity": ""}, "Lock identity is empty", id="LE-16-nobody"),
+        pytest.param({"identity": ""}, "Lock identity is empty", id="LE-16-no-identity"),
         pytest.param({"lock": None}, "Lock must not be nil.", id="LE-16-no-lock"),
         pytest.param(
             {"callbacks": LeaderCallbacks(None, lambda: None)}, "OnStartedLeading callback must not be nil",
@@ -388,7 +388,7 @@ async def nothing() -> None: ...
         pytest.param({"renew_deadline": 15.0}, "leaseDuration must be greater than renewDeadline", id="LE-16-durations"),
     ],
 )  # fmt: skip
-def test_what_an_elector_needs(changes: dict[str, Any], message: str) -> None:
+def test_required_arguments_of_an_elector(changes: dict[str, Any], message: str) -> None:
     lock = LeaseLock(Client(FakeApi()), "lock", "default")
     needed: dict[str, Any] = {"lock": lock, "identity": "me", "callbacks": LeaderCallbacks(nothing, lambda: None)}
     LeaderElector(**needed, lease_duration=15, renew_deadline=10, retry_period=2)
@@ -427,7 +427,7 @@ async def test_le_17_a_health_check_before_and_after_there_is_an_elector() -> No
         return await original(*args, **options)
 
     api.request = hang  # type: ignore[method-assign]
-    me.elector._renew_deadline = 1000.0  # a deadlock: renewing neither works nor ends
+    me.elector._renew_deadline = 1000.0  # disables the deadline, so that renewing blocks
     await me.run(80)
     check()
     await me.run(0.1)
@@ -437,7 +437,7 @@ async def test_le_17_a_health_check_before_and_after_there_is_an_elector() -> No
 
 
 class Wire:
-    """A connection with delays on the way there and back, and with times at which nothing gets through."""
+    """A connection with delays in both directions and with outages."""
 
     def __init__(self, api: FakeApi, delays: Sequence[float], cuts: Sequence[tuple[float, float]] = ()) -> None:
         self._api, self._delays, self._cuts, self._turn = api, delays, cuts, 0
@@ -467,11 +467,11 @@ some_cuts = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 40)).map(lambda c
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some_delays, some_delays, some_cuts, some_cuts, st.booleans(), st.floats(0, 0.999))
-def test_le_18_never_two_at_a_time(
+def test_le_18_never_two_leaders(
     my_delays: list[float], your_delays: list[float], my_cuts: list[tuple[float, float]],
     your_cuts: list[tuple[float, float]], release: bool, fraction: float,
 ) -> None:  # fmt: skip
-    """As long as an answer takes less than lease - renew - retry: 15 - 10 - 2 seconds, here 1.4."""
+    """#: Answers must take less than lease - renew - retry: 15 - 10 - 2 seconds; here 1.4."""
 
     async def main() -> None:
         api = FakeApi()
@@ -489,7 +489,7 @@ def test_le_18_never_two_at_a_time(
                              random=FixedRandom(fraction))  # fmt: skip
 
         async def again_and_again(name: str, delays: list[float], cuts: list[tuple[float, float]]) -> None:
-            while True:  # who lost the lease stands for election again
+            while True:  # a candidate that lost the lease starts again
                 await candidate(name, delays, cuts).elector.run()
 
         tasks = [asyncio.create_task(again_and_again("a", my_delays, my_cuts)),
@@ -510,7 +510,7 @@ def test_le_18_never_two_at_a_time(
 
 
 @pytest.mark.parametrize("code", [pytest.param(500, id="LE-19-internal"), pytest.param(403, id="LE-19-forbidden")])
-async def test_a_get_that_fails_costs_a_round(code: int) -> None:
+async def test_a_failing_get_fails_the_attempt(code: int) -> None:
     api = FakeApi()
     failing(api, code=code, verb="get", times=2)
     me = await Candidate(api, random=FixedRandom(0.5)).run(10)
@@ -519,7 +519,7 @@ async def test_a_get_that_fails_costs_a_round(code: int) -> None:
     assert me.at("leads") == pytest.approx([6.4])
 
 
-async def test_le_19_no_connection_costs_a_round() -> None:
+async def test_le_19_a_connection_error_fails_the_attempt() -> None:
     api = FakeApi()
     me = Candidate(api)
     api.down = True
@@ -538,7 +538,7 @@ async def test_le_20_two_create_at_once() -> None:
     assert verbs(api)[:4] == ["get", "get", "create", "create"]
     assert [first.leads, second.leads] == [True, False]
     assert first.task is not None
-    first.task.cancel()  # and never releases
+    first.task.cancel()  # without a release
     await advance(30)
     seen = min(at for at in times(api, "get", "second") if at > 0.5)
     assert second.at("leads")[0] >= seen + 15
@@ -595,7 +595,7 @@ async def test_le_23_a_duration_is_stored_in_whole_seconds() -> None:
 # --- beyond the catalogue
 
 
-async def test_coordinated_election_only_keeps_what_was_given() -> None:
+async def test_coordinated_election_only_renews_an_assigned_lease() -> None:
     api = FakeApi()
     registry = Registry()
     me = await Candidate(api, coordinated=True, registry=registry).run(5)
@@ -610,7 +610,7 @@ async def test_coordinated_election_only_keeps_what_was_given() -> None:
     assert me.said()[-2:] == ["ends", "stopped"]
 
 
-def test_coordinated_election_does_not_renew_what_has_run_out() -> None:
+def test_coordinated_election_does_not_renew_an_expired_lease() -> None:
     state = LeaseState("me", 15)
     assert state.coordinated(0.0, "now") is None, "nothing was read"
     state.read(LeaseRecord("me", 10, "then", "then", 3), 100.0)
@@ -620,14 +620,14 @@ def test_coordinated_election_does_not_renew_what_has_run_out() -> None:
     assert state.coordinated(101.0, "now") is None
 
 
-async def test_an_ordinary_elector_drops_the_marks_of_coordinated_election() -> None:
+async def test_an_ordinary_elector_drops_the_fields_of_coordinated_election() -> None:
     api = FakeApi()
     held(api, "me", preferredHolder="other", strategy="OldestEmulationVersion")
     await Candidate(api).run()
     assert {"preferredHolder", "strategy"} & set(spec(api)) == set()
 
 
-async def test_metrics_say_who_leads() -> None:
+async def test_metrics_of_the_leader() -> None:
     api, registry = FakeApi(), Registry()
     me = Candidate(api, registry=registry)
     assert 'leader_election_master_status{name="lock"} 0' in registry.text()
@@ -640,7 +640,7 @@ async def test_metrics_say_who_leads() -> None:
     assert registry.value("leader_election_master_status", "lock") == 0.0
 
 
-async def test_a_request_that_hangs_does_not_cost_the_leadership() -> None:
+async def test_a_hanging_request_does_not_end_leadership() -> None:
     api = FakeApi()
     me = await Candidate(Wire(api, [0.0]), lock_timeout=5.0).run(3)
     original, hangs = api.request, [True]
@@ -655,7 +655,7 @@ async def test_a_request_that_hangs_does_not_cost_the_leadership() -> None:
     assert me.leads
 
 
-async def test_a_managers_election_survives_a_request_that_hangs() -> None:
+async def test_a_managers_election_survives_a_hanging_request() -> None:
     operator = Operator(election=LeaderElection(LeaderElectionOptions("lock", "default", identity="me")))
     await operator.run(3)
     original, hangs = operator.api.request, [True]
@@ -673,7 +673,7 @@ async def test_a_managers_election_survives_a_request_that_hangs() -> None:
     await operator.stop()
 
 
-async def test_what_leads_has_ended_before_the_lease_is_released() -> None:
+async def test_leading_has_ended_before_the_lease_is_released() -> None:
     api = FakeApi()
     ended_with: list[str] = []
 
@@ -689,7 +689,7 @@ async def test_what_leads_has_ended_before_the_lease_is_released() -> None:
     assert [ended_with, spec(api)["holderIdentity"]] == [["me"], ""]
 
 
-async def test_a_lease_that_another_one_took_is_not_released() -> None:
+async def test_a_lease_acquired_by_another_candidate_is_not_released() -> None:
     api = FakeApi()
     me = await Candidate(api, release_on_cancel=True).run(3)
     held(api, "other")
@@ -697,7 +697,7 @@ async def test_a_lease_that_another_one_took_is_not_released() -> None:
     assert spec(api)["holderIdentity"] == "other"
 
 
-async def test_what_leading_raises_ends_it() -> None:
+async def test_an_exception_while_leading_ends_the_election() -> None:
     async def work() -> None:
         raise ValueError("x")
 
@@ -715,7 +715,7 @@ async def test_what_leading_raises_ends_it() -> None:
         ("x", "Invalid lock-type x"),
     ],
 )
-def test_only_leases_are_left(kind: str, message: str) -> None:
+def test_only_leases_are_supported(kind: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         new_lock(kind, Client(FakeApi()), "lock", "default")
     assert str(caught.value) == message
@@ -729,7 +729,7 @@ async def test_a_lock_must_be_read_before_it_is_written() -> None:
         await lock.get()
 
 
-async def test_a_managers_election_says_who_it_is_and_what_is_missing() -> None:
+async def test_the_identity_and_the_required_options_of_a_managers_election() -> None:
     with pytest.raises(ValueError, match="LeaderElectionID must be configured"):
         LeaderElection(LeaderElectionOptions(""))
     homeless = Operator(election=LeaderElection(LeaderElectionOptions("lock")))
@@ -765,7 +765,7 @@ async def test_two_replicas_with_one_seed_are_two_candidates() -> None:
     assert replicas[1].manager.elected.is_set()
 
 
-def test_a_seed_decides_when_a_candidate_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jitter_of_a_candidate_depends_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> list[float]:
         api = FakeApi()
         held(api, "other", leaseDurationSeconds=3600)
@@ -800,7 +800,7 @@ async def test_an_election_must_be_prepared() -> None:
         await LeaderElection(LeaderElectionOptions("lock", "default")).run(nothing)
 
 
-async def test_electors_say_who_leads() -> None:
+async def test_the_repr_of_an_elector() -> None:
     me = Candidate(FakeApi())
     assert repr(me.elector) == "<LeaderElector me leader=->"
     await me.run()

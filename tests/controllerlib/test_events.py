@@ -1,4 +1,4 @@
-"""Event recorders and broadcasters of both APIs: what is written, how often, and when."""
+"""Event recorders and broadcasters of both APIs: what is written, and when."""
 
 import asyncio
 import logging
@@ -26,9 +26,9 @@ from controllerlib.record.series import SeriesCache
 from controllerlib.record.sink import ClientSink, RequestConstructionError, UnexpectedObjectError
 from fakekube.virtualtime import VirtualTimeLoop
 from tests.controllerlib.fakeapi import Answer, Asked, FakeApi, refuse
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.objects import node, pod
 from tests.controllerlib.rig import BACKUP, Operator
-from tests.controllerlib.telling import advance
 
 T0 = 1_767_225_600_000_000_000  # 2026-01-01, in nanoseconds
 
@@ -46,7 +46,7 @@ def clock() -> Clock:
 
 
 class Teller:
-    """One source that tells a correlator of events, and writes down what a sink would do."""
+    """Sends the events of one source to a correlator and records the writes."""
 
     def __init__(self, **options: Any) -> None:
         self.correlator = Correlator(CorrelatorOptions(**options))
@@ -55,7 +55,7 @@ class Teller:
         self.patches: list[Any] = []
         self.skipped = 0
 
-    def tell(
+    def send(
         self, at: float, message: str = "m", *, reason: str = "R", name: str = "a", field_path: str = "",
         event_type: str = "Normal",
     ) -> None:  # fmt: skip
@@ -74,10 +74,10 @@ class Teller:
         self.correlator.update({**found.event, "metadata": {**found.event["metadata"], "resourceVersion": "7"}})
 
 
-def test_ev_02_the_same_again_is_counted() -> None:
+def test_ev_02_equal_events_are_counted() -> None:
     notifier = Teller()
-    notifier.tell(0)
-    notifier.tell(10)
+    notifier.send(0)
+    notifier.send(10)
     assert notifier.written == ["create 1 m", "patch 2 m"]
     first, second = notifier.events
     assert second["metadata"]["name"] == first["metadata"]["name"]
@@ -85,47 +85,47 @@ def test_ev_02_the_same_again_is_counted() -> None:
     assert notifier.patches[1] == {"count": 2, "lastTimestamp": "2026-01-01T00:00:10Z", "message": "m"}
 
 
-def test_ev_03_eleven_times_the_same_is_never_combined() -> None:
+def test_ev_03_equal_events_are_never_aggregated() -> None:
     notifier = Teller()
     for number in range(11):
-        notifier.tell(30.0 * number)
+        notifier.send(30.0 * number)
     assert [event["count"] for event in notifier.events] == list(range(1, 12))
     assert {event["message"] for event in notifier.events} == {"m"}
 
 
-def test_ev_04_twenty_five_at_once_are_enough() -> None:
+def test_ev_04_the_burst_is_twenty_five() -> None:
     notifier = Teller()
     for number in range(27):
-        notifier.tell(float(number))
+        notifier.send(float(number))
     assert [event["count"] for event in notifier.events] == list(range(1, 26))
     assert notifier.skipped == 2
 
 
-def test_ev_05_an_allowance_is_there_to_the_second() -> None:
+def test_ev_05_a_token_is_refilled_after_exactly_300_seconds() -> None:
     notifier = Teller()
     for number in range(25):
-        notifier.tell(0.0, str(number), name="a")
+        notifier.send(0.0, str(number), name="a")
     for number in range(1, 100):
-        notifier.tell(number * 300.0)
+        notifier.send(number * 300.0)
     assert notifier.skipped == 0
-    notifier.tell(99 * 300.0 + 299)
+    notifier.send(99 * 300.0 + 299)
     assert notifier.skipped == 1
 
 
 def test_ev_05_one_more_after_five_minutes() -> None:
     notifier = Teller()
     for number in range(27):
-        notifier.tell(float(number))
-    notifier.tell(26 + 300.0)
-    notifier.tell(26 + 301.0)
+        notifier.send(float(number))
+    notifier.send(26 + 300.0)
+    notifier.send(26 + 301.0)
     assert notifier.written[-1] == "patch 28 m"
     assert [len(notifier.written), notifier.skipped] == [26, 3]
 
 
-def test_ev_06_the_tenth_similar_one_is_combined() -> None:
+def test_ev_06_the_tenth_similar_event_is_aggregated() -> None:
     notifier = Teller()
     for number in range(11):
-        notifier.tell(float(number), f"m{number}")
+        notifier.send(float(number), f"m{number}")
     assert notifier.written == [
         *(f"create 1 m{number}" for number in range(9)),
         "create 1 (combined from similar events): m9",
@@ -136,12 +136,12 @@ def test_ev_06_the_tenth_similar_one_is_combined() -> None:
     assert tenth["firstTimestamp"] == eleventh["firstTimestamp"] == "2026-01-01T00:00:09Z"
 
 
-def test_ev_06_the_oldest_message_makes_room() -> None:
+def test_ev_06_the_oldest_message_is_removed() -> None:
     notifier = Teller()
     for number in range(10):
-        notifier.tell(float(number), f"m{number}")
-    notifier.tell(10, "m9")
-    notifier.tell(11, "m0")
+        notifier.send(float(number), f"m{number}")
+    notifier.send(10, "m9")
+    notifier.send(11, "m0")
     assert notifier.written[-2:] == ["create 1 m9", "patch 2 (combined from similar events): m0"]
 
 
@@ -152,11 +152,11 @@ def test_ev_06_the_oldest_message_makes_room() -> None:
         pytest.param(600.1, "x", id="EV-07-longer"),
     ],
 )
-def test_similar_ones_after_a_silence(silence: float, last: str) -> None:
+def test_similar_events_after_the_interval(silence: float, last: str) -> None:
     notifier = Teller()
     for number in range(9):
-        notifier.tell(float(number), f"m{number}")
-    notifier.tell(8 + silence, "x")
+        notifier.send(float(number), f"m{number}")
+    notifier.send(8 + silence, "x")
     assert notifier.written[-1] == f"create 1 {last}"
 
 
@@ -167,67 +167,67 @@ def test_similar_ones_after_a_silence(silence: float, last: str) -> None:
         pytest.param([f"a{number}" for number in range(30)], 30, id="EV-08-thirty-objects"),
     ],
 )
-def test_what_shares_an_allowance(names: Sequence[str], passed: int) -> None:
+def test_the_spam_key(names: Sequence[str], passed: int) -> None:
     notifier = Teller()
     for number, name in enumerate(names):
-        notifier.tell(0.01 * number, reason=f"R{number}", name=name)
+        notifier.send(0.01 * number, reason=f"R{number}", name=name)
     assert [len(notifier.written), notifier.skipped] == [passed, 30 - passed]
     assert [event["reason"] for event in notifier.events] == [f"R{number}" for number in range(passed)]
 
 
-def test_ev_08_warnings_have_an_allowance_of_their_own() -> None:
+def test_ev_08_warnings_have_their_own_token_bucket() -> None:
     notifier = Teller()
     for number in range(26):
-        notifier.tell(0.0, reason=f"R{number}")
-    notifier.tell(0.0, event_type="Warning")
+        notifier.send(0.0, reason=f"R{number}")
+    notifier.send(0.0, event_type="Warning")
     assert [len(notifier.written), notifier.skipped] == [26, 1]
 
 
-def test_ev_09_other_fields_are_counted_apart() -> None:
+def test_ev_09_different_fields_are_counted_separately() -> None:
     notifier = Teller()
     for path in ("spec.containers{a}", "spec.containers{b}", "spec.containers{a}"):
-        notifier.tell(0.0, field_path=path)
+        notifier.send(0.0, field_path=path)
     assert [event["count"] for event in notifier.events] == [1, 1, 2]
 
 
-def test_ev_21_an_allowance_of_its_own_for_each_reason() -> None:
+def test_ev_21_a_token_bucket_for_each_reason() -> None:
     notifier = Teller(burst=1, spam_key=lambda event: event["reason"])
     for reason in ("A", "A", "B"):
-        notifier.tell(0.0, reason=reason)
+        notifier.send(0.0, reason=reason)
     assert [event["reason"] for event in notifier.events] == ["A", "B"]
     together = Teller(burst=1)
     for reason in ("A", "B"):
-        together.tell(0.0, reason=reason)
+        together.send(0.0, reason=reason)
     assert [event["reason"] for event in together.events] == ["A"]
 
 
-def test_other_rules_of_what_is_similar() -> None:
+def test_another_aggregate_key() -> None:
     notifier = Teller(
         max_events=2, aggregate_key=lambda event: (event["type"], event["reason"]), message=lambda event: "many"
     )
-    notifier.tell(0.0, reason="A")
-    notifier.tell(0.0, reason="B")
+    notifier.send(0.0, reason="A")
+    notifier.send(0.0, reason="B")
     assert notifier.written == ["create 1 m", "create 1 many"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.floats(0, 400)), max_size=60))
-def test_every_event_is_either_written_or_left_out(told: list[tuple[str, str, float]]) -> None:
+def test_every_event_is_either_written_or_dropped(notified: list[tuple[str, str, float]]) -> None:
     notifier, at = Teller(), 0.0
-    for name, message, later in told:
+    for name, message, later in notified:
         at += later
-        notifier.tell(at, message, name=name)
-    assert len(notifier.written) + notifier.skipped == len(told)
-    for name, message in {entry[:2] for entry in told}:
+        notifier.send(at, message, name=name)
+    assert len(notifier.written) + notifier.skipped == len(notified)
+    for name, message in {entry[:2] for entry in notified}:
         counts = [e["count"] for e in notifier.events if (e["involvedObject"]["name"], e["message"]) == (name, message)]
         assert counts == sorted(set(counts)), "counts of one event only grow"
-        assert max(counts, default=0) <= sum(entry[:2] == (name, message) for entry in told)
+        assert max(counts, default=0) <= sum(entry[:2] == (name, message) for entry in notified)
 
 
 # --- core/v1: recorders and sinks
 
 
 class Sink:
-    """Does as it is told, and notes what it was asked for."""
+    """A sink with scripted errors that records its calls."""
 
     def __init__(self, *acts: Any, work: Callable[[], Awaitable[None]] | None = None) -> None:
         self._acts, self._work = list(acts), work
@@ -275,7 +275,7 @@ def core(*sinks: Sink, fraction: float = 0.0, **options: Any) -> corev1.CoreEven
         pytest.param(node("n1", uid="u2"), "default", "n1", id="EV-01-cluster-scoped"),
     ],
 )
-async def test_what_a_first_event_looks_like(obj: Object, namespace: str, name: str) -> None:
+async def test_the_first_event(obj: Object, namespace: str, name: str) -> None:
     sink = Sink()
     recorder = core(sink).new_recorder("test", host="here")
     recorder.annotated_eventf(obj, {"a": "b"}, "Normal", "Started", "hello %d", 1)
@@ -321,7 +321,7 @@ REFUSED = ApiError(403, "Forbidden", "no")
         pytest.param([ConnectionResetError("gone"), None], 2, id="EV-10-generic-once"),
     ],
 )
-async def test_how_often_an_event_is_tried(acts: list[Any], attempts: int) -> None:
+async def test_the_number_of_attempts(acts: list[Any], attempts: int) -> None:
     sink = Sink(*acts)
     core(sink).new_recorder("test").event(pod("a"), "Normal", "R", "m")
     await advance(1000)
@@ -336,7 +336,7 @@ async def test_how_often_an_event_is_tried(acts: list[Any], attempts: int) -> No
         (ApiError(403, "Forbidden", "no", {"details": {"causes": [{"reason": "NamespaceTerminating"}]}}), "DEBUG"),
     ],
 )
-async def test_what_is_to_be_expected_is_no_error(
+async def test_expected_rejections_are_not_logged_as_errors(
     error: ApiError, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "controllerlib.record.sink")
@@ -353,7 +353,7 @@ async def test_ev_11_when_an_event_is_tried() -> None:
     assert [len(sink.at), sink.at[-1]] == [12, 105.0]
 
 
-async def test_ev_12_what_is_gone_is_created_again() -> None:
+async def test_ev_12_a_deleted_event_is_created_again() -> None:
     sink = Sink(None, ApiError(404, "NotFound", "gone"), None)
     recorder = core(sink).new_recorder("test")
     for _ in range(2):
@@ -374,7 +374,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("obj", "event_type", "message"), BAD)
-async def test_what_cannot_be_recorded(
+async def test_events_that_cannot_be_recorded(
     obj: Any, event_type: str, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     sink, series = Sink(), Sink()
@@ -386,7 +386,7 @@ async def test_what_cannot_be_recorded(
     assert [corev1.message.partition(",")[0] for corev1 in caplog.records] == [message, message]
 
 
-async def test_ev_14_the_shutdown_ends_the_waiting() -> None:
+async def test_ev_14_the_shutdown_ends_a_pause() -> None:
     sink = Sink(OSError("down"))
     broadcaster = core(sink, fraction=0.5)
     broadcaster.new_recorder("test").event(pod("a"), "Normal", "R", "m")
@@ -398,7 +398,7 @@ async def test_ev_14_the_shutdown_ends_the_waiting() -> None:
     assert sink.at == [0.0, 5.0]
 
 
-async def test_the_shutdown_tries_what_is_queued_once() -> None:
+async def test_the_shutdown_tries_queued_events_once() -> None:
     sink = Sink(OSError("down"))
     broadcaster = core(sink)
     recorder = broadcaster.new_recorder("test")
@@ -412,7 +412,7 @@ async def test_the_shutdown_tries_what_is_queued_once() -> None:
     assert len(sink.log) == 3
 
 
-async def test_ev_15_each_sink_counts_for_itself() -> None:
+async def test_ev_15_each_sink_has_its_own_correlator() -> None:
     first, second = Sink(), Sink()
     broadcaster = core(first)
     recorder = broadcaster.new_recorder("test")
@@ -429,10 +429,10 @@ async def stuck() -> None:
     await asyncio.get_running_loop().create_future()
 
 
-async def test_ev_16_nobody_waits_for_a_slow_sink(caplog: pytest.LogCaptureFixture) -> None:
-    sink, heard = Sink(work=stuck), list[Object]()
+async def test_ev_16_a_slow_sink_does_not_block(caplog: pytest.LogCaptureFixture) -> None:
+    sink, known = Sink(work=stuck), list[Object]()
     broadcaster = core(sink)
-    broadcaster.start_event_watcher(heard.append)
+    broadcaster.start_event_watcher(known.append)
     recorder = broadcaster.new_recorder("test")
     recorder.event(pod("first"), "Normal", "R", "m")
     await advance()
@@ -441,7 +441,7 @@ async def test_ev_16_nobody_waits_for_a_slow_sink(caplog: pytest.LogCaptureFixtu
     dropped = [entry for entry in caplog.records if entry.message == "too many queued events, dropped event"]
     assert len(dropped) == 2, "one for each listener: neither had a turn"
     await advance()
-    assert [len(sink.log), len(heard)] == [1, 1001]
+    assert [len(sink.log), len(known)] == [1, 1001]
 
 
 async def test_ev_16_the_same_of_series(caplog: pytest.LogCaptureFixture) -> None:
@@ -474,16 +474,16 @@ def started(sink: Sink, fraction: float = 0.0, **options: Any) -> eventsv1.Event
     return broadcaster
 
 
-def tell(recorder: eventsv1.EventRecorder, note: str = "n", *, action: str = "Act", related: Any = None) -> None:
+def send(recorder: eventsv1.EventRecorder, note: str = "n", *, action: str = "Act", related: Any = None) -> None:
     recorder.eventf(pod("a"), related, "Normal", "R", action, note)
 
 
-async def test_ev_17_three_equal_events_and_then_silence() -> None:
+async def test_ev_17_three_equal_events_and_no_more() -> None:
     sink = Sink()
     recorder = started(sink).new_recorder("test")
     await advance(6)
     for _ in range(3):
-        tell(recorder)
+        send(recorder)
         await advance()
     assert sink.log == [(6.0, "create"), (6.0, "patch")]
     series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:06.000000Z"}
@@ -501,7 +501,7 @@ async def test_ev_17_one_event_every_minute() -> None:
     recorder = started(sink).new_recorder("test")
     await advance(6)
     for _ in range(65):
-        tell(recorder)
+        send(recorder)
         await advance(60)
     assert sink.log == [(6.0, "create"), (66.0, "patch"), (1800.0, "patch"), (3600.0, "patch")]
     assert [patch["series"]["count"] for patch in sink.patches] == [2, 30, 60]
@@ -518,12 +518,12 @@ async def test_ev_17_one_event_every_minute() -> None:
         pytest.param({"related": node("n")}, ["create", "create"], id="EV-18-related"),
     ],
 )
-async def test_what_makes_events_equal(changed: dict[str, Any], verbs: list[str]) -> None:
+async def test_the_isomorphism_key(changed: dict[str, Any], verbs: list[str]) -> None:
     sink = Sink()
     recorder = started(sink).new_recorder("test")
-    tell(recorder)
+    send(recorder)
     await advance(1)
-    tell(recorder, **changed)
+    send(recorder, **changed)
     await advance(1)
     assert sink.verbs == verbs
 
@@ -532,7 +532,7 @@ async def test_ev_19_a_series_that_ended() -> None:
     sink = Sink()
     recorder = started(sink).new_recorder("test")
     for _ in range(2):
-        tell(recorder)
+        send(recorder)
         await advance()
     await advance(719)
     assert sink.verbs == ["create", "patch"]
@@ -540,7 +540,7 @@ async def test_ev_19_a_series_that_ended() -> None:
     assert sink.log[2:] == [(720.0, "patch")]
     await advance(3600)
     assert len(sink.log) == 3, "it was forgotten"
-    tell(recorder)
+    send(recorder)
     await advance()
     assert sink.verbs == ["create", "patch", "patch", "create"]
 
@@ -550,46 +550,46 @@ async def test_ev_19_a_single_event_is_kept_for_six_minutes() -> None:
     broadcaster = started(sink)
     recorder = broadcaster.new_recorder("test")
     await advance(60)
-    tell(recorder)
+    send(recorder)
     await advance(300)
     assert now() == 360.0
-    tell(recorder)
+    send(recorder)
     await advance()
     assert sink.verbs == ["create", "patch"], "five minutes old, when the finished ones were looked for"
 
 
-async def test_ev_19_a_single_event_is_forgotten_without_a_word() -> None:
+async def test_ev_19_a_single_event_is_removed_without_a_write() -> None:
     sink = Sink()
     recorder = started(sink).new_recorder("test")
     await advance(1)
-    tell(recorder)
+    send(recorder)
     await advance(720)
     assert sink.verbs == ["create"]
-    tell(recorder)
+    send(recorder)
     await advance()
     assert sink.verbs == ["create", "create"]
 
 
-async def test_ev_20_a_series_whose_event_is_not_there_yet() -> None:
+async def test_ev_20_a_series_whose_event_does_not_exist_yet() -> None:
     sink = Sink(None, ApiError(404, "NotFound", "gone"), ApiError(409, "AlreadyExists", "there"), None)
     recorder = started(sink, fraction=0.5).new_recorder("test")
     for _ in range(2):
-        tell(recorder)
+        send(recorder)
         await advance()
     await advance(100)
     assert sink.log == [(0.0, "create"), (0.0, "patch"), (0.0, "create"), (11.25, "patch")]
 
 
-async def test_ev_20_a_single_event_that_exists_is_given_up() -> None:
+async def test_ev_20_a_single_event_that_exists_is_not_retried() -> None:
     sink = Sink(ApiError(409, "AlreadyExists", "there"))
-    tell(started(sink).new_recorder("test"))
+    send(started(sink).new_recorder("test"))
     await advance(1000)
     assert sink.verbs == ["create"]
 
 
 async def test_ev_10_the_same_of_series() -> None:
     sink = Sink(OSError("down"))
-    tell(started(sink, fraction=0.4).new_recorder("test"))
+    send(started(sink, fraction=0.4).new_recorder("test"))
     await advance(1000)
     assert sink.at == [11.0 * number for number in range(12)]
 
@@ -598,18 +598,18 @@ async def test_a_finished_series_that_cannot_be_written_is_kept() -> None:
     sink = Sink(None, None, OSError("down"), None)
     recorder = started(sink).new_recorder("test")
     for _ in range(2):
-        tell(recorder)
+        send(recorder)
         await advance()
     await advance(2000)
     assert sink.log[2:] == [(720.0, "patch"), (1080.0, "patch")]
 
 
-async def test_a_series_that_cannot_be_refreshed_is_tried_the_next_time() -> None:
+async def test_a_series_that_cannot_be_refreshed_is_retried() -> None:
     sink = Sink(None, None, OSError("down"), None)
     recorder = started(sink).new_recorder("test")
     await advance(1)
     for _ in range(65):
-        tell(recorder)
+        send(recorder)
         await advance(60)
     assert sink.log[2:] == [(1800.0, "patch"), (3600.0, "patch")]
 
@@ -625,12 +625,12 @@ async def test_ev_14_the_same_of_series() -> None:
     await broadcaster.shutdown()
     assert now() == 5.0
     assert [event["regarding"]["name"] for event in sink.events[8:]] == ["p8", "p9"], "tried once, not again"
-    tell(recorder)
+    send(recorder)
     await advance(1000)
     assert len(sink.log) == 10
 
 
-async def test_a_shutdown_that_is_cancelled_forgets_the_rest() -> None:
+async def test_a_cancelled_shutdown_drops_queued_events() -> None:
     series, older = Sink(work=stuck), Sink(work=stuck)
     broadcasters = [started(series), core(older)]
     broadcasters[0].new_recorder("test").eventf(pod("a"), None, "Normal", "R", "A", "m")  # type: ignore[attr-defined]
@@ -646,7 +646,7 @@ async def test_a_shutdown_that_is_cancelled_forgets_the_rest() -> None:
     assert not {name for name in names if name.startswith("event ")}
 
 
-def test_a_thread_that_outlives_the_loop_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_thread_may_outlive_the_loop(caplog: pytest.LogCaptureFixture) -> None:
     made: list[Any] = []
 
     async def main() -> None:
@@ -666,7 +666,7 @@ def test_a_thread_that_outlives_the_loop_harms_nobody(caplog: pytest.LogCaptureF
     assert all("unable to record event" in entry.message for entry in caplog.records)
 
 
-def test_what_happened_meanwhile_is_not_lost() -> None:
+def test_events_during_a_write_are_not_lost() -> None:
     cache, event = SeriesCache(), core_event({}, "Normal", "R", "m", name="a", nanos=T0, component="test")
     for at in (0.0, 1.0):
         cache.observe(event, at, micro_time_text(T0))
@@ -682,7 +682,7 @@ def test_what_happened_meanwhile_is_not_lost() -> None:
     assert len(cache) == 0
 
 
-async def test_recording_twice_is_refused() -> None:
+async def test_recording_twice_is_an_error() -> None:
     broadcaster = started(Sink())
     with pytest.raises(RuntimeError, match="broadcaster is already recording to a sink"):
         broadcaster.start_recording_to_sink()
@@ -702,9 +702,9 @@ async def test_an_event_of_the_new_api() -> None:
     }]  # fmt: skip
 
 
-async def test_what_is_no_object_cannot_be_related() -> None:
+async def test_a_related_value_that_is_not_an_object_is_omitted() -> None:
     sink = Sink()
-    tell(started(sink).new_recorder("test"), related={"metadata": {}})
+    send(started(sink).new_recorder("test"), related={"metadata": {}})
     await advance()
     assert "related" not in sink.events[0]
 
@@ -732,7 +732,7 @@ async def test_names_of_events(about: str, plain: bool) -> None:
         assert re.fullmatch(pattern, name)
 
 
-async def test_two_events_at_one_instant_have_two_names() -> None:
+async def test_events_at_the_same_time_have_different_names() -> None:
     sink, timestamps = Sink(), UniqueTimestamps(clock())
     recorder = core(sink, timestamps=timestamps).new_recorder("test")
     other = core(sink, timestamps=timestamps).new_recorder("other")
@@ -758,15 +758,15 @@ def test_references() -> None:
         reference(7)
 
 
-async def test_logs_and_listeners(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_and_watchers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "test.events")
-    log, heard = logging.getLogger("test.events"), list[str]()
+    log, known = logging.getLogger("test.events"), list[str]()
     first, second = core(), started(Sink())
     first.start_logging(log.info)
     second.start_logging(log.info)
 
     async def hear(event: Object) -> None:
-        heard.append(event["reason"])
+        known.append(event["reason"])
         if event["reason"] == "Bad":
             raise ValueError("a listener's bug")
 
@@ -774,13 +774,13 @@ async def test_logs_and_listeners(caplog: pytest.LogCaptureFixture) -> None:
     recorder = first.new_recorder("test")
     for reason in ("Bad", "Good"):
         recorder.event(pod("a"), "Normal", reason, "hello")
-    tell(second.new_recorder("test"), "there")
+    send(second.new_recorder("test"), "there")
     await advance()
     stop()
     stop()
     recorder.event(pod("a"), "Normal", "Unheard", "hello")
     await advance()
-    assert heard == ["Bad", "Good"]
+    assert known == ["Bad", "Good"]
     said = [entry.getMessage() for entry in caplog.records if entry.name == "test.events"]
     assert [line.partition("}): ")[2] for line in said] == [
         "type: 'Normal' reason: 'Bad' hello", "type: 'Normal' reason: 'Good' hello",
@@ -801,7 +801,7 @@ async def test_the_adapter_loses_the_action() -> None:
 # --- fakes
 
 
-def test_ev_23_what_a_fake_recorder_writes() -> None:
+def test_ev_23_the_lines_of_a_fake_recorder() -> None:
     fake = corev1.CoreFakeRecorder(10)
     fake.eventf(pod("a"), "Normal", "Started", "hello %d", 1)
     fake.event(pod("a"), "Warning", "Failed", "100%")
@@ -840,7 +840,7 @@ def test_a_full_fake_recorder_blocks_a_thread() -> None:
     assert fake.events.get() == "Normal R two"
 
 
-def test_what_is_used_least_is_forgotten() -> None:
+def test_the_least_recently_used_entry_is_removed() -> None:
     cache: LRU[str, int] = LRU(2)
     for name in ("a", "b"):
         cache.add(name, 1)
@@ -869,7 +869,7 @@ async def test_events_at_a_server() -> None:
     ]  # fmt: skip
 
 
-async def test_a_sink_tells_what_went_wrong() -> None:
+async def test_the_errors_of_a_sink() -> None:
     api = FakeApi()
     api.faults.append(lambda asked: (200, {}, {"kind": "Page"}) if asked.verb == "post" else None)
     sink = ClientSink(Client(api))
@@ -943,7 +943,7 @@ async def test_a_stopping_manager_waits_for_events_for_its_grace_only() -> None:
     assert now() == pytest.approx(7.0)
 
 
-async def test_an_event_refused_does_no_harm() -> None:
+async def test_a_rejected_event_does_not_fail_the_reconcile() -> None:
     operator = Operator()
 
     def fault(asked: Asked) -> Answer | None:
@@ -957,7 +957,7 @@ async def test_an_event_refused_does_no_harm() -> None:
     assert recorded(operator.api) == []
 
 
-async def test_broadcasters_say_what_they_are() -> None:
+async def test_the_repr_of_broadcasters() -> None:
     assert repr(Broadcaster(clock())) == "<Broadcaster watchers=0>"
     closed = started(Sink())
     await closed.shutdown()

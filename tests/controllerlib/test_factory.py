@@ -1,4 +1,4 @@
-"""The shared informer factory, and waiting for what it started."""
+"""The shared informer factory, and waiting for its informers."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from controllerlib.clock import SystemClock, sleep
 from controllerlib.metrics.registry import Registry
 from controllerlib.tasks import OnceEvent, Tasks
 from tests.controllerlib.fakeapi import FakeApi, refuse
-from tests.controllerlib.telling import Told, advance
+from tests.controllerlib.handlerlog import HandlerLog, advance
 
 POD, CONFIG = ("v1", "Pod"), ("v1", "ConfigMap")
 
@@ -28,7 +28,7 @@ def now() -> float:
 
 
 class Made:
-    """A factory and the small API server that it asks."""
+    """A factory and a small API server."""
 
     def __init__(self, **options: Any) -> None:
         self.api = FakeApi()
@@ -37,7 +37,7 @@ class Made:
         self._tasks: Tasks | None = None
 
     async def start(self) -> None:
-        """Start the factory, the first time or again."""
+        """Start the factory."""
         if self.task is None:
             self.task = asyncio.create_task(self._run(), name="factory")
         elif self._tasks is not None:
@@ -83,14 +83,14 @@ async def test_if_02_a_type_added_after_the_start() -> None:
     [pytest.param(POD, 30.0, id="IF-03-its-own"), pytest.param(CONFIG, 600.0, id="IF-03-the-default")],
 )
 async def test_resync_by_type(kind: tuple[str, str], period: float) -> None:
-    made, told = Made(default_resync=600.0, custom_resync={POD: 30.0}), Told()
+    made, notified = Made(default_resync=600.0, custom_resync={POD: 30.0}), HandlerLog()
     made.api.put(*kind, "a")
-    made.factory.informer_for(*kind).add_handler(told)
+    made.factory.informer_for(*kind).add_handler(notified)
     await made.start()
     await advance(period - 0.001)
-    assert told.log == ["add a@1!"]
+    assert notified.log == ["add a@1!"]
     await advance(0.001)
-    assert told.log == ["add a@1!", "update a@1>1"]
+    assert notified.log == ["add a@1!", "update a@1>1"]
 
 
 async def test_if_04_shutting_down() -> None:
@@ -122,7 +122,7 @@ async def done_after(seconds: float, event: OnceEvent) -> None:
 
 
 def checkers(tasks: Tasks, *seconds: float | None) -> Sequence[Any]:
-    """Checkers that are done after so many seconds, or never."""
+    """Return checkers that are done after some seconds, or never."""
     made = []
     for name, delay in zip(("first", "second", "third"), seconds, strict=True):
         event = OnceEvent()
@@ -147,7 +147,7 @@ async def test_if_05_one_that_is_never_done(caplog: pytest.LogCaptureFixture) ->
     assert record.__dict__["unfinished"] == ["second"]
 
 
-async def test_if_06_done_counts_although_the_waiting_was_over() -> None:
+async def test_if_06_done_counts_although_the_wait_was_cancelled() -> None:
     event = OnceEvent()
     event.set()
     assert await wait_for([named_checker("first", event)], timeout=0) == []
@@ -169,7 +169,7 @@ async def test_if_07_waiting_for_nothing() -> None:
     assert now() == 0
 
 
-async def test_if_08_what_has_not_synced() -> None:
+async def test_if_08_the_error_names_what_has_not_synced() -> None:
     made = Made()
     made.refuse("pods", "configmaps")
     for kind in (POD, CONFIG, ("v1", "Namespace")):
@@ -184,7 +184,7 @@ async def test_if_08_what_has_not_synced() -> None:
     await made.factory.require_cache_sync()
 
 
-async def test_if_09_looking_every_100_ms() -> None:
+async def test_if_09_polling_every_100_ms() -> None:
     async with Tasks() as tasks:
         event = OnceEvent()
         tasks.start(done_after(0.25, event), "syncing")
@@ -192,13 +192,13 @@ async def test_if_09_looking_every_100_ms() -> None:
         assert now() == pytest.approx(0.3)
 
 
-async def test_if_09_being_told() -> None:
+async def test_if_09_waiting_for_events() -> None:
     async with Tasks() as tasks:
         assert await wait_for(checkers(tasks, 0.25, 0, 0)) == []
         assert now() == pytest.approx(0.25)
 
 
-async def test_if_09_looking_until_it_is_too_late() -> None:
+async def test_if_09_polling_until_the_timeout() -> None:
     assert not await wait_for_cache_sync(lambda: False, timeout=1)
     assert now() == pytest.approx(1.0)
     assert await wait_for_cache_sync(lambda: True, timeout=0), "it looks before it looks at the time"
@@ -207,7 +207,7 @@ async def test_if_09_looking_until_it_is_too_late() -> None:
 @pytest.mark.parametrize(
     "streaming", [pytest.param(True, id="IF-10-streamed"), pytest.param(False, id="IF-10-listed")]
 )  # fmt: skip
-async def test_namespace_and_selectors_go_with_every_request(streaming: bool) -> None:
+async def test_namespace_and_selectors_apply_to_every_request(streaming: bool) -> None:
     made = Made(
         namespace="a", label_selector="app=web", field_selector="metadata.name=x",
         options=InformerOptions(reflector=ReflectorOptions(streaming=streaming)),
@@ -249,7 +249,7 @@ def test_events_in_order() -> None:
     assert tracker.has_synced(), "what comes later does not count"
 
 
-def test_nothing_under_way() -> None:
+def test_finishing_without_a_start() -> None:
     upstream = OnceEvent()
     tracker = SingleFileTracker(upstream)
     with pytest.raises(RuntimeError, match="synctrack: negative counter"):
@@ -295,7 +295,7 @@ def name() -> Iterator[InformerName]:
     made.release()
 
 
-def test_a_name_for_one_only(name: InformerName) -> None:
+def test_an_informer_name_is_unique(name: InformerName) -> None:
     with pytest.raises(ValueError, match='informer name "garden" is already registered'):
         InformerName("garden")
     with pytest.raises(ValueError, match="informer name cannot be empty"):
@@ -313,12 +313,12 @@ def test_a_name_for_one_only(name: InformerName) -> None:
     again.release()
 
 
-async def test_what_is_measured_of_an_informer(name: InformerName) -> None:
+async def test_the_metrics_of_an_informer(name: InformerName) -> None:
     made = Made(informer_name=name)
     job = ("batch/v1", "Job")
     labels = {POD: ("garden", "", "v1", "pods"), job: ("garden", "batch", "v1", "jobs")}
     for kind in labels:
-        made.factory.informer_for(*kind).add_handler(Told())
+        made.factory.informer_for(*kind).add_handler(HandlerLog())
         made.api.put(*kind, "a")
     await made.start()
     registry = made.factory.registry
@@ -335,7 +335,7 @@ async def test_what_is_measured_of_an_informer(name: InformerName) -> None:
     name.release()
     made.api.put(*POD, "b")
     await advance()
-    assert read() == [(2, 1), (3, 2)], "without a name nobody measures"
+    assert read() == [(2, 1), (3, 2)], "without a name there are no metrics"
 
 
 async def test_only_the_last_digits_of_a_version(name: InformerName) -> None:

@@ -16,13 +16,13 @@ from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure
 from tests.controllerlib.objects import named, pod
 
-#: The queue's objects: a name and a number, as "foo10".
+#: The objects of the queue: a name and a number, such as "foo10".
 Fifo = FIFO | DeltaFIFO | RealFIFO
 ONE_BY_ONE = RealFIFOOptions(atomic=False, unlock_while_processing=False, bookmarks=False)
 
 
 def objs(text: str) -> list[dict[str, Any]]:
-    """`foo10 bar1` -> two objects."""
+    """Convert `foo10 bar1` to two objects."""
     return [pod(word.rstrip("0123456789"), word.lstrip("abcdefghijklmnopqrstuvwxyz")) for word in text.split()]
 
 
@@ -33,7 +33,7 @@ def known(text: str) -> Indexer:
 
 
 def short(delta: Delta) -> str:
-    """`Added foo10`, `Deleted ts(bar,6)`, `ReplacedAll 10`."""
+    """Convert deltas to text: `Added foo10`, `Deleted ts(bar,6)`, `ReplacedAll 10`."""
     if delta.type in ("ReplacedAll", "Bookmark"):
         return f"{delta.type} {delta.object.resource_version}"
     if delta.type == "SyncAll":
@@ -46,7 +46,7 @@ def short(delta: Delta) -> str:
 
 
 def do(queue: Any, script: str) -> None:
-    """`add foo10; replace foo5 bar6; resync; pop`: popped things are thrown away."""
+    """Run a script such as `add foo10; replace foo5 bar6; resync; pop`; popped deltas are discarded."""
     for step in filter(None, (part.strip() for part in script.split(";"))):
         verb, _, rest = step.partition(" ")
         if verb == "pop":
@@ -61,7 +61,7 @@ def do(queue: Any, script: str) -> None:
 
 
 def pops(queue: DeltaFIFO | RealFIFO, limit: int | None = 1) -> list[str]:
-    """Everything, one text a pop."""
+    """Pop until the queue is empty; return one string per pop."""
     found = []
     while (batch := queue.take(limit)) is not None:
         found.append(" ".join(short(delta) for delta in batch.deltas))
@@ -86,7 +86,7 @@ def taken(queue: FIFO) -> list[str]:
         pytest.param("add foo1; delete foo1", [], id="FF-02"),
     ],
 )
-def test_what_a_fifo_gives(script: str, found: Sequence[str]) -> None:
+def test_the_order_of_a_fifo(script: str, found: Sequence[str]) -> None:
     queue = FIFO()
     do(queue, script)
     assert taken(queue) == found
@@ -101,7 +101,7 @@ def test_ff_03_keys_keep_their_place() -> None:
 
 
 def synced_along(queue: Any, take: Callable[[], Any]) -> list[bool]:
-    """has_synced before, and after each pop."""
+    """Return has_synced before the first and after each pop."""
     found = [queue.has_synced()]
     while take() is not None:
         found.append(queue.has_synced())
@@ -130,7 +130,7 @@ async def test_ff_05_closing_ends_every_pop() -> None:
     assert [type(e) for e in await asyncio.gather(*tasks, return_exceptions=True)] == [QueueClosed] * 10
 
 
-async def test_ff_06_a_failed_item_is_gone() -> None:
+async def test_ff_06_a_failed_item_is_not_queued_again() -> None:
     queue = PopQueue(FIFO())
     queue.add(pod("a"))
 
@@ -209,7 +209,7 @@ def test_ff_08_a_closed_heap() -> None:
         pytest.param(None, "resync", [], id="DF-13-nothing-known"),
     ],
 )  # fmt: skip
-def test_what_a_delta_fifo_gives(store: str | None, script: str, found: Sequence[str]) -> None:
+def test_the_deltas_of_a_delta_fifo(store: str | None, script: str, found: Sequence[str]) -> None:
     queue = DeltaFIFO(known=known(store) if store is not None else None)
     do(queue, script)
     assert pops(queue) == found
@@ -288,7 +288,7 @@ def test_df_17_each_real_object_is_transformed_once() -> None:
     assert calls == ["foo1", "bar1", "foo2", "foo3", "bar2"]
 
 
-def test_df_18_a_failing_transformer_queues_nothing() -> None:
+def test_df_18_a_failing_transform_queues_nothing() -> None:
     queue = DeltaFIFO(transform=lambda obj: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         queue.add(pod("foo"))
@@ -312,7 +312,7 @@ async def test_df_19_closing_ends_pops() -> None:
 
 
 class Forgetful:
-    """Knows keys, not objects."""
+    """Known keys without objects."""
 
     def list_keys(self) -> Sequence[str]:
         return ["default/gone"]
@@ -321,13 +321,13 @@ class Forgetful:
         raise LookupError(key)
 
 
-def test_df_20_an_object_nobody_has_leaves_an_empty_tombstone() -> None:
+def test_df_20_an_unknown_object_leaves_an_empty_tombstone() -> None:
     queue = DeltaFIFO(known=Forgetful())
     queue.replace([], "1")
     assert pops(queue) == ["Deleted ts(gone,-)"]
 
 
-async def test_df_21_a_failed_item_is_gone() -> None:
+async def test_df_21_a_failed_item_is_not_queued_again() -> None:
     queue = DeltaQueue(DeltaFIFO())
     queue.add(pod("a"))
 
@@ -368,7 +368,7 @@ def test_the_key_of_deltas_is_that_of_the_newest() -> None:
         pytest.param("foo5", "update foo6; resync", ["Updated foo6"], id="RQ-08-queued"),
     ],
 )  # fmt: skip
-def test_what_a_real_fifo_gives_one_by_one(store: str, script: str, found: Sequence[str]) -> None:
+def test_the_deltas_of_a_real_fifo(store: str, script: str, found: Sequence[str]) -> None:
     queue = RealFIFO(ONE_BY_ONE, known=known(store))
     do(queue, script)
     assert pops(queue) == found
@@ -497,7 +497,7 @@ async def test_producers_wait_only_behind_two_full_batches(queued: int, waits: b
     ],
     ids=["RQ-20-atomic-and-known", "RQ-20-unlocking", "RQ-20-bookmarks", "RQ-20-neither"],
 )
-def test_options_that_cannot_work(options: RealFIFOOptions, store: Indexer | None) -> None:
+def test_invalid_options(options: RealFIFOOptions, store: Indexer | None) -> None:
     with pytest.raises(ValueError, match=r"must|need"):
         RealFIFO(options, known=store)
 
@@ -509,7 +509,7 @@ def test_options_that_cannot_work(options: RealFIFOOptions, store: Indexer | Non
         pytest.param(ONE_BY_ONE, known(""), ["Replaced a1"], id="RQ-21-one-by-one"),
     ],
 )
-def test_a_failing_transformer(options: RealFIFOOptions, store: Indexer | None, left: Sequence[str]) -> None:
+def test_a_failing_transform(options: RealFIFOOptions, store: Indexer | None, left: Sequence[str]) -> None:
     def transform(obj: Any) -> Any:
         if obj["metadata"]["name"] == "bad":
             raise ZeroDivisionError

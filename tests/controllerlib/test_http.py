@@ -1,4 +1,4 @@
-"""The transport over HTTP, against a small server of the test's own."""
+"""The HTTP transport against a small server."""
 
 import asyncio
 import socket
@@ -37,7 +37,7 @@ def test_requests_and_answers() -> None:
     real(main)
 
 
-def test_retry_after_is_waited_for() -> None:
+def test_retry_after_is_respected() -> None:
     answers, clock = [429, 503, 200], Instant()
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -54,7 +54,7 @@ def test_retry_after_is_waited_for() -> None:
     real(main)
 
 
-def test_a_refusal_without_retry_after_is_final() -> None:
+def test_a_rejection_without_retry_after_is_final() -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response(
             {"kind": "Status", "reason": "TooManyRequests", "message": "no", "code": 429}, status=429
@@ -69,7 +69,7 @@ def test_a_refusal_without_retry_after_is_final() -> None:
     real(main)
 
 
-def test_nobody_listens() -> None:
+def test_connection_refused() -> None:
     async def main() -> None:
         async with Server(lambda request: None) as server:  # type: ignore[arg-type,return-value]
             url = server.url
@@ -102,7 +102,7 @@ def test_a_connection_that_breaks() -> None:
     real(main)
 
 
-def test_a_watch_gives_events_and_ends() -> None:
+def test_a_watch_delivers_events_and_ends() -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         if request.query.get("resourceVersion") == "old":
             return web.json_response({"kind": "Status", "reason": "Expired", "code": 410}, status=410)
@@ -129,7 +129,7 @@ def test_a_watch_gives_events_and_ends() -> None:
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", ""])
-def test_a_retry_after_that_is_no_number_of_seconds_is_final(value: str) -> None:
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_final(value: str) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response({}, status=503, headers={"Retry-After": value})
 
@@ -149,7 +149,7 @@ def test_no_more_than_ten_retries(watching: bool) -> None:
     async def main() -> None:
         clock, codes = Instant(), list[tuple[str, str, str]]()
         async with Server(handle) as server, HttpTransport(server.url, clock=clock) as transport:
-            transport.on_answer = lambda *told: codes.append(told)
+            transport.on_answer = lambda *notified: codes.append(notified)
             ask = transport.open_watch("/x") if watching else transport.request("GET", "/x")
             assert (await ask)[0] == 429
             assert clock.slept == [1.0] * 10
@@ -158,7 +158,7 @@ def test_no_more_than_ten_retries(watching: bool) -> None:
     real(main)
 
 
-def test_attempts_without_an_answer_are_told_too() -> None:
+def test_attempts_without_an_answer_are_counted() -> None:
     async def main() -> None:
         codes = list[str]()
         async with HttpTransport("http://127.0.0.1:1") as transport:
@@ -170,7 +170,7 @@ def test_attempts_without_an_answer_are_told_too() -> None:
     real(main)
 
 
-def test_an_event_that_is_no_json_ends_the_watch() -> None:
+def test_an_event_that_is_not_json_ends_the_watch() -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
@@ -191,7 +191,7 @@ def test_an_event_that_is_no_json_ends_the_watch() -> None:
     real(main)
 
 
-def test_answers_that_are_no_json() -> None:
+def test_answers_that_are_not_json() -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         bodies: dict[str, Any] = {
             "/text": web.Response(text="ok"), "/bad": web.Response(text="{", content_type="application/json"),
@@ -211,7 +211,7 @@ def test_answers_that_are_no_json() -> None:
     real(main)
 
 
-def test_an_address_is_needed() -> None:
+def test_a_url_is_required() -> None:
     with pytest.raises(ValueError, match="HttpTransport needs a URL or credentials"):
         HttpTransport()
     assert repr(HttpTransport("http://x/")) == "<HttpTransport http://x>"
@@ -241,7 +241,7 @@ def test_a_body_that_breaks_off() -> None:
     real(main)
 
 
-def test_a_name_that_leads_nowhere() -> None:
+def test_a_host_that_cannot_be_resolved() -> None:
     async def main() -> None:
         async with HttpTransport("http://nowhere.invalid") as transport:
             with pytest.raises(OSError, match=r"nowhere\.invalid"):
@@ -250,7 +250,7 @@ def test_a_name_that_leads_nowhere() -> None:
     real(main)
 
 
-def test_a_watch_notices_that_the_other_end_is_gone() -> None:
+def test_a_watch_enables_keep_alive() -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)

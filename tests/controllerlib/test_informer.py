@@ -1,4 +1,4 @@
-"""The low-level informer: what deltas do to the store, and what its handler is told."""
+"""The low-level informer: how deltas change the store, and the calls of its handler."""
 
 import asyncio
 import random
@@ -15,9 +15,9 @@ from controllerlib.cache.resourceeventhandler import FilteringResourceEventHandl
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown
 from controllerlib.random import FixedRandom
+from tests.controllerlib.handlerlog import HandlerLog, advance
 from tests.controllerlib.objects import named, pod
 from tests.controllerlib.scripted import Scripted, Wait, added, bookmark, deleted, error, modified
-from tests.controllerlib.telling import Told, advance
 
 
 def store_of(*objs: Any) -> Indexer:
@@ -26,8 +26,8 @@ def store_of(*objs: Any) -> Indexer:
     return store
 
 
-def told(notifications: Sequence[Notification]) -> list[str]:
-    """What handlers would note."""
+def notified(notifications: Sequence[Notification]) -> list[str]:
+    """Convert notifications to log lines."""
     lines = []
     for each in notifications:
         if each.kind == "added":
@@ -43,11 +43,11 @@ def process(store: Indexer, *deltas: Delta, initial: bool = False) -> list[str]:
     notifications, failure = process_deltas(store, Batch(deltas, initial))
     if failure is not None:
         raise failure
-    return told(notifications)
+    return notified(notifications)
 
 
 async def informer(source: Scripted, handler: Any, seconds: float = 0.0, **more: Any) -> Indexer:
-    """Run a low-level informer for so long."""
+    """Run a low-level informer for some time."""
     store, controller = new_informer(source, handler, random=FixedRandom(0.0), **more)
     task = asyncio.create_task(controller.run(), name="informer")
     await advance(seconds)
@@ -57,7 +57,7 @@ async def informer(source: Scripted, handler: Any, seconds: float = 0.0, **more:
 
 async def test_ct_01_only_the_first_list_is_initial() -> None:
     lists = [([pod("pod-1", 1)], "1"), ([pod("pod-1", 2), pod("pod-2", 3)], "3")]
-    handler = Told()
+    handler = HandlerLog()
     await informer(Scripted(lists, [[Wait(1), error(410, "Expired")], ()]), handler, 5)
     assert handler.log == ["add pod-1@1!", "update pod-1@1>2", "add pod-2@3"]
 
@@ -67,7 +67,7 @@ AFTER = (pod("one", 4), pod("two", 5), pod("four", 6))
 EXPECTED = ["delete three@3?", "update one@1>4", "update two@2>5", "add four@6"]
 
 
-def test_ct_02_a_whole_list_is_in_the_store_before_anybody_is_told() -> None:
+def test_ct_02_a_list_is_stored_before_handlers_are_called() -> None:
     store = store_of(*BEFORE)
     assert process(store, Delta("ReplacedAll", ReplacedAll("6", AFTER))) == EXPECTED
     assert store.resource_version == "6"
@@ -80,7 +80,7 @@ def test_ct_03_the_same_one_by_one() -> None:
     queue = RealFIFO(options, known=store)
     queue.replace(AFTER, "6")
     while (batch := queue.take()) is not None:
-        lines += [line.rstrip("!") for line in told(process_deltas(store, batch)[0])]
+        lines += [line.rstrip("!") for line in notified(process_deltas(store, batch)[0])]
         queue.finish(batch)
     assert lines == EXPECTED
 
@@ -90,7 +90,7 @@ def test_ct_04_an_empty_list_deletes_all_in_the_order_of_keys() -> None:
     assert lines == ["delete one@1?", "delete three@3?", "delete two@2?"]
 
 
-def test_ct_05_a_resync_tells_everything_once_more() -> None:
+def test_ct_05_a_resync_delivers_everything_again() -> None:
     store = store_of(*BEFORE)
     notifications, _ = process_deltas(store, Batch([Delta("SyncAll", SyncAll())], False))
     assert [(n.kind, n.old is n.obj, n.sync) for n in notifications] == [("updated", True, True)] * 3
@@ -105,15 +105,15 @@ def test_ct_05_a_resync_tells_everything_once_more() -> None:
         pytest.param(Delta("Sync", pod("one", 1)), "update one@1>1", id="sync"),
     ],
 )
-def test_presence_counts_not_the_type(delta: Delta, line: str) -> None:
+def test_notifications_depend_on_the_store_not_on_the_type(delta: Delta, line: str) -> None:
     assert process(store_of(*BEFORE), delta) == [line]
 
 
-def test_ct_08_of_a_batch_the_good_ones_are_told() -> None:
+def test_ct_08_valid_deltas_of_a_batch_are_delivered() -> None:
     store = store_of()
     batch = Batch([Delta("Added", pod("a")), Delta("Added", {"broken": 1}), Delta("Added", pod("c"))], False)
     notifications, failure = process_deltas(store, batch)
-    assert told(notifications) == ["add a@1", "add c@1"]
+    assert notified(notifications) == ["add a@1", "add c@1"]
     assert "(1/3)" in str(failure)
 
 
@@ -126,7 +126,7 @@ def test_ct_09_values_without_metadata_do_not_move_the_version() -> None:
     assert store.resource_version == "7"
 
 
-async def test_ct_10_what_a_handler_raises_ends_the_informer() -> None:
+async def test_ct_10_an_exception_of_a_handler_ends_the_informer() -> None:
     def fail(obj: Any, initial: bool) -> None:
         raise ZeroDivisionError
 
@@ -151,14 +151,14 @@ def test_a_filtering_handler(before: str, after: str, line: Sequence[str]) -> No
     assert inner.log == line
 
 
-class Noted(Told):
-    """Without a loop."""
+class Noted(HandlerLog):
+    """Apply deltas without an event loop."""
 
     def _note(self, line: str) -> None:
         self.log.append(line)
 
 
-def test_ct_11_a_filtering_handler_gives_the_filter_what_it_got() -> None:
+def test_ct_11_the_filter_receives_the_original_object() -> None:
     inner, asked = Noted(), list[Any]()
     handler = FilteringResourceEventHandler(lambda obj: bool(asked.append(obj)) or True, inner)
     tombstone = DeletedFinalStateUnknown("default/a", pod("a"))
@@ -178,14 +178,14 @@ async def test_ct_12_recreated_while_disconnected_is_one_update() -> None:
 
 
 async def test_ct_13_recreated_while_connected_is_both() -> None:
-    handler = Told()
+    handler = HandlerLog()
     steps = [deleted(pod("a", 2)), added(pod("a", 3))]
     await informer(Scripted([([pod("a", 1)], "1")], [steps]), handler)
     assert handler.log == ["add a@1!", "delete a@2", "add a@3"]
 
 
 @pytest.mark.parametrize("fifo", ["real", "delta"], ids=["CT-14-real", "CT-14-delta"])
-async def test_every_object_has_a_legal_life(fifo: str) -> None:
+async def test_every_object_has_a_valid_sequence_of_notifications(fifo: str) -> None:
     draws, alive, version, steps = random.Random(14), set[int](), 1, list[Any]()
     for _ in range(2000):
         number, version = draws.randrange(25), version + 1
@@ -200,7 +200,7 @@ async def test_every_object_has_a_legal_life(fifo: str) -> None:
             steps.append(modified(obj))
         if draws.random() < 0.1:
             steps.append(Wait(0.001))
-    handler = Told()
+    handler = HandlerLog()
     await informer(Scripted(watches=[steps]), handler, 10, options=InformerOptions(fifo=fifo))
     assert len(handler.log) == 2000
     living: set[str] = set()
@@ -211,8 +211,8 @@ async def test_every_object_has_a_legal_life(fifo: str) -> None:
         (living.discard if verb == "delete" else living.add)(name)
 
 
-async def test_ct_15_nothing_is_told_after_the_end() -> None:
-    handler = Told()
+async def test_ct_15_nothing_is_delivered_after_the_end() -> None:
+    handler = HandlerLog()
     source = Scripted(watches=[[Wait(1), *(added(pod(f"p{number}", number)) for number in range(5))]])
     _, controller = new_informer(source, handler)
     task = asyncio.create_task(controller.run(), name="informer")
@@ -225,8 +225,10 @@ async def test_ct_15_nothing_is_told_after_the_end() -> None:
     assert task.cancelled()
 
 
-async def test_an_informer_knows_its_version() -> None:
-    store, controller = new_informer(Scripted([([pod("a", 1)], "1")], [[bookmark(5)]]), Told(), resync_period=10.0)
+async def test_the_resource_version_of_an_informer() -> None:
+    store, controller = new_informer(
+        Scripted([([pod("a", 1)], "1")], [[bookmark(5)]]), HandlerLog(), resync_period=10.0
+    )
     assert [controller.resource_version, controller.has_synced()] == ["", False]
     task = asyncio.create_task(controller.run(), name="informer")
     await advance()

@@ -1,4 +1,4 @@
-"""An informer against a server to which everything happens: in the end they agree, and its handlers know why."""
+"""A model-based test: an informer follows a server with random writes and failures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.client.names import DeletedFinalStateUnknown, meta_namespace_key
 from controllerlib.random import FixedRandom, SeededRandom
 from fakekube import FakeKube
-from tests.controllerlib.minding import config_map, lasting
+from tests.controllerlib.things import config_map, elapse
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ Steps = st.lists(
 
 
 class Hearing:
-    """Keeps what it is told and nothing else; what cannot follow from what it knows is an error."""
+    """Keeps the state that its notifications describe; an inconsistent one is an error."""
 
     def __init__(self, *, slow: float = 0.0) -> None:
         self.known: dict[str, Any] = {}
@@ -53,10 +53,10 @@ class Hearing:
         assert self.known[meta_namespace_key(new)] == old
         return self._keep(new)
 
-    def on_delete(self, told: Any) -> Any:
-        obj = told.obj if isinstance(told, DeletedFinalStateUnknown) else told
+    def on_delete(self, notified: Any) -> Any:
+        obj = notified.obj if isinstance(notified, DeletedFinalStateUnknown) else notified
         before = self.known.pop(meta_namespace_key(obj))
-        if isinstance(told, DeletedFinalStateUnknown):
+        if isinstance(notified, DeletedFinalStateUnknown):
             assert before == obj, "a tombstone holds the last state that was known"
         else:
             assert version(obj) > version(before)
@@ -69,7 +69,7 @@ class Hearing:
         return self._rest()
 
     def _rest(self) -> Any:
-        return lasting(self._slow) if self._slow else None
+        return elapse(self._slow) if self._slow else None
 
 
 def version(obj: Any) -> int:
@@ -77,7 +77,7 @@ def version(obj: Any) -> int:
 
 
 class World:
-    """A cluster, an informer of its ConfigMaps with two handlers, and what the server had at each revision."""
+    """A cluster, an informer of its ConfigMaps with two handlers, and the server's state at each revision."""
 
     def __init__(self, kube: FakeKube, options: InformerOptions, selector: str, slow: float, random: Any) -> None:
         self.kube, self.selector = kube, selector
@@ -125,7 +125,7 @@ class World:
         self.kube.cut_watches()
 
     def bookmark(self) -> None:
-        """Something moves the server's revision, and the next bookmark tells."""
+        """A write of another kind advances the revision for the next bookmark."""
         self.elsewhere()
         self.kube.advance(seconds=61)
 
@@ -135,7 +135,7 @@ class World:
         self.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
 
     def trouble(self, verb: str, what: Any, seconds: float) -> None:
-        """So long, these requests fail."""
+        """Fail requests for some time."""
         rule: dict[str, Any] = {"reset": what} if isinstance(what, str) else {"error": what}
         with self.kube.fault(verb=verb, resource=MAPS, **rule):
             self.kube.cut_watches()
@@ -145,23 +145,23 @@ class World:
         self.kube.advance(seconds=seconds)
 
     def note(self) -> None:
-        """Remember what the server has now."""
+        """Record the state of the server."""
         now = self.server()
         if now != self.past[-1]:
             self.past.append(now)
 
     def check(self) -> None:
-        """The store is what the server had at some moment, later than before; who hears all changes knows it."""
+        """The store equals the server's state at some revision, later than before, and so does the handler's state."""
         self.kube.settle()
         store = self.informer.indexer
         while self.past[0] != store.list() and len(self.past) > 1:
             self.past.pop(0)
         assert self.past[0] == store.list()
-        heard = self.handlers[0].known
-        assert [heard[key] for key in sorted(heard)] == store.list()
+        known = self.handlers[0].known
+        assert [known[key] for key in sorted(known)] == store.list()
 
     def check_end(self) -> None:
-        """All is told that there is to tell."""
+        """All notifications are delivered."""
         self.kube.advance(minutes=5)
         store, server = self.informer.indexer, self.server()
         assert store.list() == server
@@ -187,7 +187,7 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(steps=Steps, seed=st.integers(0, 3))
 @settings(max_examples=80, deadline=None)
-def test_whatever_happens_the_cache_follows(variant: str, steps: Sequence[Any], seed: int) -> None:
+def test_the_cache_follows_the_server(variant: str, steps: Sequence[Any], seed: int) -> None:
     random: Any = SeededRandom(seed) if seed else FixedRandom()
     with FakeKube(seed=seed, wall_clock=False) as kube:
         world = World(kube, *VARIANTS[variant], random)

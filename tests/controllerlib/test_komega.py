@@ -1,4 +1,4 @@
-"""Assertions that are tried until they hold."""
+"""Assertions that are retried until they hold."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,12 +12,12 @@ from controllerlib.client.errors import ApiError, is_conflict, is_not_found
 from controllerlib.client.komega import EqualObject, Komega, consistently, eventually
 from controllerlib.clock import SystemClock
 from fakekube import FakeKube
-from tests.controllerlib.minding import API, KIND, lasting, stock, thing
+from tests.controllerlib.things import API, KIND, create_things, elapse, thing
 
 
 @pytest.fixture
 def asking(fakekube: FakeKube) -> Komega:
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     return Komega(Client(fakekube.transport(), user_agent="komega"))
 
 
@@ -32,9 +32,9 @@ def at(fakekube: FakeKube) -> float:
 # --- what is asked
 
 
-async def test_km_01_an_object_until_its_status_is_so(fakekube: FakeKube, asking: Komega) -> None:
+async def test_km_01_until_the_status_is_set(fakekube: FakeKube, asking: Komega) -> None:
     async def become_ready() -> None:
-        await lasting(3)
+        await elapse(3)
         fakekube.patch(API, KIND, "a", {"status": {"ready": True}}, subresource="status")
 
     fakekube.task(become_ready())
@@ -46,11 +46,11 @@ async def test_km_01_an_object_until_its_status_is_so(fakekube: FakeKube, asking
     assert at(fakekube) == 3.0
 
 
-async def test_km_01_until_it_is_there_and_until_it_is_gone(fakekube: FakeKube, asking: Komega) -> None:
+async def test_km_01_until_created_and_until_deleted(fakekube: FakeKube, asking: Komega) -> None:
     async def come_and_go() -> None:
-        await lasting(2)
+        await elapse(2)
         fakekube.create(thing("b"))
-        await lasting(2)
+        await elapse(2)
         fakekube.delete(API, KIND, "b")
 
     fakekube.task(come_and_go())
@@ -61,7 +61,7 @@ async def test_km_01_until_it_is_there_and_until_it_is_gone(fakekube: FakeKube, 
     with pytest.raises(
         AssertionError, match=r"the condition was no longer true after 2s: things\.example\.com \"b\" not found"
     ) as caught:
-        await consistently(asking.get(named("b")), lasting=5)
+        await consistently(asking.get(named("b")), duration=5)
     assert caught.value.__cause__ is not None
     assert is_not_found(caught.value.__cause__)
 
@@ -88,7 +88,7 @@ async def test_km_02_a_status(fakekube: FakeKube, asking: Komega) -> None:
     assert (stored["status"], stored["spec"]) == ({"ready": True}, {"size": 1})
 
 
-async def test_km_06_the_name_is_that_of_the_beginning(fakekube: FakeKube, asking: Komega) -> None:
+async def test_km_06_the_name_is_read_once(fakekube: FakeKube, asking: Komega) -> None:
     fakekube.create(thing("b", size=2))
     obj = named("a")
     read, update = asking.object_(obj), asking.update(obj, lambda found: {**found, "spec": {"size": 5}})
@@ -142,7 +142,7 @@ def counting(*values: Any) -> Callable[[], Any]:
     return check
 
 
-async def test_eventually_moves_time_and_not_more_than_it_needs() -> None:
+async def test_eventually_advances_time_only_as_needed() -> None:
     clock = SystemClock()
     assert await eventually(counting(KeyError("x"), False, 3), within=10, every=2) == 3
     assert clock.monotonic() == 4
@@ -160,10 +160,10 @@ async def test_consistently_lasts() -> None:
         return True
 
     checks: list[Callable[[], Awaitable[bool]]] = [true]
-    await consistently(checks[0], lasting=2.5, every=1)
+    await consistently(checks[0], duration=2.5, every=1)
     assert clock.monotonic() == 2.5
     with pytest.raises(AssertionError, match="the condition was no longer true after 1s: False"):
-        await consistently(counting(True, False), lasting=10, every=1)
+        await consistently(counting(True, False), duration=10, every=1)
 
 
 # --- comparing
@@ -186,7 +186,7 @@ async def test_consistently_lasts() -> None:
         pytest.param("spec", "spec", True, id="KM-03-top"),
     ],
 )
-def test_what_a_path_covers(pattern: str, path: str, covers: bool) -> None:
+def test_path_prefixes(pattern: str, path: str, covers: bool) -> None:
     assert PathFilter.of(match=[pattern]).counts(parse_path(path)) is covers
     assert PathFilter.of(ignore=[pattern]).counts(parse_path(path)) is not covers
 
@@ -207,7 +207,7 @@ AFTER = {"metadata": {"name": "b", "labels": {"app": "web"}}, "spec": {"replicas
         pytest.param((), ("spec.replicas",), False, id="KM-04-one-ignored"),
     ],
 )
-def test_paths_that_count(match: tuple[str, ...], ignore: tuple[str, ...], equal: bool) -> None:
+def test_selected_paths(match: tuple[str, ...], ignore: tuple[str, ...], equal: bool) -> None:
     assert (EqualObject(BEFORE, match=match, ignore=ignore) == AFTER) is equal
 
 
@@ -218,8 +218,8 @@ def test_km_05_none() -> None:
             EqualObject(expected).matches(actual)
 
 
-def test_what_the_server_fills_in_can_be_left_out(fakekube: FakeKube) -> None:
-    stock(fakekube, "a")
+def test_autogenerated_metadata_can_be_ignored(fakekube: FakeKube) -> None:
+    create_things(fakekube, "a")
     stored = fakekube.get(API, KIND, "a")
     assert stored != thing("a")
     assert stored == EqualObject(thing("a"), ignore=list(AUTOGENERATED_METADATA))
@@ -241,15 +241,15 @@ def test_models_of_the_official_client(fakekube: FakeKube, fakekube_client: Any)
     assert EqualObject(expected, ignore=AUTOGENERATED_METADATA) == model
 
 
-def test_a_failure_says_where() -> None:
+def test_a_failure_names_the_paths() -> None:
     expected = EqualObject(BEFORE)
     assert expected != AFTER
     assert repr(expected).endswith("which differs in metadata.name, spec.replicas")
 
 
-def test_in_a_test_that_is_no_coroutine(fakekube: FakeKube, asking: Komega) -> None:
+def test_in_a_plain_test_function(fakekube: FakeKube, asking: Komega) -> None:
     async def become_ready() -> None:
-        await lasting(3)
+        await elapse(3)
         fakekube.patch(API, KIND, "a", {"status": {"ready": True}}, subresource="status")
 
     fakekube.task(become_ready())

@@ -36,7 +36,7 @@ def test_li_01_missing_object() -> None:
 
 
 class Untouchable(dict[str, Any]):
-    """Labels nobody may look at."""
+    """Labels that must not be read."""
 
     def get(self, *args: Any) -> Any:
         raise AssertionError("labels were looked at")
@@ -78,7 +78,7 @@ def test_label_selectors(selector: str, labels: dict[str, str], selected: bool) 
 
 
 @pytest.mark.parametrize("text", ["!a=b", "a in b", "=", "a ~ b"])
-def test_what_is_no_label_selector(text: str) -> None:
+def test_invalid_label_selectors(text: str) -> None:
     with pytest.raises(ValueError, match="unable to parse"):
         parse_selector(text)
 

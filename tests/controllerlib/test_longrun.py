@@ -1,4 +1,4 @@
-"""Six virtual hours of ten thousand objects: writes, broken and expired watches, slow handlers, and nothing goes wrong."""
+"""Six virtual hours with ten thousand objects: writes, broken and expired watches, and slow handlers."""
 
 import asyncio
 import gc
@@ -22,19 +22,19 @@ from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
-from tests.controllerlib.minding import config_map, lasting
+from tests.controllerlib.things import config_map, elapse
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 OBJECTS = 10_000
 HOURS = 6
-#: Seconds between two writes, on average.
+#: Average seconds between two writes.
 PAUSE = 4.0
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Server:
-    """An API server with a short memory, and the history of its ConfigMaps: (revision, key, still there)."""
+    """An API server with a short history, and all changes of its ConfigMaps: (revision, key, exists)."""
 
     def __init__(self, bubble: Bubble) -> None:
         chance = SeededRandom(bubble.seed)
@@ -50,7 +50,7 @@ class Server:
         self._made = OBJECTS
 
     def write(self) -> None:
-        """One random write: mostly an update; as many are deleted as are created."""
+        """Make one random write, mostly an update; objects are deleted as often as created."""
         number = self._draw.randrange(len(self._names))
         name, what = self._names[number], self._draw.random()
         if what < 0.8:
@@ -60,16 +60,16 @@ class Server:
             self._made += 1
             self._names[number] = f"m{self._made:05}"
             self._send("POST", "", config_map(self._names[number]))
-        else:  # the same name again, at once
+        else:  # the same name, immediately
             self._send("DELETE", f"/{name}")
             self._send("POST", "", config_map(name))
 
     def cut(self) -> None:
-        """Open watches end."""
+        """End open watches."""
         self.plane.end_watches()
 
     def expire(self) -> None:
-        """Open watches end, and nobody can go on from where he was."""
+        """End open watches so that they cannot be resumed."""
         self.plane.end_watches()
         for _ in range(5):
             self.write()
@@ -86,54 +86,56 @@ class Server:
 
 
 class Judge:
-    """A handler that follows the server's history: of a watch it must hear every change, each once, in order.
+    """A handler that follows the server's history: each change of a watch is delivered once and in order.
 
-    After a list it knows just what the server had at one moment, and goes on from there.
+    After a list its state equals the server's at one revision, from which it continues.
     """
 
     def __init__(self, server: Server, slow: float) -> None:
         self._history, self._slow = server.history, slow
-        #: revision by key: as told, and as the server had it at `_place` in its history
+        #: Revision by key, by notifications and by the history up to `_place`.
         self._known: dict[str, int] = {}
         self._server: dict[str, int] = {}
         self._place = 0
         self._listed = False
-        self.heard = {"watch": 0, "list": 0, "resync": 0}
+        self.known = {"watch": 0, "list": 0, "resync": 0}
 
-    def notify(self, told: Notification) -> Any:
-        self.heard[told.origin] += 1
-        key = deletion_handling_key(told.obj)
-        if told.sync:
-            assert self._known[key] == _revision(told.obj)
-        elif told.origin == "watch":
-            self._follow(key, _revision(told.obj), told)
+    def notify(self, notified: Notification) -> Any:
+        self.known[notified.origin] += 1
+        key = deletion_handling_key(notified.obj)
+        if notified.sync:
+            assert self._known[key] == _revision(notified.obj)
+        elif notified.origin == "watch":
+            self._follow(key, _revision(notified.obj), notified)
         else:
             self._listed = True
-            self._keep(key, told)
-        # what is unchanged it mostly need not work at
-        return lasting(self._slow) if self._slow and (not told.sync or _revision(told.obj) % 20 == 0) else None
+            self._keep(key, notified)
+        # unchanged objects need little work
+        return elapse(self._slow) if self._slow and (not notified.sync or _revision(notified.obj) % 20 == 0) else None
 
-    def _keep(self, key: str, told: Notification) -> None:
-        if told.kind == "deleted":
-            assert self._known.pop(key) == _revision(told.obj.obj)
+    def _keep(self, key: str, notified: Notification) -> None:
+        if notified.kind == "deleted":
+            assert self._known.pop(key) == _revision(notified.obj.obj)
             return
         before = self._known.get(key)
-        assert (before is None) if told.kind == "added" else (before == _revision(told.old))
-        assert before is None or before < _revision(told.obj)
-        self._known[key] = _revision(told.obj)
+        assert (before is None) if notified.kind == "added" else (before == _revision(notified.old))
+        assert before is None or before < _revision(notified.obj)
+        self._known[key] = _revision(notified.obj)
 
-    def _follow(self, key: str, revision: int, told: Notification) -> None:
+    def _follow(self, key: str, revision: int, notified: Notification) -> None:
         while self._listed and self._history[self._place][0] < revision:
             self._step()
         if self._listed:
             assert self._server == self._known, "a list is what the server had when it was made"
             self._listed = False
-        assert self._history[self._place] == (revision, key, told.kind != "deleted"), "nothing lost, twice or too early"
+        assert self._history[self._place] == (revision, key, notified.kind != "deleted"), (
+            "nothing lost, twice or too early"
+        )
         self._step()
-        if told.kind == "deleted":
+        if notified.kind == "deleted":
             del self._known[key]
         else:
-            assert self._known.get(key) == (_revision(told.old) if told.old else None)
+            assert self._known.get(key) == (_revision(notified.old) if notified.old else None)
             self._known[key] = revision
 
     def _step(self) -> None:
@@ -145,7 +147,7 @@ class Judge:
             del self._server[key]
 
     def knows_all(self) -> bool:
-        """Whether it has come to the end of the history."""
+        """Return whether it has received the whole history."""
         while self._listed and self._place < len(self._history):
             self._step()
         return self._place == len(self._history) and self._known == self._server
@@ -156,7 +158,7 @@ def _revision(obj: Any) -> int:
 
 
 class Watcher:
-    """An informer with a quick and a slow handler."""
+    """An informer with a fast and a slow handler."""
 
     def __init__(self, bubble: Bubble, server: Server, name: str, options: InformerOptions) -> None:
         client = Client(server.transport)
@@ -200,9 +202,9 @@ def test_six_hours_of_ten_thousand_objects() -> None:
             assert len(store) == OBJECTS
             for judge in watcher.judges:
                 assert judge.knows_all()
-                assert judge.heard["watch"] > 1_000
-                assert judge.heard["list"] > HOURS * OBJECTS
-                assert judge.heard["resync"] >= 2 * OBJECTS
+                assert judge.known["watch"] > 1_000
+                assert judge.known["list"] > HOURS * OBJECTS
+                assert judge.known["resync"] >= 2 * OBJECTS
             watcher.task.cancel()
         bubble.settle()
         assert asyncio.all_tasks(bubble.loop) == set()
@@ -210,7 +212,7 @@ def test_six_hours_of_ten_thousand_objects() -> None:
 
 
 def _one_hour(bubble: Bubble, server: Server, watchers: list[Watcher], draw: random.Random) -> None:
-    """50 minutes of writes, and a few times the watches break; once they cannot go on."""
+    """Write for 50 minutes; watches break several times and expire once."""
     end = bubble.clock.monotonic() + 3_000
     expiry = draw.uniform(300, 2_500) + bubble.clock.monotonic()
     while bubble.clock.monotonic() < end:

@@ -1,4 +1,4 @@
-"""The manager: what starts when, and how it all ends."""
+"""The manager: the order of starting and stopping."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,8 +13,8 @@ from controllerlib.manager.manager import GraceExpired, LeaderElectionLost, Mana
 from controllerlib.manager.routing import Route, route
 from controllerlib.manager.runnablegroup import RunnableGroup, RunnableGroupStopped
 from tests.controllerlib.fakeapi import FakeApi, refuse
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.rig import BACKUP, Operator, acting
-from tests.controllerlib.telling import advance
 
 
 async def forever() -> None:
@@ -26,7 +26,7 @@ def now() -> float:
 
 
 class Part:
-    """Something to run that notes when it begins and ends."""
+    """A runnable that logs its start and end."""
 
     def __init__(
         self, log: list[str], name: str, *, group: str = "", leader: bool | None = None, warm: bool = False,
@@ -99,7 +99,7 @@ class HttpLeader(Http):
         pytest.param(HttpLeader(), Route("leader_election"), id="MG-01-http-leader"),
     ],
 )
-def test_where_things_run(runnable: Any, where: Route) -> None:
+def test_the_group_of_a_runnable(runnable: Any, where: Route) -> None:
     assert route(runnable) == where
 
 
@@ -139,7 +139,7 @@ async def fail() -> None:
     raise ValueError("x")
 
 
-async def test_mg_04_what_a_part_raises_ends_it_all() -> None:
+async def test_mg_04_an_exception_of_a_runnable_stops_the_manager() -> None:
     operator, log = Operator(), list[str]()
     operator.manager.add(Part(log, "other", leader=False))
     operator.manager.add(Part(log, "failing", work=fail))
@@ -158,7 +158,7 @@ async def stubborn() -> None:
             continue
 
 
-async def test_mg_05_a_failure_and_a_part_that_does_not_end() -> None:
+async def test_mg_05_a_failure_and_a_runnable_that_does_not_end() -> None:
     operator = Operator(graceful_shutdown_timeout=1.0)
     operator.manager.add(Part([], "stubborn", leader=False, ends_in=100))
     operator.manager.add(fail)
@@ -169,7 +169,7 @@ async def test_mg_05_a_failure_and_a_part_that_does_not_end() -> None:
     assert str(caught.value.__cause__) == "x"
 
 
-async def test_mg_06_parts_may_take_their_time() -> None:
+async def test_mg_06_runnables_may_end_slowly() -> None:
     operator, log = Operator(), list[str]()
     for name in ("a", "b"):
         operator.manager.add(Part(log, name, leader=False, ends_in=0.1))
@@ -187,7 +187,7 @@ async def test_mg_06_parts_may_take_their_time() -> None:
         pytest.param(-1.0, 100.0, None, id="MG-07-for-ever"),
     ],
 )
-async def test_how_long_a_stop_waits(grace: float, lasts: float, error: type[Exception] | None) -> None:
+async def test_the_graceful_shutdown_timeout(grace: float, lasts: float, error: type[Exception] | None) -> None:
     operator = Operator(graceful_shutdown_timeout=grace)
     operator.manager.add(Part([], "slow", leader=False, ends_in=100))
     await operator.run(1)
@@ -199,7 +199,7 @@ async def test_how_long_a_stop_waits(grace: float, lasts: float, error: type[Exc
     assert now() == pytest.approx(1 + lasts)
 
 
-async def test_mg_07_a_part_that_cannot_be_ended() -> None:
+async def test_mg_07_a_runnable_that_does_not_end() -> None:
     operator = Operator(graceful_shutdown_timeout=0.0)
     hanging: list[bool] = [True]
 
@@ -235,7 +235,7 @@ async def test_mg_09_starting_twice() -> None:
         await operator.manager.start()
 
 
-async def test_mg_10_without_election_everybody_is_elected() -> None:
+async def test_mg_10_without_leader_election_it_is_elected_at_once() -> None:
     operator, log = Operator(), list[str]()
     operator.manager.add(Part(log, "controller"))
     operator.manager.elected.add_callback(lambda: log.append("elected"))
@@ -255,7 +255,7 @@ def held_by(api: FakeApi, holder: str, **spec: Any) -> None:
     api.put(*LEASE, "lock", spec=spec)
 
 
-async def test_mg_11_somebody_else_leads() -> None:
+async def test_mg_11_another_candidate_leads() -> None:
     operator, log = Operator(election=electing()), list[str]()
     held_by(operator.api, "other")
     operator.manager.add(Part(log, "other", leader=False))
@@ -277,7 +277,7 @@ async def test_mg_12_the_leader_ends_last() -> None:
     assert len(operator.api.requests("put")) > renewals, "it went on renewing while the controller ended"
 
 
-async def test_mg_13_a_lost_lease_ends_it_at_once() -> None:
+async def test_mg_13_a_lost_lease_stops_the_manager_at_once() -> None:
     operator, log = Operator(election=electing()), list[str]()
     operator.manager.add(Part(log, "controller", leader=True, ends_in=20))
     await operator.run(10)
@@ -325,7 +325,7 @@ async def test_mg_16_no_checks_after_the_start() -> None:
             add("late", lambda: None)
 
 
-async def test_mg_17_being_cancelled_is_no_failure() -> None:
+async def test_mg_17_a_cancellation_is_not_a_failure() -> None:
     operator = Operator()
 
     async def wrapped() -> None:
@@ -374,7 +374,7 @@ async def test_mg_20_adding_while_a_group_starts() -> None:
 BASE: ContextVar[str] = ContextVar("base", default="")
 
 
-async def test_mg_21_the_context_of_the_start_is_that_of_the_parts() -> None:
+async def test_mg_21_runnables_inherit_the_context_of_start() -> None:
     operator, seen = Operator(), list[str]()
 
     async def look() -> None:
@@ -386,13 +386,13 @@ async def test_mg_21_the_context_of_the_start_is_that_of_the_parts() -> None:
     assert seen == ["from the caller"]
 
 
-async def test_mg_22_durations_that_cannot_work() -> None:
+async def test_mg_22_invalid_durations() -> None:
     operator = Operator(election=electing(lease_duration=15.0, renew_deadline=15.0))
     with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
         await operator.manager.start()
 
 
-async def test_a_client_or_a_transport_will_do() -> None:
+async def test_a_client_or_a_transport_is_accepted() -> None:
     from controllerlib.client.client import Client
 
     api = FakeApi()

@@ -1,4 +1,4 @@
-"""Mistakes that are easily made: each is refused where it is made, or fails one reconcile and is told of."""
+"""Frequent mistakes: each raises where it is made, or fails one reconcile with a clear message."""
 
 import asyncio
 import math
@@ -16,9 +16,9 @@ from controllerlib.controller.reconcile import ReconcileError
 from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import priority_queue
 from tests.controllerlib.fakeapi import FakeApi
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, Rig, acting
-from tests.controllerlib.telling import advance
 
 TARGET = {"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "a", "namespace": "default"}}
 
@@ -58,7 +58,7 @@ async def test_a_stray_cancellation_in_a_thread() -> None:
     assert [outcome.label for _, outcome in rig.notes.outcomes] == ["error"]
 
 
-async def test_a_stop_is_no_failed_reconcile() -> None:
+async def test_a_stop_is_not_a_failed_reconcile() -> None:
     rig = await Rig(acting(seconds=100)).add("x")
     assert rig.task is not None
     for _ in range(2):
@@ -96,7 +96,7 @@ async def test_a_worker_that_ends_early_ends_the_manager(reconcile: Any, error: 
 @pytest.mark.parametrize(
     "make", [lambda: Result(math.nan), lambda: Result(priority="x"), lambda: ReconcileError(priority="x")]
 )
-async def test_an_outcome_that_cannot_be_is_a_failed_reconcile(make: Callable[[], Any]) -> None:
+async def test_an_invalid_result_is_a_failed_reconcile(make: Callable[[], Any]) -> None:
     async def reconcile(request: Any) -> Any:
         made = make()
         raise made
@@ -106,12 +106,12 @@ async def test_an_outcome_that_cannot_be_is_a_failed_reconcile(make: Callable[[]
     assert [outcome.label for _, outcome in rig.notes.outcomes] == ["error"]
 
 
-def test_when_to_come_back() -> None:
+def test_invalid_requeue_delays() -> None:
     assert Result(requeue_after=timedelta(minutes=2)) == Result(requeue_after=120)
     assert repr(Result(requeue_after=2)) == "Result(requeue_after=2, priority=None, requeue=False)"
 
 
-async def test_coming_back_after_a_timedelta() -> None:
+async def test_requeue_after_a_timedelta() -> None:
     rig = await Rig(acting(Result(requeue_after=timedelta(minutes=2)), None)).add("x")
     await rig.run(200)
     assert rig.at == [0, 120]
@@ -130,7 +130,7 @@ async def test_coming_back_after_a_timedelta() -> None:
     ],
     ids=str,
 )
-def test_no_time_to_come_back(value: Any, error: type[Exception]) -> None:
+def test_invalid_requeue_types(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="requeue_after") as caught:
         Result(requeue_after=value)
     assert repr(value) in str(caught.value)
@@ -146,7 +146,7 @@ def asked(answer: Any, request_type: type | None = None) -> list[Any]:
 
 
 @pytest.mark.parametrize("answer", ["default/a", {"a": 1}, Request("default", "a"), [{"name": "a"}], 3])
-async def test_no_requests(answer: Any) -> None:
+async def test_invalid_map_results(answer: Any) -> None:
     with pytest.raises(TypeError, match=r"map function .*<lambda> must return"):
         asked(answer)
 
@@ -167,7 +167,7 @@ async def test_the_builder_knows_the_type_of_requests() -> None:
     assert operator.notes.runs == []
 
 
-def test_a_map_function_must_be_one() -> None:
+def test_an_invalid_map_function() -> None:
     with pytest.raises(TypeError, match="EnqueueRequestsFromMapFunc needs a function, not 'x'"):
         EnqueueRequestsFromMapFunc("x")  # type: ignore[arg-type]
 
@@ -180,7 +180,7 @@ def test_a_map_function_must_be_one() -> None:
         (EnqueueRequestForObject, "not <class"),
     ],
 )
-def test_no_handler(handler: Any, message: str) -> None:
+def test_an_invalid_handler(handler: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         Operator().controller("x").watches(*BACKUP, handler)
 
@@ -205,7 +205,7 @@ def needs(request: Any, *, more: Any) -> None: ...
         pytest.param(Reconciling, "an instance of Reconciling", id="class"),
     ],
 )
-def test_no_reconciler(reconcile: Any, message: str) -> None:
+def test_an_invalid_reconciler(reconcile: Any, message: str) -> None:
     operator = Operator()
     with pytest.raises(TypeError, match=message):
         operator.controller().for_(*BACKUP).complete(reconcile)
@@ -239,7 +239,7 @@ def variants(seen: list[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", variants([]))
-async def test_who_gets_the_client(name: str) -> None:
+async def test_signatures_with_a_client(name: str) -> None:
     seen: list[Any] = []
     client = Client(FakeApi())
     rig = await Rig(variants(seen)[name], client=client).add("x")
@@ -253,7 +253,7 @@ async def test_who_gets_the_client(name: str) -> None:
 # --- what is given to the client
 
 
-def test_a_finalizer_comes_with_whether_it_is_new() -> None:
+def test_add_finalizer_returns_whether_it_was_added() -> None:
     with pytest.raises(TypeError, match=r"a tuple .*add_finalizer"):
         as_object(add_finalizer(pod("a"), "example.com/mine"))
 
@@ -279,7 +279,7 @@ async def test_types_of_patches() -> None:
         await client.patch(TARGET, {}, type="yaml")  # type: ignore[arg-type]
 
 
-# --- what is told
+# --- error messages
 
 
 async def test_a_kind_that_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
@@ -289,7 +289,7 @@ async def test_a_kind_that_is_not_served(caplog: pytest.LogCaptureFixture) -> No
     assert "example.com/v1 Gadget, watched by controller gadgets: " in caplog.text
 
 
-async def test_what_still_runs_when_the_grace_is_over() -> None:
+async def test_grace_expired_names_the_running_runnables() -> None:
     operator = Operator(graceful_shutdown_timeout=1.0)
     operator.controller().for_(*BACKUP).complete(acting(seconds=100))
     operator.api.put(*BACKUP, "a")
@@ -298,6 +298,6 @@ async def test_what_still_runs_when_the_grace_is_over() -> None:
         await operator.stop()
 
 
-def test_a_request_is_no_tuple_in_old_formats() -> None:
+def test_a_request_in_percent_formats() -> None:
     request = Request("ns", "n")
     assert "reconcile %s" % request == "reconcile ns/n"  # noqa: UP031 - as many an operator's log has it

@@ -1,4 +1,4 @@
-"""Models of the official client: what is written is what its serializer writes, what is read is what was written."""
+"""Models of the official client: written as its serializer does, and read back equal."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -38,7 +38,7 @@ def crd_schema() -> Any:
 
 
 def moments(obj: Any) -> Any:
-    """With the Z that the official client writes out."""
+    """Use the suffix Z, as the official client does."""
     if isinstance(obj, dict):
         return {key: moments(value) for key, value in obj.items()}
     return obj.replace("+00:00", "Z") if isinstance(obj, str) else obj
@@ -49,13 +49,13 @@ def test_as_the_official_client_writes_it(model: Any) -> None:
     assert as_object(model) == moments(client.ApiClient().sanitize_for_serialization(model))
 
 
-def test_there_and_back() -> None:
+def test_round_trip() -> None:
     model = deployment()
     assert as_model(client.V1Deployment, as_object(model)) == model
     assert as_object(as_model(client.V1Deployment, as_object(model))) == as_object(model)
 
 
-def test_what_a_model_needs() -> None:
+def test_required_fields_of_a_model() -> None:
     with pytest.raises(ValueError):
         as_model(client.V1Container, {"image": "nginx"})
     with pytest.raises(TypeError, match="not a model: int"):

@@ -41,19 +41,19 @@ def test_the_parts_of_a_key(key: str, parts: tuple[str, str]) -> None:
     assert split_key(key) == parts
 
 
-def test_kn_02_three_parts_are_no_key() -> None:
+def test_kn_02_three_parts_are_not_a_key() -> None:
     with pytest.raises(ValueError, match='unexpected key format: "a/b/c"'):
         split_key("a/b/c")
 
 
-def test_kn_03_a_tombstone_names_itself() -> None:
+def test_kn_03_the_key_of_a_tombstone() -> None:
     tombstone = DeletedFinalStateUnknown("a/b", None)
     assert deletion_handling_key(tombstone) == "a/b"
     with pytest.raises(NoMetadata, match="object has no meta"):
         meta_namespace_key(tombstone)
 
 
-def test_kn_04_an_empty_namespace_is_not_written_back() -> None:
+def test_kn_04_an_empty_namespace_is_not_a_round_trip() -> None:
     assert split_key("/b") == ("", "b")
     assert str(ObjectName(*split_key("/b"))) == "b"
 

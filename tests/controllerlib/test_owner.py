@@ -1,4 +1,4 @@
-"""controllerutil: owners, finalizers, and objects made as they should be."""
+"""controllerutil: owner references, finalizers, and create_or_update."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +23,8 @@ from controllerlib.controller.owners import (
 )
 from controllerlib.controller.predicate import of_object
 from fakekube import FakeKube
-from tests.controllerlib.minding import API, KIND, minding, stock, thing
 from tests.controllerlib.objects import node, pod
+from tests.controllerlib.things import API, KIND, create_things, thing, things_operator
 
 Object = dict[str, Any]
 
@@ -52,7 +52,7 @@ def test_cu_05_the_reference_of_a_controller() -> None:
     assert controller_of(owned) == references(owned)[0]
 
 
-def test_cu_05_another_controller_is_there() -> None:
+def test_cu_05_another_controller() -> None:
     owned = set_controller_reference(OWNER, pod("child"))
     with pytest.raises(
         AlreadyOwned, match="Object default/child is already owned by another Boss controller boss"
@@ -88,7 +88,7 @@ def test_the_same_owner_again(newer: Object) -> None:
                      id="CU-06-owner-of-cluster-scoped"),
     ],
 )  # fmt: skip
-def test_owners_that_cannot_be(owner: Object, obj: Object, says: str) -> None:
+def test_invalid_owners(owner: Object, obj: Object, says: str) -> None:
     for set_reference in (set_controller_reference, set_owner_reference):
         with pytest.raises(ValueError, match=says):
             set_reference(owner, obj)
@@ -116,12 +116,12 @@ def test_cu_06_a_cluster_scoped_owner() -> None:
                      "Boss owner is not the controller reference for Pod", id="CU-08-owner-only"),
     ],
 )  # fmt: skip
-def test_references_that_are_not_there(remove: Callable[..., Object], obj: Object, says: str) -> None:
+def test_missing_references(remove: Callable[..., Object], obj: Object, says: str) -> None:
     with pytest.raises(NotOwned, match=says):
         remove(OWNER, obj)
 
 
-def test_cu_08_references_that_are() -> None:
+def test_cu_08_existing_references() -> None:
     both = set_owner_reference(OTHER, set_controller_reference(OWNER, pod("child")))
     assert has_controller_reference(both)
     left = remove_controller_reference({**OWNER, "apiVersion": "example.com/v9"}, both)
@@ -153,7 +153,7 @@ def test_cu_07_finalizers() -> None:
 
 
 class Helper:
-    """Runs create_or_update or create_or_patch in a cluster, as an operator would."""
+    """Runs create_or_update or create_or_patch in a cluster."""
 
     def __init__(self, kube: FakeKube) -> None:
         self.kube = kube
@@ -170,14 +170,14 @@ class Helper:
         return results[0]
 
     def writes(self) -> list[str]:
-        """The write requests so far."""
+        """Return the write requests so far."""
         records = self.kube.requests(user_agent="operator")
         return [f"{r.verb}{'/' + r.subresource if r.subresource else ''}" for r in records if r.verb != "get"]
 
 
 @pytest.fixture
 def helper(fakekube: FakeKube) -> Helper:
-    stock(fakekube)
+    create_things(fakekube)
     return Helper(fakekube)
 
 
@@ -192,7 +192,7 @@ def sized(size: int) -> Callable[[Object], None]:
     return mutate
 
 
-def test_cu_01_created_then_updated_then_left_alone(helper: Helper) -> None:
+def test_cu_01_created_then_updated_then_unchanged(helper: Helper) -> None:
     obj = named()
     assert helper(create_or_update, obj, sized(1)) == "created"
     assert helper.writes() == ["create"]
@@ -205,7 +205,7 @@ def test_cu_01_created_then_updated_then_left_alone(helper: Helper) -> None:
     assert found == helper.kube.get(API, KIND, "a")
 
 
-def test_cu_01_empty_is_as_good_as_not_set(helper: Helper) -> None:
+def test_cu_01_empty_equals_unset(helper: Helper) -> None:
     def mutate(obj: Object) -> Object:
         return {**obj, "spec": {**(obj.get("spec") or {}), "list": [], "map": {}, "none": None}}
 
@@ -235,7 +235,7 @@ def _failing(obj: Object) -> None:
         pytest.param(_failing, RuntimeError, "cannot be", id="CU-02-failing"),
     ],
 )  # fmt: skip
-def test_what_mutate_must_not_do(
+def test_mutate_must_not_change_the_name(
     helper: Helper, make: Any, exists: bool, mutate: Any, error: type[Exception], says: str
 ) -> None:
     if exists:
@@ -286,7 +286,7 @@ def test_cu_04_a_new_object_has_no_status(helper: Helper) -> None:
     assert "status" not in helper.kube.get(API, KIND, "a")
 
 
-def test_cu_04_a_field_that_goes(helper: Helper) -> None:
+def test_cu_04_a_removed_field(helper: Helper) -> None:
     helper.kube.create({**thing("a"), "spec": {"size": 1, "nested": {"a": 1, "b": 2}}})
 
     async def mutate(obj: Object) -> None:
@@ -303,7 +303,7 @@ def test_cu_04_a_field_that_goes(helper: Helper) -> None:
         pytest.param(create_or_patch, "patch", id="CU-09-patch"),
     ],
 )
-def test_a_conflict_is_not_tried_again(helper: Helper, make: Any, verb: str) -> None:
+def test_a_conflict_is_not_retried(helper: Helper, make: Any, verb: str) -> None:
     helper.kube.create(thing("a"))
     with helper.kube.fault(verb=verb, error=409), pytest.raises(ApiError) as caught:
         helper(make, named(), sized(2))
@@ -311,7 +311,7 @@ def test_a_conflict_is_not_tried_again(helper: Helper, make: Any, verb: str) -> 
     assert helper.writes() == [verb]
 
 
-def test_cu_09_somebody_else_wrote_first(helper: Helper) -> None:
+def test_cu_09_a_conflicting_write(helper: Helper) -> None:
     helper.kube.create(thing("a"))
 
     def mutate(obj: Object) -> None:
@@ -323,7 +323,7 @@ def test_cu_09_somebody_else_wrote_first(helper: Helper) -> None:
     assert helper.kube.get(API, KIND, "a")["spec"] == {"size": 5}
 
 
-def test_a_sync_reconciler_has_them_too(fakekube: FakeKube) -> None:
+def test_the_blocking_client_has_them_too(fakekube: FakeKube) -> None:
     results: list[str] = []
 
     def reconcile(request: Any, client: Any) -> Result:
@@ -332,9 +332,9 @@ def test_a_sync_reconciler_has_them_too(fakekube: FakeKube) -> None:
         return Result(requeue_after=60)
 
     def build(manager: Manager) -> None:
-        minding(reconcile, predicates=[of_object(lambda obj: obj["metadata"]["name"] == "a")])(manager)
+        things_operator(reconcile, predicates=[of_object(lambda obj: obj["metadata"]["name"] == "a")])(manager)
 
-    stock(fakekube, "a")
+    create_things(fakekube, "a")
     fakekube.start(build)
     fakekube.advance(seconds=60)
     assert results == ["created", "updated"]

@@ -1,4 +1,4 @@
-"""Predicates: which events are worth a reconcile."""
+"""Predicates."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_pr_01_other_events_pass() -> None:
     assert all(predicate(event) for predicate in ALL_FOUR for event in OTHERS)
 
 
-def test_pr_03_an_update_with_a_part_missing() -> None:
+def test_pr_03_an_update_without_an_old_or_new_object() -> None:
     broken = [UpdateEvent(None, pod("a")), UpdateEvent(pod("a"), None)]
     assert not any(predicate(event) for predicate in ALL_FOUR for event in broken)
 
@@ -76,7 +76,7 @@ def test_and_or_not(event: Event) -> None:
     assert [all_of()(event), any_of()(event), negated(yes)(event), negated(no)(event)] == [True, False, False, True]
 
 
-def test_pr_04_the_first_answer_ends_it() -> None:
+def test_pr_04_evaluation_stops_at_the_first_answer() -> None:
     asked: list[str] = []
 
     def note(answer: bool) -> Predicate:
@@ -91,7 +91,7 @@ def test_pr_05_not_applies_to_every_kind_of_event() -> None:
     assert not negated(generation_changed)(CreateEvent(pod("a")))
 
 
-def test_pr_06_leaving_the_selection_is_not_told() -> None:
+def test_pr_06_leaving_the_selection_is_rejected() -> None:
     predicate = label_selector("app=web")
     assert not predicate(update({"labels": {"app": "web"}}, {"labels": {"app": "db"}}))
     assert predicate(update({"labels": {"app": "db"}}, {"labels": {"app": "web"}}))
@@ -104,7 +104,7 @@ def test_pr_07_either_change() -> None:
     assert not predicate(update({"generation": 1}, {"generation": 1, "annotations": {"a": "b"}}))
 
 
-def test_functions_for_some_events() -> None:
+def test_predicate_funcs() -> None:
     predicate = PredicateFuncs(create=no, delete=no, update=no, generic=no)
     assert not any(predicate(event) for event in [*OTHERS, update({}, {})])
     assert all(PredicateFuncs()(event) for event in [*OTHERS, update({}, {})])
@@ -119,7 +119,7 @@ def test_functions_for_some_events() -> None:
         pytest.param([], ["added", "resync"], [-100, -100], id="PR-08-no-predicates"),
     ],
 )
-async def test_a_resync_changes_no_generation(
+async def test_a_resync_does_not_change_the_generation(
     predicates: list[Predicate], causes: list[str], priorities: list[int]
 ) -> None:
     operator = Operator(sync_period=100.0)

@@ -1,4 +1,4 @@
-"""The priority queue: one entry a key, the highest priority first."""
+"""The priority queue: one entry per key, highest priority first."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ from tests.controllerlib.script import play
 
 
 class Metered:
-    """A queue's state with its metrics."""
+    """The state of a queue with its metrics."""
 
     def __init__(self) -> None:
         self.registry = Registry()
@@ -65,7 +65,7 @@ class Metered:
         pytest.param("+a@5!1 +b@5!2 +c@5!2 t5 >b >c >a", id="ripening-ties-by-priority"),
     ],
 )
-def test_what_the_queue_hands_out(script: str) -> None:
+def test_scripts(script: str) -> None:
     play(PriorityQueueState(), script)
 
 
@@ -94,7 +94,7 @@ def test_pq_09_raised_above_the_others() -> None:
     assert [queue.depth(0), queue.depth(1)] == [2, 0]
 
 
-async def test_pq_14_a_getter_is_released_at_the_moment_itself() -> None:
+async def test_pq_14_a_getter_is_released_at_the_deadline() -> None:
     registry = Registry()
     queue: WorkQueue[str] = priority_queue(metrics=WorkQueueMetrics(registry, "q", priorities=True))
     queue.add_after("foo", 1)
@@ -106,7 +106,7 @@ async def test_pq_14_a_getter_is_released_at_the_moment_itself() -> None:
     assert [histogram.count, histogram.sum] == [1, 0.0]
 
 
-def test_pq_16_ripe_and_high_goes_before_ready_and_low() -> None:
+def test_pq_16_an_item_that_became_due_with_high_priority_is_first() -> None:
     queue = Metered().play("+low!-100 +high@1 t1 >high")
     assert [queue.depth(-100), queue.depth(0)] == [1, 0]
 
@@ -153,12 +153,12 @@ async def test_pq_23_shutting_down_wakes_getters() -> None:
     assert await getter is None
 
 
-def test_pq_24_ripe_and_added_again() -> None:
+def test_pq_24_due_and_added_again() -> None:
     queue = Metered().play("+x@.05 t.05 +x #1")
     assert [queue.depth(0), queue.adds] == [1, 1]
 
 
-def test_pq_25_waiting_and_then_wanted_now() -> None:
+def test_pq_25_waiting_and_then_added_without_a_delay() -> None:
     queue = Metered().play("+foo@3600 +foo!1 #1")
     assert queue.depth(1) == 1
     queue.play(">foo!1")
@@ -174,7 +174,7 @@ def test_pq_29_failures_are_counted_at_once() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5), ids=lambda seed: f"PQ-30-{seed}")
-async def test_shutting_down_at_any_point(seed: int) -> None:
+async def test_shutting_down_at_any_time(seed: int) -> None:
     queue: WorkQueue[str] = priority_queue()
     draws = random.Random(seed)
 
@@ -204,7 +204,7 @@ Steps = st.lists(
 
 
 class Model:
-    """The rules, as slowly as can be."""
+    """A slow implementation of the rules."""
 
     def __init__(self) -> None:
         self.entries: dict[str, tuple[int, float | None]] = {}
@@ -219,7 +219,7 @@ class Model:
         self.entries[key] = (priority, due)
 
     def best(self, now: float) -> int | None:
-        """The highest priority that may be handed out."""
+        """Return the highest priority that may be handed out."""
         ready = [p for k, (p, due) in self.entries.items() if k not in self.locked and (due is None or due <= now)]
         return max(ready, default=None)
 

@@ -1,4 +1,4 @@
-"""Which proxy a URL is reached through, as the environment says."""
+"""The proxy for a URL by the environment's variables."""
 
 import pytest
 

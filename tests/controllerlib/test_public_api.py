@@ -26,7 +26,7 @@ CLASSES = {name: c for name in controllerlib.__all__ if inspect.isclass(c := get
 
 
 def resolve(path: str) -> Any:
-    """The object that a dotted name below the package refers to; only public names are followed. AttributeError."""
+    """Return the object of a dotted name below the package; AssertionError if it is not public."""
     first, *rest = path.split(".")
     if first in (*PACKAGES, *MODULES):
         module = importlib.import_module(f"controllerlib.{first}")
@@ -66,7 +66,7 @@ def test_users_import_from_the_packages_only(folder: str) -> None:
 
 @pytest.mark.parametrize("name", ["controllerlib", *(f"controllerlib.{package}" for package in PACKAGES)])
 def test_a_package_can_be_imported_first(name: str) -> None:
-    """No import cycle depends on the order of imports, and nothing heavy is imported before it is used."""
+    """No import depends on the order of imports, and no heavy dependency is imported before it is used."""
     heavy = "aiohttp", "kubernetes", "prometheus_client"
     code = f"import sys, {name}; print([module for module in {heavy!r} if module in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)

@@ -1,4 +1,4 @@
-"""The reflector: which requests it makes, when, and what its store is told."""
+"""The reflector: its requests and their times, and the calls of its store."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ FOO = pod("foo", 1)
 
 
 class Under:
-    """A reflector at work, and what it reported."""
+    """A reflector with the log of its store and errors."""
 
     def __init__(
         self, source: Any, store: Any = None, *, options: ReflectorOptions | None = None, random: float = 0.0,
@@ -51,14 +51,14 @@ class Under:
         self.task: asyncio.Task[None] | None = None
 
     async def run(self, seconds: float = 0.0) -> "Under":
-        """Run for so long."""
+        """Run for some time."""
         if self.task is None:
             self.task = asyncio.create_task(self.reflector.run())
         await asyncio.get_running_loop().advance(seconds)  # type: ignore[attr-defined]
         return self
 
     async def once(self) -> "Under":
-        """One attempt."""
+        """Make one attempt."""
         await self.reflector.list_and_watch()
         return self
 
@@ -99,7 +99,7 @@ async def test_rf_03_cancelled_before_the_bookmark() -> None:
     assert under.source.streams[0].closed
 
 
-async def test_rf_04_what_a_stream_says_before_the_bookmark() -> None:
+async def test_rf_04_events_of_a_stream_before_the_bookmark() -> None:
     steps = [added(pod("p1", 1)), added(pod("p2", 2)), modified(pod("p1", 3)), added(pod("p3", 4)),
              deleted(pod("p3", 5)), bookmark(5, "true")]  # fmt: skip
     under = await Under(streaming(steps)).run()
@@ -113,19 +113,19 @@ async def test_rf_04_what_a_stream_says_before_the_bookmark() -> None:
         pytest.param(ConnectionResetError("broken"), id="RF-06-any-error"),
     ],
 )
-async def test_a_refused_stream_falls_back_to_a_list_for_this_attempt(failure: Exception) -> None:
+async def test_a_rejected_stream_falls_back_to_a_list_for_this_attempt(failure: Exception) -> None:
     under = await Under(streaming(failure, [Wait(5), error(500, "InternalError")], failure, ())).run(7)
     assert under.source.calls == ["stream rv=", "list rv=0 limit=500", "watch rv=1", "stream rv=1", "list rv=1",
                                   "watch rv=1"]  # fmt: skip
 
 
-async def test_rf_07_a_busy_server_is_asked_again_later() -> None:
+async def test_rf_07_a_busy_server_is_retried_later() -> None:
     under = await Under(streaming(TOO_MANY, TOO_MANY, [bookmark(1, "true")])).run(10)
     assert under.source.made("list") == []
     assert under.source.times("stream") == pytest.approx([0, 0.8, 2.4])
 
 
-async def test_rf_08_a_stream_that_ends_early_is_begun_anew() -> None:
+async def test_rf_08_a_stream_that_ends_early_is_restarted() -> None:
     under = await Under(streaming([added(pod("gone")), CLOSE], [added(FOO), bookmark(1, "true")])).run()
     assert under.source.at == [0, 0]
     assert under.store.log == ["replace [foo@1] 1"]
@@ -150,7 +150,7 @@ async def test_rf_11_expired_at_the_start_of_a_watch_ends_the_attempt() -> None:
     assert under.source.times("stream") == [0, 0.8]
 
 
-async def test_rf_12_an_expired_stream_is_begun_anew_without_a_version() -> None:
+async def test_rf_12_an_expired_stream_is_restarted_without_a_version() -> None:
     steps = [added(FOO), bookmark(3, "true"), Wait(1), error(410, "Expired")]
     under = await Under(streaming(steps, EXPIRED, [bookmark(9, "true")])).run(5)
     assert under.source.calls == ["stream rv=", "stream rv=3", "stream rv="]
@@ -161,7 +161,7 @@ def end_after(seconds: float) -> Sequence[Step]:
     return [Wait(seconds), error(500, "InternalError")]
 
 
-async def test_rf_13_an_expired_list_is_asked_again_without_a_version() -> None:
+async def test_rf_13_an_expired_list_is_requested_again_without_a_version() -> None:
     lists = [([FOO], "10"), EXPIRED, ([FOO], "20"), ([FOO], "30")]
     under = await Under(listing(end_after(1), end_after(1), (), lists=lists)).run(10)
     assert [call.split()[1] for call in under.source.made("list")] == ["rv=0", "rv=10", "rv=", "rv=20"]
@@ -180,7 +180,7 @@ def too_large(shape: str) -> ApiError:
     return ApiError(504, "Timeout", str(body["message"]), body)
 
 
-async def test_rf_14_too_large_a_version_in_three_shapes() -> None:
+async def test_rf_14_too_large_a_version_in_three_forms() -> None:
     lists: list[Any] = [([FOO], "20")]
     for shape, version in (("reason", "30"), ("message", "40"), ("text", "50")):
         lists += [too_large(shape), ([FOO], version)]
@@ -195,7 +195,7 @@ async def test_rf_15_an_expired_watch_is_not_an_error() -> None:
     assert under.source.made("list")[1] == "list rv=1"
 
 
-async def test_rf_16_a_server_that_is_down_is_tried_at_growing_distances() -> None:
+async def test_rf_16_an_unavailable_server_is_retried_with_backoff() -> None:
     under = await Under(listing(lists=[ConnectionRefusedError("refused")])).run(142)
     expected = [0, 0.8, 2.4, 5.6, 12, 24.8, 50.4, 80.4, 110.4, 140.4, 141.2]
     assert under.source.times("list") == pytest.approx(expected)
@@ -233,7 +233,7 @@ async def test_rf_19_busy_at_the_start_and_in_the_stream() -> None:
         pytest.param([Wait(0.5), added(node("n")), CLOSE], 2, None, id="RF-21"),
     ],
 )
-async def test_how_a_watch_ended(first: Sequence[Step], lists: int, second_watch: float | None) -> None:
+async def test_ends_of_a_watch(first: Sequence[Step], lists: int, second_watch: float | None) -> None:
     under = await Under(listing(first, ())).run(5)
     assert len(under.source.made("list")) == lists
     assert under.errors == []
@@ -241,12 +241,12 @@ async def test_how_a_watch_ended(first: Sequence[Step], lists: int, second_watch
         assert under.source.times("watch") == [0, second_watch]
 
 
-async def test_rf_22_versions_are_taken_as_they_come() -> None:
+async def test_rf_22_versions_are_opaque() -> None:
     under = await Under(listing([modified(pod("foo", 55)), modified(pod("foo", 32))])).run()
     assert under.version == "32"
 
 
-async def test_rf_23_a_store_may_want_the_versions() -> None:
+async def test_rf_23_a_store_may_take_the_versions() -> None:
     steps = [added(pod("a", 10)), modified(pod("a", 20)), bookmark(30), deleted(pod("a", 40))]
     under = await Under(listing(steps), NotingVersions()).run()
     assert under.store.versions == ["10", "20", "30", "40"]
@@ -262,13 +262,13 @@ async def test_rf_24_without_a_version_the_first_events_are_a_list() -> None:
 
 
 @pytest.mark.parametrize(("window", "retries"), [(30.0, 31), (0.0, 0)], ids=["RF-25-30s", "RF-25-never"])
-async def test_internal_errors_are_retried_for_a_while(window: float, retries: int) -> None:
+async def test_internal_errors_are_retried_until_the_deadline(window: float, retries: int) -> None:
     source = listing([Wait(1.0), error(500, "InternalError")])
     under = await Under(source, options=ReflectorOptions(internal_error_retry=window)).once()
     assert len(under.source.made("watch")) == retries + 1
 
 
-def test_rf_26_the_window_of_retries() -> None:
+def test_rf_26_the_retry_period() -> None:
     retry = RetryWithDeadline(1.0)
     retry.after(True, 0.0)
     assert retry.should_retry(0.0)
@@ -316,7 +316,7 @@ async def test_rf_30_a_failing_resync_ends_the_watch() -> None:
     assert under.source.streams[0].closed
 
 
-async def test_rf_31_a_resync_nobody_needs_is_left_out() -> None:
+async def test_rf_31_an_unnecessary_resync_is_skipped() -> None:
     asked: list[float] = []
     loop = asyncio.get_running_loop()
     under = await Under(
@@ -336,13 +336,13 @@ async def test_rf_31_a_resync_nobody_needs_is_left_out() -> None:
         pytest.param(1800.0, 0.9999, 3599, id="RF-32-longest"),
     ],
 )
-async def test_how_long_a_watch_may_last(minimum: float, fraction: float, seconds: int) -> None:
+async def test_the_timeout_of_a_watch(minimum: float, fraction: float, seconds: int) -> None:
     under = await Under(listing(), options=ReflectorOptions(min_watch_timeout=minimum), random=fraction).run()
     assert under.source.timeouts == [seconds]
 
 
 def pages(options: ListOptions) -> dict[str, Any]:
-    """Ten objects in pages as asked; resource version 7."""
+    """Return ten objects in pages; resourceVersion 7."""
     start, size = int(options.continue_token or 0), options.limit or 10
     items = [pod(f"p{number}") for number in range(10)][start : start + size]
     meta = {"resourceVersion": "7"}
@@ -379,7 +379,7 @@ async def test_rf_34_a_stream_transforms_once_and_then_the_queue_does() -> None:
     assert len(calls) == 5
 
 
-async def test_rf_35_a_store_that_refuses_does_not_hold_the_version_back() -> None:
+async def test_rf_35_a_failing_store_does_not_hold_the_version_back() -> None:
     under = await Under(listing([added(pod("bar", 3))]), Noting(fail=["add"])).run()
     assert under.version == "3"
 
@@ -418,7 +418,7 @@ async def test_rf_39_bookmarks_only_move_the_version() -> None:
     assert [under.version, under.store.bookmarks[-1]] == ["106", "106"]
 
 
-async def test_rf_40_a_bug_in_the_source_surfaces() -> None:
+async def test_rf_40_a_bug_in_the_source_is_raised() -> None:
     under = Under(listing(lists=[RuntimeError("a bug")]))
     with pytest.raises(RuntimeError, match="a bug"):
         await under.reflector.run()
@@ -428,7 +428,7 @@ async def test_rf_40_a_bug_in_the_source_surfaces() -> None:
 
 
 class Pages:
-    """Ten objects in pages of four; `expired` names requests that are answered 410."""
+    """Return ten objects in pages of four; requests in `expired` are answered with 410."""
 
     def __init__(self, *expired: int) -> None:
         self.asked: list[tuple[str, str, int]] = []
@@ -462,7 +462,7 @@ async def test_li_06_expired_at_once() -> None:
     assert len(source.asked) == 1
 
 
-async def test_li_07_plain_functions_will_do() -> None:
+async def test_li_07_plain_functions_are_accepted() -> None:
     script = Scripted([([FOO], "1")], [[modified(pod("foo", 2))]])
     from tests.controllerlib.scripted import Stream
 

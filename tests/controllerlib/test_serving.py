@@ -1,4 +1,4 @@
-"""What a manager serves: health, readiness and metrics; and how a process is told to stop."""
+"""The servers of a manager: health, readiness and metrics; and the signals of a process."""
 
 import asyncio
 import os
@@ -50,13 +50,13 @@ from tests.controllerlib.rig import BACKUP, Operator, acting
         ),
     ],
 )  # fmt: skip
-def test_what_all_checks_say(
+def test_the_response_of_all_checks(
     healthy: Mapping[str, bool], excluded: tuple[str, ...], verbose: bool, code: int, text: str
 ) -> None:
     assert aggregated(healthy, excluded, verbose=verbose) == Reply(code, text.encode())
 
 
-def test_what_one_check_says() -> None:
+def test_the_response_of_one_check() -> None:
     assert [single(None), single("no disk")] == [Reply(200, b"ok"), Reply(500, b"internal server error: no disk\n")]
 
 
@@ -69,7 +69,7 @@ def test_addresses(text: str, address: tuple[str | None, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["8080", "host:", "host:http", ":70000"])
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="invalid bind address"):
         parse_address(text)
 
@@ -138,7 +138,7 @@ def test_over_tls() -> None:
 
 
 def samples(text: str) -> dict[str, float]:
-    """name{label=value,...} -> value"""
+    """Parse lines into name{label=value,...} -> value."""
     found = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -175,7 +175,7 @@ async def test_metrics_of_a_controller() -> None:
     assert await MetricsEndpoint(operator.manager.registry).reply("/other", {}, {}) is None
 
 
-async def test_metrics_of_ones_own_are_served_too() -> None:
+async def test_other_metrics_of_the_process_are_served_too() -> None:
     own = prometheus_client.Counter("backups_taken", "Backups taken.")
     same = prometheus_client.Gauge("backups_kept", "Of another's.")
     try:
@@ -199,7 +199,7 @@ async def test_metrics_of_ones_own_are_served_too() -> None:
         prometheus_client.REGISTRY.unregister(same)
 
 
-def test_no_more_than_25_priorities_are_told_apart() -> None:
+def test_at_most_25_priorities_have_their_own_label() -> None:
     registry = Registry()
     metrics = WorkQueueMetrics(registry, "q", priorities=True)
     for _ in range(2):
@@ -211,7 +211,7 @@ def test_no_more_than_25_priorities_are_told_apart() -> None:
     assert [depth["q", "q", "24"], depth["q", "q", "exceeded_cardinality_limit"]] == [2, 29]
 
 
-def test_a_manager_serves_what_it_is_told_to() -> None:
+def test_a_manager_serves_metrics_and_health_checks() -> None:
     async def main() -> None:
         manager = Manager(FakeApi(), metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0",
                           readiness_endpoint="/ready")  # fmt: skip
@@ -237,7 +237,7 @@ def test_a_manager_serves_what_it_is_told_to() -> None:
     real(main)
 
 
-def test_more_may_be_served_beside_the_metrics() -> None:
+def test_extra_handlers_of_the_metrics_server() -> None:
     async def main() -> None:
         manager = Manager(FakeApi(), metrics_bind_address="127.0.0.1:0")
         manager.add_metrics_server_extra_handler("/debug/queues", lambda: Reply(200, b"empty", "text/html"))
@@ -257,7 +257,7 @@ def test_more_may_be_served_beside_the_metrics() -> None:
     real(main)
 
 
-def test_a_manager_that_cannot_listen_says_so() -> None:
+def test_an_address_in_use_fails_the_manager() -> None:
     async def main() -> None:
         server = HttpServer("first", "127.0.0.1:0", [])
 
@@ -271,7 +271,7 @@ def test_a_manager_that_cannot_listen_says_so() -> None:
     real(main)
 
 
-def test_a_manager_serves_nothing_by_itself() -> None:
+def test_a_manager_serves_nothing_by_default() -> None:
     assert Manager(FakeApi()).servers == {}
     assert Manager(FakeApi(), metrics_bind_address="", health_probe_bind_address="0").servers == {}
 
@@ -312,7 +312,7 @@ def test_a_signal_stops_in_order(number: signal.Signals) -> None:
     assert log == ["ended"]
 
 
-def test_what_ends_without_a_signal() -> None:
+def test_ends_without_a_signal() -> None:
     async def failing_work() -> None:
         raise ValueError("x")
 
@@ -327,8 +327,8 @@ def test_what_ends_without_a_signal() -> None:
         real(lambda: until_signal(cancelled()))
 
 
-class Told(FakeApi):
-    """Sends the process a signal when it is asked for something, and knows whether it was closed."""
+class HandlerLog(FakeApi):
+    """A transport that sends the process a signal at the first request and records whether it was closed."""
 
     closed = False
 
@@ -338,8 +338,8 @@ class Told(FakeApi):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_an_operator_runs_until_it_is_told_to_stop(is_async: bool) -> None:
-    api, managers = Told(), list[Manager]()
+def test_an_operator_runs_until_a_signal(is_async: bool) -> None:
+    api, managers = HandlerLog(), list[Manager]()
 
     def build(manager: Manager) -> None:
         managers.append(manager)

@@ -1,4 +1,4 @@
-"""Sources and event handlers: from what happens to what is asked for."""
+"""Sources and event handlers: from events to requests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -34,13 +34,13 @@ from controllerlib.tasks import Tasks
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
 from tests.controllerlib.fakeapi import FakeApi
+from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.objects import pod
 from tests.controllerlib.rig import BACKUP, Operator, acting
-from tests.controllerlib.telling import advance
 
 
 def asked(handler: EventHandler, *events: Event, queue: WorkQueue[Any] | None = None) -> dict[str, int]:
-    """What a handler asked for, with priorities, in order."""
+    """Return the requests of a handler with their priorities, in order."""
     queue = priority_queue() if queue is None else queue
     for event in events:
         handler.handle(event, RequestQueue(queue))
@@ -55,17 +55,17 @@ OWN = EnqueueRequestForObject()
     [CreateEvent(pod("a")), UpdateEvent(pod("a"), pod("a", 2)), DeleteEvent(pod("a")), GenericEvent(pod("a"))],
     ids=["SR-01-create", "SR-01-update", "SR-01-delete", "SR-01-generic"],
 )
-async def test_every_event_asks_for_its_object_once(event: Event) -> None:
+async def test_every_event_requests_its_object_once(event: Event) -> None:
     assert list(asked(OWN, event)) == ["default/a"]
 
 
-async def test_an_event_without_an_object_asks_for_nothing() -> None:
+async def test_an_event_without_an_object_requests_nothing() -> None:
     assert asked(OWN, CreateEvent(None), UpdateEvent(None, None)) == {}
     assert list(asked(OWN, UpdateEvent(pod("old"), None))) == ["default/old"]
 
 
 def owned(*owners: tuple[str, str, str, bool], name: str = "child", version: int = 1) -> dict[str, Any]:
-    """A pod with owners (apiVersion, kind, name, controller)."""
+    """Return a pod with owners (apiVersion, kind, name, controller)."""
     references = [{"apiVersion": v, "kind": k, "name": n, "controller": c, "uid": n} for v, k, n, c in owners]
     return pod(name, version, ownerReferences=references)
 
@@ -114,7 +114,7 @@ def mapped(obj: Any) -> list[Request]:
     return [Request("default", name) for name in obj["metadata"]["labels"]["for"].split("-")]
 
 
-async def test_sr_06_what_a_function_makes_of_old_and_new() -> None:
+async def test_sr_06_a_map_function_is_called_for_old_and_new() -> None:
     event = UpdateEvent(pod("a", labels={"for": "x-y"}), pod("a", 2, labels={"for": "y-z"}))
     expected = ["default/x", "default/y", "default/z"]
     assert list(asked(EnqueueRequestsFromMapFunc(mapped), event)) == expected
@@ -143,7 +143,7 @@ INITIAL = CreateEvent(pod("a"), is_in_initial_list=True)
         pytest.param(DeleteEvent(pod("a")), 0, id="SR-07-deleted"),
     ],
 )
-async def test_what_is_unchanged_can_wait(event: Event, priority: int) -> None:
+async def test_unchanged_objects_have_low_priority(event: Event, priority: int) -> None:
     def add(event: Any, queue: RequestQueue) -> None:
         queue.add("default/a")
 
@@ -182,7 +182,7 @@ async def test_sr_08_tombstones() -> None:
     assert len(queue) == 1
 
 
-async def test_sr_09_the_first_no_ends_the_asking() -> None:
+async def test_sr_09_evaluation_stops_at_the_first_rejection() -> None:
     calls: list[str] = []
     queue: WorkQueue[Any] = priority_queue()
     predicates = [
@@ -255,7 +255,7 @@ async def test_sr_12_a_kind_has_synced_once_every_object_was_handled() -> None:
         tasks.cancel()
 
 
-async def test_sr_13_a_handlers_own_priority_wins() -> None:
+async def test_sr_13_the_handlers_priority_takes_precedence() -> None:
     class Fives:
         def handle(self, event: Event, queue: RequestQueue) -> None:
             queue.add("x", priority=5)
@@ -287,7 +287,7 @@ async def test_function_and_informer_sources() -> None:
     assert sorted(operator.notes.requests()) == ["default/a", "func"]
 
 
-def test_a_kind_needs_a_kind() -> None:
+def test_a_kind_source_requires_a_kind() -> None:
     with pytest.raises(ValueError, match="non-empty"):
         KindSource(Cache(Client(FakeApi())).informers, "v1", "", OWN)
 
@@ -309,7 +309,7 @@ def test_the_cause_of_a_notification(notification: Notification, cause: str) -> 
     assert str(found).startswith(f"{cause} Pod default/a@")
 
 
-async def test_the_end_of_a_source_takes_its_handler_with_it() -> None:
+async def test_the_end_of_a_source_removes_its_handler() -> None:
     operator = Operator()
     operator.controller().for_(*BACKUP).complete(acting())
     await operator.run()

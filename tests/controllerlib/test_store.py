@@ -1,4 +1,4 @@
-"""Stores, indices and their relatives."""
+"""Stores and indices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,14 +63,14 @@ def test_st_03_index_with_several_values() -> None:
     assert names(store.by_index("byUser", "bert")) == ["one"]
 
 
-def test_st_04_a_value_without_objects_is_gone() -> None:
+def test_st_04_a_value_without_objects_is_removed() -> None:
     store = three()
     store.delete(pod("three"))
     assert "elmo" not in store.list_index_values("byUser")
     assert "ernie" in store.list_index_values("byUser")
 
 
-def test_st_05_sharing_a_value_each_once() -> None:
+def test_st_05_objects_sharing_a_value_are_returned_once() -> None:
     assert names(three().index("byUser", used_by("x", "ernie,bert"))) == ["one", "three", "two"]
 
 
@@ -81,7 +81,7 @@ def test_st_06_unknown_index() -> None:
     assert list(store.list_index_values("nope")) == []
 
 
-def test_st_07_indices_can_come_later() -> None:
+def test_st_07_indices_can_be_added_later() -> None:
     store = three()
     store.add_indexers({"name": lambda obj: [obj["metadata"]["name"]]})
     assert names(store.by_index("name", "two")) == ["two"]
@@ -122,7 +122,7 @@ def test_st_09_the_version_follows_the_last_change() -> None:
     assert indexer.resource_version == "60"
 
 
-def test_st_10_a_transaction_applies_what_has_a_key() -> None:
+def test_st_10_a_transaction_skips_objects_without_a_key() -> None:
     store = Indexer()
     ops = [StoreOp("add", obj) for obj in (pod("a"), "broken", pod("b"), "broken")]
     with pytest.raises(TransactionError, match=r"\(2/4\)") as caught:
@@ -131,7 +131,7 @@ def test_st_10_a_transaction_applies_what_has_a_key() -> None:
     assert names(store.list()) == ["a", "b"]
 
 
-def test_st_11_transformer_is_for_what_comes_in() -> None:
+def test_st_11_the_transform_applies_to_stored_objects() -> None:
     calls: list[str] = []
 
     def transform(obj: Any) -> Any:
@@ -166,7 +166,7 @@ def test_objects_expire(updated_at: float | None, read_at: float, alive: bool) -
     assert bool(store.list(read_at)) is alive
 
 
-def test_st_14_every_change_tells_everything() -> None:
+def test_st_14_every_change_pushes_everything() -> None:
     pushed: list[list[str]] = []
     store = UndeltaStore(lambda objs: pushed.append(names(objs)))
     store.add(pod("a")), store.update(pod("a", 2)), store.delete(pod("a")), store.replace([pod("b"), pod("c")], "3")
@@ -174,7 +174,7 @@ def test_st_14_every_change_tells_everything() -> None:
     assert pushed == [["a"], ["a"], [], ["b", "c"]]
 
 
-def test_st_15_own_writes_until_the_store_has_them() -> None:
+def test_st_15_own_writes_until_the_store_has_received_them() -> None:
     store = Indexer()
     cache = MutationCache(store)
     store.add(pod("a", 5, uid="U"))
@@ -194,7 +194,7 @@ def test_st_15_own_writes_until_the_store_has_them() -> None:
     assert adding.get("default/n", 10.1) is None
 
 
-def test_st_16_changing_a_shared_object_is_noticed() -> None:
+def test_st_16_modifying_a_shared_object_is_detected() -> None:
     detector, obj = MutationDetector(), pod("a")
     detector.add(obj)
     detector.check(1.0)

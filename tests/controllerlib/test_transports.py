@@ -1,4 +1,4 @@
-"""One operator, however it reaches the server and whether it waits or blocks: the same runs, for the same reasons."""
+"""One operator over all transports, async and blocking: the reconciles and their causes are the same."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from controllerlib.client.komega import eventually
 from fakekube import FakeKube
 from tests.clients.servers import standalone
 from tests.controllerlib.gardening import awaiting, blocking, garden
-from tests.controllerlib.minding import API, CRD, KIND, expire_watches, resize, stock, thing
+from tests.controllerlib.things import API, CRD, KIND, create_things, expire_watches, resize, thing
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ QUEUES = {"priority-queue": True, "plain-queue": False}
 
 
 def season(kube: FakeKube) -> None:
-    """What happens to the garden within three virtual hours."""
+    """Change the Things during three virtual hours."""
     kube.advance(minutes=7)
     resize(kube, "a", 3)
     kube.advance(seconds=30)
@@ -39,8 +39,8 @@ def season(kube: FakeKube) -> None:
 
 
 def chronicle(kube: FakeKube, shape: str, queue: str) -> Mapping[str, Any]:
-    """What a cluster's operator did in a season, and what is left."""
-    stock(kube, "a", "b", "c", "lost")
+    """Run the operator; return its reconciles and the remaining objects."""
+    create_things(kube, "a", "b", "c", "lost")
     build = garden(SHAPES[shape], use_priority_queue=QUEUES[queue], max_concurrent_reconciles=2)
     gardener = kube.start(build, sync_period=3_000.0)["gardener"]
     season(kube)
@@ -61,7 +61,7 @@ def _runs(gardener: Any, key: str) -> list[Any]:
 
 
 def left(plots: Any, beds: Any) -> Mapping[str, Any]:
-    """What matters of the objects in the end."""
+    """Return the relevant part of the objects."""
     return {
         "plots": {p["metadata"]["name"]: (p["spec"]["size"], p.get("status")) for p in plots},
         "beds": sorted(bed["metadata"]["name"] for bed in beds if "-bed-" in bed["metadata"]["name"]),
@@ -69,7 +69,7 @@ def left(plots: Any, beds: Any) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_transport_and_shape_make_no_difference(queue: str) -> None:
+def test_transport_and_kind_of_reconciler_make_no_difference(queue: str) -> None:
     seen: dict[tuple[str, str], Any] = {}
     for transport in ("direct", "memory", "tcp"):
         for shape in SHAPES:
@@ -87,7 +87,7 @@ def test_transport_and_shape_make_no_difference(queue: str) -> None:
 
 
 def rivals(make: Callable[[str], Any]) -> Callable[[Manager], None]:
-    """Three controllers that write to the same objects, and by what they have in their cache."""
+    """Three controllers that write to the same objects from their caches."""
 
     def build(manager: Manager) -> None:
         for name in ("one", "two", "three"):
@@ -98,7 +98,7 @@ def rivals(make: Callable[[str], Any]) -> Callable[[Manager], None]:
 
 
 def marked(name: str, found: Any) -> Any:
-    """The object with the mark of a controller for its size; None when it has it."""
+    """Return the object with the mark of a controller for its size; None if it has it."""
     marks, size = found["metadata"].get("annotations") or {}, str(found["spec"]["size"])
     if marks.get(name) == size:
         return None
@@ -108,7 +108,7 @@ def marked(name: str, found: Any) -> Any:
 def awaiting_rival(name: str) -> Any:
     async def reconcile(request: Request, client: Any) -> Result:
         found = await client.get(API, KIND, request.name, request.namespace)
-        for number in range(3 if name == "one" else 0):  # who has more to do comes no later
+        for number in range(3 if name == "one" else 0):  # controllers with more work are not slower
             await client.patch_status(found, {"status": {f"step-{number}": "done"}})
         if wanted := marked(name, found):
             await client.update(wanted)
@@ -129,12 +129,12 @@ def blocking_rival(name: str) -> Any:
     return reconcile
 
 
-def test_rivals_meet_in_the_same_order() -> None:
+def test_conflicting_controllers_run_in_the_same_order() -> None:
     seen: list[Any] = []
     for transport in ("direct", "memory", "tcp"):
         for make in (awaiting_rival, blocking_rival):
             with FakeKube(seed=1, transport=transport) as kube:  # type: ignore[arg-type]
-                stock(kube, "a", "b", "c")
+                create_things(kube, "a", "b", "c")
                 kube.start(rivals(make))
                 kube.advance(minutes=3)
                 resize(kube, "a", 5)
@@ -145,10 +145,10 @@ def test_rivals_meet_in_the_same_order() -> None:
     assert all(one == seen[0] for one in seen)
 
 
-def test_over_https_with_a_token_it_comes_to_the_same(tmp_path: Path) -> None:
-    """A server in a process of its own, in real time: other runs, the same end."""
+def test_over_https_with_a_token_the_result_is_the_same(tmp_path: Path) -> None:
+    """A server in another process in real time: other reconciles, the same final state."""
     with FakeKube(seed=1) as kube:
-        stock(kube, "a", "b", "c")
+        create_things(kube, "a", "b", "c")
         kube.start(garden(awaiting))
         resize(kube, "a", 3)
         kube.delete(API, KIND, "c")

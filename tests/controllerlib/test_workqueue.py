@@ -46,12 +46,12 @@ from tests.controllerlib.script import play
         pytest.param("+a@5 +b@5 +c@5 t5 >a >b >c", id="WQ-44"),
     ],
 )
-def test_what_the_queue_hands_out(script: str) -> None:
+def test_scripts(script: str) -> None:
     play(WorkQueueState(), script)
 
 
 class Touched:
-    """A storage that counts."""
+    """A storage that records its calls."""
 
     def __init__(self) -> None:
         self.items: list[str] = []
@@ -79,14 +79,14 @@ class Touched:
         pytest.param("+foo >foo +foo +foo", [], ["foo"], id="WQ-07"),
     ],
 )
-def test_a_storage_of_ones_own(script: str, touched: Sequence[str], pushed: Sequence[str]) -> None:
+def test_a_custom_storage(script: str, touched: Sequence[str], pushed: Sequence[str]) -> None:
     storage = Touched()
     play(WorkQueueState(storage=storage), script)
     assert [storage.touched, storage.pushed] == [touched, pushed]
 
 
 async def now(task: "asyncio.Task[object]") -> bool:
-    """Whether `task` is done once everything that can happen has happened."""
+    """Return whether `task` is done once everything that is due has run."""
     await asyncio.get_running_loop().settle()  # type: ignore[attr-defined]
     return task.done()
 
@@ -210,12 +210,12 @@ async def test_wq_20_adding_once_more_while_processing() -> None:
     assert len(queue) == 0
 
 
-def test_what_comes_due_while_it_is_processed_stands_in_line_once() -> None:
+def test_an_item_that_is_due_while_it_is_processed_is_queued_once() -> None:
     queue: WorkQueueState[str] = WorkQueueState()
     queue.add("a", 0.0)
     assert queue.pop(0.0) is not None
     queue.add("a", 0.0, after=1.0)
-    queue.done("a", 2.0)  # nobody asked between 1 and 2
+    queue.done("a", 2.0)  # no call between 1 and 2
     assert queue.length(2.0) == 1
     assert queue.pop(2.0) is not None
     assert queue.pop(2.0) is None
@@ -278,7 +278,7 @@ class Item:
     pass
 
 
-async def test_wq_25_what_left_the_queue_is_not_kept_alive() -> None:
+async def test_wq_25_removed_items_are_not_referenced() -> None:
     queue: WorkQueue[Item] = work_queue()
     item = Item()
     gone = weakref.ref(item)
@@ -348,7 +348,7 @@ def test_wq_53_a_closed_queue_still_counts_failures() -> None:
 
 
 async def worker(queue: WorkQueue[str], failures: int, *, forget: bool) -> list[float]:
-    """A hand-written worker that fails so often; the moments at which it tried."""
+    """A worker that fails `failures` times; return the times of its attempts."""
     loop, tries = asyncio.get_running_loop(), list[float]()
     while len(tries) <= failures:
         item = await queue.get()
@@ -397,7 +397,7 @@ async def test_wq_56_parallelize() -> None:
     assert seen == [0]
 
 
-async def test_a_cancelled_getter_passes_its_turn_on() -> None:
+async def test_a_cancelled_getter_wakes_the_next_one() -> None:
     queue: WorkQueue[str] = work_queue()
     first, second = getting(queue), getting(queue)
     await now(first)
@@ -407,18 +407,18 @@ async def test_a_cancelled_getter_passes_its_turn_on() -> None:
 
 
 @pytest.mark.parametrize("make", [work_queue, priority_queue])
-async def test_a_getter_cancelled_before_its_turn_is_passed_over(make: Callable[[], WorkQueue[str]]) -> None:
+async def test_a_getter_cancelled_before_its_turn_is_skipped(make: Callable[[], WorkQueue[str]]) -> None:
     queue = make()
     first, second = getting(queue), getting(queue)
     await now(first)
     first.cancel()
-    queue.add("a")  # before the first one has heard that it is cancelled
+    queue.add("a")  # before the first one processes its cancellation
     assert await second == "a"
     with pytest.raises(asyncio.CancelledError):
         await first
 
 
-async def test_an_idle_queue_leaves_no_timer_behind() -> None:
+async def test_an_idle_queue_has_no_timer() -> None:
     queue: WorkQueue[str] = work_queue()
     queue.add_after("x", 60)
     waiting = getting(queue)

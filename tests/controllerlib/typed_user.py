@@ -1,6 +1,6 @@
-"""A user's program, as `mypy --strict` sees it: what is marked wrong must be refused, everything else accepted.
+"""A user's program, checked by `mypy --strict`: lines marked with `type: ignore` must be rejected, all others accepted.
 
-Not imported by any test: test_types.py gives it to mypy.
+test_types.py passes it to mypy; it is not imported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ API = "example.com/v1"
 
 
 class Widget:
-    """A model of the user's own."""
+    """A model class of the user."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Widget:
 
 
 async def reconcile(request: Request, client: Client) -> Result | None:
-    """The whole of the client, as an async reconciler uses it."""
+    """Uses the client in an async reconciler."""
     obj = await client.get(API, "Widget", request.name, request.namespace)
     assert_type(obj, dict[str, Any])
     assert_type(await client.list(API, "Widget", label_selector="a=b"), Sequence[dict[str, Any]])
@@ -69,7 +69,7 @@ async def reconcile(request: Request, client: Client) -> Result | None:
 
 
 async def wrong_results(request: Request) -> Result | None:
-    """Results and requests cannot say nonsense, and cannot be changed."""
+    """Results and requests are typed and immutable."""
     request.name = "other"  # type: ignore[misc]
     result = Result(requeue_after=3, priority=10)
     result.priority = 4  # type: ignore[misc]
@@ -85,7 +85,7 @@ async def wrong_results(request: Request) -> Result | None:
 
 
 def blocking(request: Request, client: BlockingClient) -> Result:
-    """A sync reconciler has the same client, without await."""
+    """Uses the blocking client in a plain reconciler."""
     obj = client.get(API, "Widget", request.name)
     assert_type(obj, dict[str, Any])
     client.update_status({**obj, "status": {"ready": True}}, field_manager="me")
@@ -104,7 +104,7 @@ async def no_client(request: Request) -> None:
 
 
 class Widgets:
-    """A reconciler with a state of its own."""
+    """A reconciler object."""
 
     def __init__(self, events: EventRecorder) -> None:
         self.events = events
@@ -127,7 +127,7 @@ async def takes_nothing() -> None: ...
 
 
 def build(manager: Manager) -> None:
-    """Everything that can be built."""
+    """Uses the builder."""
     changed: Predicate = all_of(generation_changed)
     controller = (
         manager.controller("widget")
@@ -150,7 +150,7 @@ def build(manager: Manager) -> None:
 
 
 class Election:
-    """A place of one's own to keep the lease's record in."""
+    """A custom lock of an election."""
 
     async def get(self) -> LeaseRecord:
         return LeaseRecord()
@@ -163,7 +163,7 @@ class Election:
 
 
 def fakes() -> None:
-    """What fits where."""
+    """Assigns fakes and options."""
     fake: EventRecorder = FakeRecorder(10)
     Widgets(fake)
     Widgets(7)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Asks a fresh server everything that the recorded packs ask, and prints what it answers, byte for byte, as digests.
+"""Sends all requests of the recorded packs to a new server, and prints digests of the answers.
 
 What a set is iterated over, or whatever else depends on PYTHONHASHSEED, shows as a difference between two processes:
 
@@ -20,7 +20,7 @@ PACKS = Path(__file__).parent.parent / "conformance" / "packs"
 
 
 def asked(value, ns):
-    """A recorded request's part, in the namespace `ns`; what refers to an earlier answer stays as it stands."""
+    """A part of a recorded request, in the namespace `ns`; references to earlier answers are left as they are."""
     if isinstance(value, dict):
         return {asked(key, ns): asked(item, ns) for key, item in value.items()}
     if isinstance(value, list):
@@ -29,7 +29,7 @@ def asked(value, ns):
 
 
 def answer(api, step):
-    """One request's response; webhooks cannot be reached."""
+    """The response to one request; webhooks are unreachable."""
     headers = {
         "content-type": "application/json",
         **{name.lower(): text for name, text in step.get("headers", {}).items()},
@@ -48,8 +48,8 @@ def answer(api, step):
         return end.value
 
 
-def told(response):
-    """All that a client gets to see of it."""
+def visible(response):
+    """Everything that a client sees of a response."""
     if response.body is not None:
         yield response.body.encode()
     yield from (warning.encode() for warning in response.warnings)
@@ -67,7 +67,7 @@ def main():
             for number, step in enumerate(steps):
                 if "method" in step:
                     response = answer(api, step)
-                    digest = hashlib.sha256(b"\n".join(told(response))).hexdigest()[:12]
+                    digest = hashlib.sha256(b"\n".join(visible(response))).hexdigest()[:12]
                     print(scenario["id"], number, response.status, digest)
             api.context.time += timedelta(seconds=1)
 

@@ -1,4 +1,4 @@
-"""Fifty objects, three controllers, 24 virtual hours, trouble of all sorts: what must give one log, run for run.
+"""Fifty objects, three controllers, 24 virtual hours and all kinds of faults, which give the same log in each run.
 
 Controllers a (3 workers), b (2) and c (2); 10 h resync; 5 % of their requests answered 409, 500 or 429; 1 of 11
 reconciles fails; exponential back-off from 5 ms to 1000 s; requeues after about 4, 6 and 12 h; what the wall clock says

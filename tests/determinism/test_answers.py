@@ -1,4 +1,4 @@
-"""The same answers in every process: no byte of them depends on how Python hashes texts."""
+"""Answers are the same in every process: no byte depends on Python's hash seed."""
 
 import os
 import subprocess

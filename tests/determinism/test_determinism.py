@@ -1,4 +1,4 @@
-"""The same test with the same seed gives the same log, byte for byte: the second promise of the design."""
+"""The same test with the same seed gives the same log, byte for byte."""
 
 import os
 import subprocess
@@ -20,13 +20,13 @@ PROCESSES = {"0": 2, "1": 1, "random": 2}
 #: Where the operating system's scheduler has a part: one of the processes runs while all cores are busy.
 SCHEDULED = ("threads",)
 
-#: Ends by itself, should its parent be killed.
+#: Ends by itself if its parent is killed.
 BURNER = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 @contextmanager
 def busy_cores():
-    """As many processes as there are cores, each in a loop without end."""
+    """As many processes as there are cores, each in an endless loop."""
     burners = [subprocess.Popen([sys.executable, "-c", BURNER]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
@@ -54,7 +54,7 @@ def first_difference(one, other):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", scenario.KINDS)
-def test_five_runs_have_one_log(kind, tmp_path):
+def test_five_runs_give_the_same_log(kind, tmp_path):
     found = {}
     for hash_seed, runs in PROCESSES.items():
         with busy_cores() if kind in SCHEDULED and runs == 1 else nullcontext():
@@ -68,7 +68,7 @@ def test_five_runs_have_one_log(kind, tmp_path):
 
 
 @pytest.mark.slow
-def test_another_seed_has_another_log(tmp_path):
+def test_another_seed_gives_another_log(tmp_path):
     assert digests("direct", "0", 1, tmp_path / "a", "--seed", "1") != digests("direct", "0", 1, tmp_path / "b")
 
 
@@ -77,8 +77,8 @@ def a_day():
     return scenario.run("direct")
 
 
-def test_the_day_has_all_sorts_of_trouble(a_day):
-    """A day in which nothing happens would have one log, too."""
+def test_the_day_has_all_kinds_of_faults(a_day):
+    """Otherwise equal logs would prove nothing."""
     log, reconciles, requests = a_day
     answers = Counter(line.rpartition(" -> ")[2].split()[0] for line in log.splitlines() if " -> " in line)
     assert min(answers["409"], answers["429"], answers["500"]) > 10
@@ -90,7 +90,7 @@ def test_the_day_has_all_sorts_of_trouble(a_day):
 
 
 def test_every_object_has_its_reconciles(a_day):
-    """24 h at a run every 4 h and a bit, a controller: nobody is forgotten, whatever failed on the way."""
+    """24 h with a run about every 4 h for each controller: no object is missed, whatever fails."""
     log, _, _ = a_day
     words = [line.split() for line in log.splitlines()]
     runs = Counter(key for _, worker, key, *_ in words if worker.startswith("a/"))

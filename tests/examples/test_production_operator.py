@@ -160,12 +160,12 @@ def test_the_operator_as_a_process(cluster: Cluster) -> None:
         assert holder.startswith(f"{socket.gethostname()}_")
         cluster.create(backup())
         assert cluster.job("nightly-1").metadata.owner_references[0].name == "nightly"
-        told = cluster.until(
+        event = cluster.until(
             client.CoreV1Api(cluster.api).list_namespaced_event,
             lambda event: event.reason == "BackupStarted",
             namespace="default",
         )
-        assert [told.message, told.reporting_component] == ["started nightly-1", "backup-operator"]
+        assert [event.message, event.reporting_component] == ["started nightly-1", "backup-operator"]
         assert operator.health("/healthz") == operator.health("/readyz") == (200, "ok")
         metrics = operator.metrics()
         assert 'leader_election_master_status{name="backup-operator"} 1.0' in metrics
@@ -188,7 +188,7 @@ def test_another_replica_takes_over(cluster: Cluster) -> None:
         assert second.stop() == 0
 
 
-def test_the_operator_may_do_no_more_than_it_needs(cluster: Cluster) -> None:
+def test_the_operator_has_minimal_permissions(cluster: Cluster) -> None:
     async def main() -> None:
         async with HttpTransport.from_kubeconfig(cluster.kubeconfig()) as transport:
             api = Client(transport)

@@ -75,7 +75,7 @@ def test_the_whole_life_of_a_database(fakekube, operator):
         pytest.param(lambda: database(storage={}), "spec.storage.size: Required value", id="no-size"),
     ],
 )
-def test_what_is_refused(fakekube, operator, make, why):
+def test_invalid_objects_are_rejected(fakekube, operator, make, why):
     with pytest.raises(ApiError, match=why):
         fakekube.create(make())
     assert not fakekube.exists(API, "Database", "orders")
@@ -96,7 +96,7 @@ def test_limits_come_from_a_config_map(fakekube, operator):
         fakekube.create(database("other"))
 
 
-def test_the_role_is_no_wider_than_it_must_be(fakekube, operator):
+def test_the_role_is_minimal(fakekube, operator):
     fakekube.create(database())
     fakekube.settle()
     fakekube.patch(API, "Database", "orders", {"spec": {"replicas": 3}})

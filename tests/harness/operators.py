@@ -1,4 +1,4 @@
-"""Small operators, and the objects that they look after."""
+"""Small operators and their objects."""
 
 from controllerlib import ControllerOptions, Result
 
@@ -23,7 +23,7 @@ async def nothing(request):
 
 
 def every(seconds):
-    """Comes back after so many seconds."""
+    """Requeues after this many seconds."""
 
     async def reconcile(request):
         return Result(requeue_after=seconds)
@@ -32,7 +32,7 @@ def every(seconds):
 
 
 def failing(times, error=None):
-    """Raises so many times, then succeeds."""
+    """Raises this many times, then succeeds."""
     left = iter(range(times))
 
     async def reconcile(request):
@@ -43,7 +43,7 @@ def failing(times, error=None):
 
 
 def stamping(**data):
-    """Writes these data into each object, whether they are there or not."""
+    """Writes these data into each object, whether it has them or not."""
 
     async def reconcile(request, client):
         found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
@@ -53,7 +53,7 @@ def stamping(**data):
 
 
 def counting():
-    """Changes each object, each time: never at rest."""
+    """Changes each object in each reconcile."""
 
     async def reconcile(request, client):
         found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)

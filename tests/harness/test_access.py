@@ -1,4 +1,4 @@
-"""Operators as users of their own, and reports of what they did with the roles that they have."""
+"""Operators that act as users, and access reports."""
 
 import pytest
 import yaml
@@ -12,7 +12,7 @@ ACCOUNT = "system:serviceaccount:ops:copier"
 
 
 async def copy(request, client):
-    """Makes a Secret of each ConfigMap."""
+    """Creates a Secret for each ConfigMap."""
     found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
     if found is not None:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name}, "stringData": found["data"]}
@@ -94,7 +94,7 @@ def test_what_was_used_is_missing_or_unused(fakekube):
     assert str(report).splitlines()[:2] == [f"access of {ACCOUNT}: 2 used", "missing: create secrets in default"]
 
 
-def test_the_least_roles_are_enough(fakekube):
+def test_the_minimal_roles_are_sufficient(fakekube):
     fakekube.apply(CONFIGMAP)
     fakekube.start(build, service_account="ops/copier")
     minimal = fakekube.rbac_report(service_account="ops/copier").minimal
@@ -174,6 +174,6 @@ def test_an_apply_that_creates_needs_both_rights(fakekube):
         ({"service_account": "ops/a", "user": User("jane")}, "pass one of them"),
     ],
 )
-def test_whose_access_must_be_said(fakekube, how, why):
+def test_rbac_report_needs_a_user_or_service_account(fakekube, how, why):
     with pytest.raises(ValueError, match=why):
         fakekube.rbac_report(**how)

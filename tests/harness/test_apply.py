@@ -1,7 +1,7 @@
-"""`fakekube.apply`: what is there already."""
+"""`fakekube.apply` on existing objects."""
 
 
-def test_applied_again_an_object_keeps_what_others_noted_in_its_metadata(fakekube):
+def test_applying_again_keeps_metadata_that_others_set(fakekube):
     first = fakekube.apply(config_map(labels={"a": "1"}))[0]
     noted = {"finalizers": ["x.example.com/y"], "labels": {"b": "2"}, "annotations": {"c": "3"}}
     fakekube.patch("v1", "ConfigMap", "a", {"metadata": noted})
@@ -13,7 +13,7 @@ def test_applied_again_an_object_keeps_what_others_noted_in_its_metadata(fakekub
     assert again["metadata"]["annotations"] == noted["annotations"]
 
 
-def test_finalizers_that_are_given_replace_those_that_are_there(fakekube):
+def test_given_finalizers_replace_existing_ones(fakekube):
     fakekube.apply(config_map(finalizers=["x.example.com/y"]))
     assert "finalizers" not in fakekube.apply(config_map(finalizers=[]))[0]["metadata"]
 

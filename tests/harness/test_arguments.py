@@ -1,4 +1,4 @@
-"""What makes no sense is refused at the call, with the name of the argument and what to do instead."""
+"""Invalid arguments are rejected at the call; the error names the argument and the fix."""
 
 import asyncio
 import subprocess
@@ -46,31 +46,31 @@ def test_a_fault_is_in_force_from_the_call_until_it_is_disarmed(fakekube):
         ({"resource": "Gadget"}, "did you mean 'gadgets'"),
     ],
 )
-def test_a_fault_that_can_hit_nothing(fakekube, rule, said):
+def test_a_fault_for_an_unknown_resource(fakekube, rule, said):
     with pytest.raises(ValueError, match=said):
         fakekube.fault(error=500, **rule)
     assert "faults=0" in repr(fakekube)
 
 
 @pytest.mark.parametrize("rule", [{"verb": "up*"}, {"resource": "gadgets"}, {"resource": "config*"}, {"times": 3}])
-def test_a_fault_that_can_come_true(fakekube, rule):
+def test_a_fault_for_a_resource(fakekube, rule):
     with fakekube.fault(error=500, **rule):
         assert "faults=1" in repr(fakekube)
     assert "faults=0" in repr(fakekube)
 
 
-# --- questions -----------------------------------------------------------------------------------------------------
+# --- keys, fields and options --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", [1, b"default/a", ("default", "a"), {"name": "a"}])
 @pytest.mark.parametrize("question", ["history", "reconciles", "causes", "times", "results", "errors", "failures"])
-def test_what_is_no_key(fakekube, question, key):
+def test_an_invalid_key(fakekube, question, key):
     controller = fakekube.operator(build(nothing))["minder"]
     with pytest.raises(TypeError, match="pass 'namespace/name'"):
         getattr(controller, question)(key)
 
 
-def test_what_is_a_key(fakekube):
+def test_a_valid_key(fakekube):
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(nothing))["minder"]
     assert controller.reconciles(Request("default", "a")) == controller.reconciles("default/a") == 1
@@ -94,7 +94,7 @@ def test_what_is_a_key(fakekube):
         (lambda kube: kube.on_logs("text"), "handler='text': pass a function"),
     ],
 )
-def test_what_no_record_and_no_option_has(fakekube, ask, said):
+def test_an_unknown_field_or_option(fakekube, ask, said):
     with pytest.raises(TypeError, match=said):
         ask(fakekube)
 
@@ -109,7 +109,7 @@ def test_what_no_record_and_no_option_has(fakekube, ask, said):
         (lambda kube: kube.list("v1", "Pod", ""), "None for all"),
     ],
 )
-def test_what_names_no_object(fakekube, ask, said):
+def test_a_name_that_is_no_name(fakekube, ask, said):
     with pytest.raises(ValueError, match=said):
         ask(fakekube)
 
@@ -142,7 +142,7 @@ def forgotten(manager):
         (lambda manager: None, ValueError, "added nothing"),
     ],
 )
-def test_a_build_that_builds_nothing(fakekube, wrong, error, said):
+def test_a_build_function_that_adds_nothing(fakekube, wrong, error, said):
     with pytest.raises(error, match=said):
         fakekube.start(wrong)
 
@@ -161,23 +161,23 @@ def of_gadgets(manager):
     manager.controller("minder").for_(GADGETS, "Gadget").complete(nothing)
 
 
-def test_a_controller_of_a_kind_that_is_not_there(fakekube):
+def test_a_controller_of_an_unknown_kind(fakekube):
     with pytest.warns(UserWarning, match="'minder' has not started: it waits for shop.example.org/v1 Gadget"):
         fakekube.start(of_gadgets)
 
 
-async def test_a_controller_of_a_kind_that_is_not_there_in_an_async_test(fakekube):
+async def test_a_controller_of_an_unknown_kind_in_an_async_test(fakekube):
     with pytest.warns(UserWarning, match="shop.example.org/v1 Gadget"):
         await fakekube.start(of_gadgets)
 
 
 @pytest.mark.parametrize(("period", "error"), [(-1, ValueError), ("often", ValueError), (None, TypeError)])
-def test_a_sync_period_that_is_none(fakekube, period, error):
+def test_an_invalid_sync_period(fakekube, period, error):
     with pytest.raises(error, match="sync_period="):
         fakekube.start(build(nothing), sync_period=period)
 
 
-def test_a_sync_period_in_words(fakekube):
+def test_a_sync_period_as_text(fakekube):
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(nothing), sync_period="10h")["minder"]
     fakekube.advance("10h1s")
@@ -205,7 +205,7 @@ def test_a_sync_period_in_words(fakekube):
         ({**config_map("a"), "data": {"a": object()}}, TypeError, "cannot be written as JSON: object"),
     ],
 )
-def test_what_is_no_object(fakekube, write, value, error, said):
+def test_an_invalid_object(fakekube, write, value, error, said):
     with pytest.raises(error, match=said):
         getattr(fakekube, write)(value)
 
@@ -238,7 +238,7 @@ def test_the_text_of_manifests_is_no_path(fakekube):
         (GADGETS, "Gadget", "is its CustomResourceDefinition applied"),
     ],
 )
-def test_a_kind_that_is_not_there(fakekube, api_version, kind, meant):
+def test_an_unknown_kind(fakekube, api_version, kind, meant):
     with pytest.raises(LookupError, match=meant):
         fakekube.get(api_version, kind, "a")
     with pytest.raises(ManifestError, match=meant):
@@ -270,7 +270,7 @@ async def coroutine_function():
         (lambda kube: kube.api_client(user=1), TypeError, "user=1"),
     ],
 )
-def test_a_step_that_cannot_be(fakekube, do, error, said):
+def test_an_invalid_step(fakekube, do, error, said):
     with pytest.raises(error, match=said):
         do(fakekube)
 
@@ -280,7 +280,7 @@ def test_a_moment_as_text(fakekube):
     assert fakekube.clock.now() == datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def test_what_did_not_come_is_told_with_its_unit_and_without_the_loop_itself(fakekube):
+def test_a_timeout_is_shown_with_its_unit_and_without_the_loop_itself(fakekube):
     with pytest.raises(TimeoutError, match="still false after 60 s") as caught:
         fakekube.advance_until(lambda: False, 60)
     assert "VirtualTimeLoop" not in str(caught.value)
@@ -308,21 +308,21 @@ def test_a_user_by_name(fakekube):
         ({"patience": float("nan")}, ValueError),
     ],
 )
-def test_a_cluster_that_cannot_be(settings, error):
+def test_an_invalid_cluster(settings, error):
     (name,) = settings
     with pytest.raises(error, match=name if name != "version" else "version|9.9"):
         FakeKube(**settings)
 
 
-# --- what the package has ------------------------------------------------------------------------------------------
+# --- public names ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", package.__all__)
-def test_what_users_meet_is_in_the_package(name):
+def test_public_names_are_in_the_package(name):
     assert getattr(package, name).__name__ == name
     assert name in dir(package)
 
 
-def test_the_package_imports_nothing_until_it_is_asked():
+def test_the_package_imports_nothing_until_it_is_used():
     code = "import sys, fakekube; sys.exit('fakekube.harness.cluster' in sys.modules or 'controllerlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""A conversion webhook of a test's own, over HTTPS: every client and every watch sees its version."""
+"""A conversion webhook over HTTPS: every client and every watch gets its version."""
 
 from aiohttp import web
 
@@ -6,7 +6,7 @@ TEXT = {"type": "string"}
 
 
 def definition():
-    """People: v1, which is stored, has a full name, v2 its parts."""
+    """People: v1, the storage version, has a full name, v2 its parts."""
 
     def version(name, storage, **fields):
         spec = {"type": "object", "properties": fields}
@@ -72,7 +72,7 @@ def test_each_version_has_its_own_fields(fakekube):
     assert not fakekube.exists("example.com/v1", "Person", "ada")
 
 
-async def test_a_watch_tells_its_version(fakekube):
+async def test_a_watch_delivers_its_version(fakekube):
     fakekube.serve_webhook(convert, service="converter")
     client = fakekube.transport()
     await client.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body=definition())
@@ -80,16 +80,16 @@ async def test_a_watch_tells_its_version(fakekube):
     path = "/apis/example.com/{}/namespaces/default/people"
     code, _, made = await client.request("POST", path.format("v1"), body=person("ada", "v1", full="Ada Lovelace"))
     assert (code, made["spec"]) == (201, {"full": "Ada Lovelace"})
-    told = []
+    events = []
     _, _, stream = await client.open_watch(path.format("v2"))
     async for event in stream:
-        told.append((event["type"], event["object"]["apiVersion"], event["object"]["spec"]))
-        if len(told) == 1:
+        events.append((event["type"], event["object"]["apiVersion"], event["object"]["spec"]))
+        if len(events) == 1:
             body = person("grace", "v2", first="Grace", last="Hopper")
             assert (await client.request("POST", path.format("v2"), body=body))[0] == 201
         else:
             break
-    assert told == [
+    assert events == [
         ("ADDED", "example.com/v2", {"first": "Ada", "last": "Lovelace"}),
         ("ADDED", "example.com/v2", {"first": "Grace", "last": "Hopper"}),
     ]

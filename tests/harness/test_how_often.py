@@ -1,4 +1,4 @@
-"""How often, when and why: the same counts and virtual times over every transport, for coroutines and for threads."""
+"""Reconciles have the same counts and virtual times over every transport, for coroutines and threads."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def kube(request):
 
 @pytest.fixture(params=[as_coroutine, as_thread])
 def start(request, kube):
-    """Starts a controller with a reconciler of one kind or the other."""
+    """Starts a controller with a reconciler that is a coroutine or a thread."""
 
     def start(function, **options):
         return kube.start(build(request.param(function)), **options)["minder"]
@@ -57,7 +57,7 @@ def test_an_hourly_requeue_over_a_day(kube, start):
     assert controller.next_due("default/a") == timedelta(hours=1)
 
 
-def test_five_retries_that_back_off(kube, start):
+def test_five_retries_with_back_off(kube, start):
     failures = iter(range(5))
 
     def fail_five_times(request):

@@ -1,4 +1,4 @@
-"""A test in the kubelet's place: logs and commands of pods that no node runs."""
+"""Logs and commands of pods, answered by the test instead of a kubelet."""
 
 import pytest
 from kubernetes import client as official
@@ -49,6 +49,6 @@ def test_a_command(fakekube, pods):
     assert answer("fail") == ("fail", 3)
 
 
-def test_nobody_in_its_place(pods):
+def test_without_a_handler(pods):
     with pytest.raises(ApiException, match="pod a does not have a host assigned"):
         stream(pods.connect_get_namespaced_pod_exec, "a", "default", command=["ls"], stdout=True)

@@ -1,4 +1,4 @@
-"""A cluster leaves nothing behind: no task, no thread, no socket, no file, no hook."""
+"""A cluster leaves nothing behind: no task, thread, socket, file or patch."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def folder_for_files(tmp_path, monkeypatch):
-    """One of this test alone: others may run beside it."""
+    """A folder for this test only: others may run at the same time."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -111,7 +111,7 @@ def test_a_hundred_clusters_need_no_more_memory_than_ten():
 
 
 @pytest.mark.parametrize("transport", ["direct", "memory"])
-def test_what_a_cluster_has_recorded_goes_with_it(transport, caplog):
+def test_the_records_of_a_cluster_are_freed_with_it(transport, caplog):
     """A suite of many clusters does not need the garbage collector to free what they have stored."""
     # pytest keeps log records with their tracebacks, whose frames refer to the test (since CPython 3.13)
     caplog.set_level(logging.CRITICAL, logger="controllerlib")
@@ -141,7 +141,7 @@ def test_what_a_cluster_has_recorded_goes_with_it(transport, caplog):
         gc.enable()
 
 
-def test_a_client_says_that_its_cluster_has_ended():
+def test_a_client_reports_that_its_cluster_has_ended():
     with FakeKube(wall_clock=False) as kube:
         operator = kube.start(build(every(60)))
         client = operator.manager.client

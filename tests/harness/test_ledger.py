@@ -32,7 +32,7 @@ def test_causes_of_all_sorts(fakekube):
     assert controller.causes("default/a") == ["added", "updated", "resync", "generic", "deleted"]
 
 
-def test_what_comes_together_is_one_reconcile_with_all_causes(fakekube):
+def test_merged_causes_are_one_reconcile(fakekube):
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(nothing))["minder"]
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
@@ -59,7 +59,7 @@ def test_a_cut_watch_with_nothing_lost_causes_nothing(fakekube):
 
 
 def test_a_watch_that_ends_at_once_causes_a_new_list(fakekube):
-    """As client-go has it: a watch that says nothing for less than a second is no watch to resume."""
+    """As in client-go: a watch that ends within a second without an event is not resumed."""
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(nothing))["minder"]
     fakekube.cut_watches()
@@ -82,7 +82,7 @@ def test_a_compacted_history_causes_a_new_list(fakekube):
     assert any(entry.actor == "controllerlib" for entry in fakekube.timeline)
 
 
-def test_failures_retries_and_what_they_raised(fakekube):
+def test_failures_retries_and_exceptions(fakekube):
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(failing(2)))["minder"]
     assert controller.results() == ["error"]
@@ -108,7 +108,7 @@ def test_a_terminal_error_is_not_retried(fakekube):
     assert controller.next_due("default/a") is None
 
 
-def test_what_waits_and_when_it_is_due(fakekube):
+def test_waiting_keys_and_when_they_are_due(fakekube):
     fakekube.apply(config_map("a"), config_map("b"))
     controller = fakekube.start(build(every(60)))["minder"]
     fakekube.advance(20)
@@ -117,7 +117,7 @@ def test_what_waits_and_when_it_is_due(fakekube):
     assert controller.ready == []
 
 
-def test_what_is_ready_and_what_is_in_hand(fakekube):
+def test_ready_and_processing_keys(fakekube):
     async def long(request):
         await asyncio.sleep(30)
 
@@ -132,7 +132,7 @@ def test_what_is_ready_and_what_is_in_hand(fakekube):
     assert [reconcile.waiting for reconcile in controller.history()] == [timedelta(0), timedelta(seconds=30)]
 
 
-def test_a_line_of_the_timeline_stays_as_it_was_told(fakekube):
+def test_a_line_of_the_timeline_does_not_change(fakekube):
     error = RuntimeError("at first")
 
     async def fails(request):
@@ -146,7 +146,7 @@ def test_a_line_of_the_timeline_stays_as_it_was_told(fakekube):
     assert fakekube.timeline.render() == before
 
 
-def test_two_replicas_at_work_at_a_time_are_told_apart(fakekube):
+def test_two_concurrent_replicas_are_distinguished(fakekube):
     def replica(seconds):
         async def slow(request, client):
             await asyncio.sleep(seconds)
@@ -183,7 +183,7 @@ def test_the_result_and_the_number_of_each_run(fakekube):
     assert str(second) == "minder default/a #2 [requeue_after] requeue_after"
 
 
-def test_several_controllers_and_operators_are_told_apart(fakekube):
+def test_several_controllers_and_operators_are_distinguished(fakekube):
     fakekube.apply(config_map("a"))
     one = fakekube.start(build(nothing, "one"))
     two = fakekube.start(build(every(60), "two"))
@@ -195,7 +195,7 @@ def test_several_controllers_and_operators_are_told_apart(fakekube):
         one["two"]
 
 
-def test_an_operator_that_is_not_started_can_be_asked(fakekube):
+def test_an_operator_that_is_not_started_can_be_inspected(fakekube):
     operator = fakekube.operator(build(nothing))
     assert not operator.is_running
     assert "not started" in repr(operator)
@@ -224,7 +224,7 @@ async def test_stopping_in_an_async_test(fakekube):
     assert operator["minder"].reconciles() == 1
 
 
-def test_an_operator_may_be_started_again_beside_the_old_ones_remains(fakekube):
+def test_an_operator_may_be_started_again(fakekube):
     fakekube.apply(config_map("a"))
     first = fakekube.start(build(nothing))
     fakekube.stop(first)

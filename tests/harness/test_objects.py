@@ -1,4 +1,4 @@
-"""Objects, as the test itself reads and writes them."""
+"""Reading and writing objects from the test itself."""
 
 import pytest
 import yaml
@@ -24,7 +24,7 @@ def test_applying_again_replaces(fakekube):
     assert replaced["data"] == {"colour": "blue"}
 
 
-def test_what_is_wrong_with_a_manifest_is_said(fakekube, tmp_path):
+def test_an_invalid_manifest_is_reported(fakekube, tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text("kind: [")
     with pytest.raises(ManifestError, match=r"broken\.yaml"):
@@ -88,7 +88,7 @@ def test_status_and_delete_options(fakekube):
     assert fakekube.get("v1", "Pod", "p")["metadata"]["deletionTimestamp"]
 
 
-def test_what_is_handed_out_is_the_tests_own_copy(fakekube):
+def test_returned_objects_are_copies(fakekube):
     body = config_map("a", n="1")
     made = fakekube.create(body)
     body["data"]["n"] = made["data"]["n"] = "changed"
@@ -99,7 +99,7 @@ def test_what_is_handed_out_is_the_tests_own_copy(fakekube):
     assert fakekube.versions("v1", "ConfigMap", "a")[0][1]["data"]["n"] == "1"
 
 
-def test_a_kind_that_is_not_there(fakekube):
+def test_an_unknown_kind(fakekube):
     for call in (
         lambda: fakekube.create({"apiVersion": "v1", "kind": "Wibble", "metadata": {"name": "a"}}),
         lambda: fakekube.get("example.com/v1", "Wibble", "a"),

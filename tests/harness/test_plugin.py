@@ -1,4 +1,4 @@
-"""The pytest plugin, in test runs of its own."""
+"""The pytest plugin, in separate test runs."""
 
 import os
 import subprocess
@@ -21,13 +21,13 @@ HEAVY = (
 )
 
 
-#: Without the plugins that take long to import.
+#: Without plugins that are slow to import.
 LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
 
 
 @pytest.fixture
 def run(pytester):
-    """Runs tests with the plugin as it is installed: their source, then pytest's options."""
+    """Runs tests with the installed plugin: takes their source, then pytest's options."""
 
     def run(source, *options):
         pytester.makepyfile(source)
@@ -38,7 +38,7 @@ def run(pytester):
 
 @pytest.fixture
 def run_apart(pytester):
-    """The same in a process of its own."""
+    """The same in a separate process."""
 
     def run(source, *options):
         pytester.makepyfile(source)
@@ -114,7 +114,7 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
         ("7", "*takes keyword arguments only*"),
     ],
 )
-def test_a_marker_that_makes_no_sense(run, marker, said):
+def test_an_invalid_marker(run, marker, said):
     result = run(
         f"""
         import pytest
@@ -133,7 +133,7 @@ def test_help_and_markers_are_documented(run):
     run("", "--help").stdout.fnmatch_lines(["*--fakekube-seed*", "*--fakekube-controllers*"])
 
 
-def test_what_a_test_left_unheard_fails_it(run):
+def test_an_unraised_failure_fails_the_test(run):
     result = run(
         """
         import asyncio

@@ -1,4 +1,4 @@
-"""The ways into a cluster: its address, kubeconfig, the official client, commands, direct calls, threads and tasks."""
+"""How clients reach a cluster: address, kubeconfig, official client, commands, direct calls, threads and tasks."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ def test_the_address_answers(fakekube):
     assert fakekube.url in repr(fakekube)
 
 
-def test_nobody_listens_before_somebody_asks(fakekube):
+def test_the_server_listens_when_its_address_is_read(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(every(60)))
     fakekube.advance(60)
@@ -60,7 +60,7 @@ def test_the_kubeconfig(fakekube, fakekube_kubeconfig):
         assert client.VersionApi(api).get_code().git_version.startswith("v1.36")
 
 
-def test_the_kubeconfig_goes_with_the_cluster():
+def test_the_kubeconfig_is_removed_with_the_cluster():
     with FakeKube(wall_clock=False) as kube:
         path = kube.kubeconfig
         assert path.exists()
@@ -68,7 +68,7 @@ def test_the_kubeconfig_goes_with_the_cluster():
     assert not path.parent.exists()
 
 
-def test_a_command_runs_while_time_stands_still(fakekube):
+def test_a_command_runs_while_time_is_held(fakekube):
     code = "import os, urllib.request; print(os.environ['KUBECONFIG']); print(os.environ['MINE'])"
     done = fakekube.run_process([sys.executable, "-c", code], env={"MINE": "yes"})
     assert done.returncode == 0
@@ -94,7 +94,7 @@ def test_kubectl(fakekube):
 
 
 @pytest.mark.fakekube(rbac=True)
-def test_users_may_what_they_may(fakekube):
+def test_users_have_their_permissions(fakekube):
     from kubernetes import client
     from kubernetes.client.exceptions import ApiException
 
@@ -107,20 +107,20 @@ def test_users_may_what_they_may(fakekube):
 
 
 @pytest.mark.fakekube(rbac=True)
-def test_who_brings_no_token_is_nobody(fakekube):
+def test_a_request_without_a_token_is_anonymous(fakekube):
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(f"{fakekube.url}/api/v1/namespaces/default/configmaps")
 
 
 @pytest.mark.fakekube(rbac=True)
-def test_two_users_of_one_name_are_refused(fakekube):
+def test_two_users_of_one_name_are_rejected(fakekube):
     fakekube.api_client(user=ALICE)
     with pytest.raises(ValueError, match="another user has the name 'alice'"):
         fakekube.api_client(user=User("alice", groups=("ops",)))
 
 
 @pytest.mark.fakekube(rbac=True)
-def test_a_direct_way_in_for_any_user(fakekube):
+def test_a_direct_transport_for_any_user(fakekube):
     async def read(user):
         client = Client(fakekube.transport(user=user), user_agent="mine/1")
         return await client.list("v1", "ConfigMap", "default")
@@ -131,14 +131,14 @@ def test_a_direct_way_in_for_any_user(fakekube):
     assert {r.user_agent for r in fakekube.requests(user="alice")} == {"mine/1"}
 
 
-async def test_clients_of_one_way_in_close_each_for_itself(fakekube):
+async def test_clients_of_one_transport_close_independently(fakekube):
     way = fakekube.transport()
     one, other = Client(way), Client(way)
     await one.aclose()
     assert (await other.raw_get("/version"))["major"] == "1"
 
 
-async def test_a_watch_that_opens_late_opens(fakekube):
+async def test_a_watch_that_opens_late_is_served(fakekube):
     way = fakekube.transport()
     with fakekube.fault(verb="watch", delay=5, user_agent="test"):
         opening = asyncio.create_task(way.open_watch("/api/v1/namespaces/default/configmaps"))

@@ -1,4 +1,4 @@
-"""What the server saw: requests, versions, events, writes in vain; and rest."""
+"""What the server has recorded: requests, versions, events, no-op writes; and the idempotence check."""
 
 import pytest
 
@@ -16,14 +16,14 @@ def test_requests_by_their_fields(fakekube):
     assert fakekube.requests(verb=r"up[df]ate", namespace="default")
 
 
-def test_the_tests_own_requests_are_shown_to_who_asks(fakekube):
+def test_the_tests_own_requests_are_shown_on_request(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.get("v1", "ConfigMap", "a")
     assert fakekube.requests() == []
     assert [r.verb for r in fakekube.requests(user_agent="test", resource="configmaps")][-1] == "get"
 
 
-def test_a_field_that_no_record_has(fakekube):
+def test_a_field_that_a_record_does_not_have(fakekube):
     with pytest.raises(TypeError, match=r"no argument colour \(accepted: at, code"):
         fakekube.requests(colour="red")
 
@@ -57,7 +57,7 @@ def test_events_by_their_fields(fakekube):
     assert fakekube.events(reason="Other") == []
 
 
-def test_writes_in_vain(fakekube):
+def test_noop_writes(fakekube):
     fakekube.apply(config_map("a", seen="yes"))
     fakekube.start(build(stamping(seen="yes")))
     (record,) = fakekube.noop_writes()
@@ -67,20 +67,20 @@ def test_writes_in_vain(fakekube):
     assert len(fakekube.noop_writes()) == 1
 
 
-def test_at_rest(fakekube):
+def test_no_writes_at_rest(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(nothing))
     fakekube.assert_no_writes_at_rest()
     assert fakekube.clock.monotonic() == 1
 
 
-async def test_at_rest_in_an_async_test(fakekube):
+async def test_no_writes_at_rest_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     await fakekube.start(build(nothing))
     await fakekube.assert_no_writes_at_rest()
 
 
-def test_who_writes_at_rest_is_named(fakekube):
+def test_a_write_at_rest_is_named(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(stamping(seen="yes")))
     with pytest.raises(AssertionError) as caught:
@@ -93,7 +93,7 @@ def test_who_writes_at_rest_is_named(fakekube):
     fakekube.assert_no_writes_at_rest(noops_allowed=True)
 
 
-async def test_who_writes_at_rest_is_named_in_an_async_test(fakekube):
+async def test_a_write_at_rest_is_named_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     await fakekube.start(build(stamping(seen="yes")))
     with pytest.raises(AssertionError, match="by minder reconciling default/a"):
@@ -107,7 +107,7 @@ def test_a_write_between_waits_of_the_test_does_not_count_as_one_at_rest(fakekub
     fakekube.assert_no_writes_at_rest()
 
 
-def test_the_log_tells_requests_changes_and_reconciles(fakekube):
+def test_the_log_has_requests_changes_and_reconciles(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(stamping(seen="yes")))
     lines = fakekube.log().splitlines()
@@ -117,13 +117,13 @@ def test_the_log_tells_requests_changes_and_reconciles(fakekube):
     assert all(line.split()[0].isdigit() for line in lines)
 
 
-def test_a_request_without_a_verb_is_told_by_its_path(fakekube):
+def test_a_request_without_a_verb_is_shown_by_its_path(fakekube):
     fakekube.transport(user="bob").request_now("OPTIONS", "/api/v1/namespaces/default/configmaps/a")
     (record,) = fakekube.requests(user="bob", user_agent="*")
     assert str(record).startswith("configmaps default/a -> 405")
 
 
-def test_the_timeline_tells_writes_and_reconciles(fakekube):
+def test_the_timeline_has_writes_and_reconciles(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(stamping(seen="yes")))
     fakekube.advance(1)

@@ -1,4 +1,4 @@
-"""Time moves when the test says so, the same way in sync and async tests."""
+"""Time moves when the test moves it, in sync and async tests."""
 
 import asyncio
 import time
@@ -68,7 +68,7 @@ def test_the_wall_clock_can_be_left_alone(fakekube):
     assert abs(datetime.now(UTC) - fakekube.clock.now()) > timedelta(days=30)
 
 
-def test_a_moment_that_has_passed_is_refused(fakekube):
+def test_a_moment_that_has_passed_is_rejected(fakekube):
     fakekube.advance(60)
     with pytest.raises(ValueError, match="has passed: the clock reads"):
         fakekube.advance_to(START)
@@ -76,7 +76,7 @@ def test_a_moment_that_has_passed_is_refused(fakekube):
         fakekube.advance_to(datetime(2027, 1, 1))
 
 
-def test_what_does_not_come_in_time_is_a_timeout(fakekube):
+def test_a_predicate_that_stays_false_is_a_timeout(fakekube):
     with pytest.raises(TimeoutError, match="still false after 1h"):
         fakekube.advance_until(lambda: False, timeout="1h")
     assert fakekube.clock.monotonic() == 3600
@@ -122,7 +122,7 @@ def test_with_steps_they_wait_for_the_next_step(fakekube, fakekube_client):
 
 
 @pytest.mark.fakekube(wall_clock=False)
-def test_an_event_loop_of_somebody_else_is_refused(fakekube):
+def test_another_event_loop_is_rejected(fakekube):
     async def settle():
         fakekube.settle()
 

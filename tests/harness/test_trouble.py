@@ -1,4 +1,4 @@
-"""Trouble made to order, and how what goes wrong is told."""
+"""Fault injection, and how failures are reported."""
 
 import asyncio
 import threading
@@ -63,7 +63,7 @@ def test_a_broken_connection(fakekube, reset, written):
 
 
 def test_a_list_that_selects_a_name_is_a_request_for_it(fakekube):
-    """Requests of one path: each by the name that its field selector asks for."""
+    """Requests of one path, distinguished by the name in the field selector."""
     core = client.CoreV1Api(fakekube.api_client())
 
     def names(selector):
@@ -77,7 +77,7 @@ def test_a_list_that_selects_a_name_is_a_request_for_it(fakekube):
             names({"field_selector": "metadata.name=a"})
 
 
-def test_the_tests_own_requests_are_spared(fakekube):
+def test_faults_do_not_affect_the_tests_own_requests(fakekube):
     with fakekube.fault(error=500):
         fakekube.create(config_map("a"))
     with fakekube.fault(error=500, user_agent="test"), pytest.raises(ApiError, match="injected fault"):
@@ -113,7 +113,7 @@ async def test_b7_an_abandoned_request_uses_up_no_fault(fakekube):
     assert not fakekube.exists("v1", "ConfigMap", "a")
 
 
-async def test_an_async_test_cannot(fakekube):
+async def test_an_async_test_cannot_wait_for_its_own_delayed_requests(fakekube):
     with fakekube.fault(delay=7, user_agent="test"), pytest.raises(WouldWait, match="in an async test use a client"):
         fakekube.create(config_map("a"))
     assert not fakekube.exists("v1", "ConfigMap", "a")
@@ -130,13 +130,13 @@ async def test_an_async_test_cannot(fakekube):
         ({"error": 500, "share": 1.5}, "share=1.5"),
     ],
 )
-def test_a_fault_that_makes_no_sense(fakekube, rule, said):
+def test_an_invalid_fault(fakekube, rule, said):
     with pytest.raises(ValueError, match=said), fakekube.fault(**rule):
         pass
     assert "faults=0" in repr(fakekube)
 
 
-def test_a_fault_with_an_unknown_word(fakekube):
+def test_a_fault_with_an_unknown_argument(fakekube):
     with pytest.raises(TypeError, match="colour"), fakekube.fault(colour="red", error=500):
         pass
 
@@ -157,10 +157,10 @@ def test_a_small_history_makes_a_late_watch_list_again(fakekube):
     assert len(controller.causes()) < 20
 
 
-# --- what is told when it cannot go on -------------------------------------------------------------------------------
+# --- errors when the test cannot go on -------------------------------------------------------------------------------
 
 
-def test_a_deadlock_tells_why(fakekube):
+def test_a_deadlock_shows_why(fakekube):
     async def stuck():
         await asyncio.Event().wait()
 
@@ -185,7 +185,7 @@ def test_a_thread_that_waits_for_a_lock_is_named():
         kube.settle()
 
 
-def test_what_a_task_raises_the_next_step_raises(fakekube):
+def test_the_next_step_raises_what_a_task_raised(fakekube):
     async def broken():
         await asyncio.sleep(5)
         raise LookupError("it broke")
@@ -197,7 +197,7 @@ def test_what_a_task_raises_the_next_step_raises(fakekube):
     fakekube.advance(4)  # once is enough
 
 
-def test_what_a_thread_raises_the_next_step_raises(fakekube):
+def test_the_next_step_raises_what_a_thread_raised(fakekube):
     def broken():
         time.sleep(5)
         raise LookupError("it broke")
@@ -217,7 +217,7 @@ async def test_in_an_async_test_too(fakekube):
         await fakekube.advance(10)
 
 
-def test_what_nobody_heard_of_is_raised_at_the_end():
+def test_an_unraised_failure_is_raised_at_the_end():
     async def broken():
         raise LookupError("it broke")
 
@@ -229,7 +229,7 @@ def test_what_nobody_heard_of_is_raised_at_the_end():
         kube.__exit__(None, None, None)
 
 
-def test_an_operator_that_cannot_start_says_so(fakekube):
+def test_an_operator_that_cannot_start_fails_the_test(fakekube):
     def build_unknown(manager):
         async def fail():
             raise RuntimeError("cannot start")
@@ -240,7 +240,7 @@ def test_an_operator_that_cannot_start_says_so(fakekube):
         fakekube.start(build_unknown)
 
 
-def test_a_manager_instead_of_a_function_is_refused(fakekube):
+def test_a_manager_instead_of_a_function_is_rejected(fakekube):
     from controllerlib import Manager
 
     with pytest.raises(TypeError, match="pass the function that adds the controllers"):
@@ -256,7 +256,7 @@ def test_why(fakekube):
     assert "worker minder/0" in why
 
 
-# --- a cluster that makes no sense -----------------------------------------------------------------------------------
+# --- invalid clusters ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -265,29 +265,29 @@ def test_why(fakekube):
         ("transport", "pigeon", "transport='pigeon'"),
         ("history_window", 0, "history_window=0"),
         ("patience", 0, "patience=0"),
-        ("version", "1.2", "version '1.2' is not known"),
+        ("version", "1.2", "version '1.2' is not supported"),
         ("controllers", ["everything"], "controllers="),
     ],
 )
-def test_arguments_that_make_no_sense_are_named(argument, value, said):
+def test_invalid_arguments_are_named(argument, value, said):
     with pytest.raises(ValueError, match=said):
         FakeKube(**{argument: value})
 
 
-def test_two_clusters_at_once_are_refused(fakekube):
+def test_two_open_clusters_are_rejected(fakekube):
     with pytest.raises(RuntimeError, match="a cluster is open in this process already"), FakeKube():
         pass
     fakekube.create(config_map("a"))
     fakekube.advance(1)
 
 
-def test_one_after_the_other_is_fine():
+def test_one_cluster_after_the_other():
     for _ in range(2):
         with FakeKube(wall_clock=False) as kube:
             kube.create(config_map("a"))
 
 
-def test_closing_twice_is_closing():
+def test_closing_twice():
     kube = FakeKube(wall_clock=False)
     with kube:
         kube.close()

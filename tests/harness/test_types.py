@@ -14,6 +14,7 @@ import fakekube
 from controllerlib import Manager
 from fakekube import FaultRule, RequestRecord
 from fakekube.harness import options
+from tests.completeness import completeness, report
 
 USER = Path(__file__).with_name("typed_user.py")
 
@@ -21,6 +22,8 @@ USER = Path(__file__).with_name("typed_user.py")
 SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "chance", "random"}
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_mypy_rejects_a_misspelt_argument(tmp_path):
     """`type: ignore` marks what must be rejected; an unused one is an error, too (warn_unused_ignores)."""
     config = tmp_path / "mypy.ini"
@@ -30,6 +33,8 @@ def test_mypy_rejects_a_misspelt_argument(tmp_path):
     assert [said.splitlines(), problems, status] == [["Success: no issues found in 1 source file"], "", 0]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_pyright_rejects_a_misspelt_argument(tmp_path):
     """`pyright: ignore` marks what must be rejected; an unused one is an error, too."""
     settings = {
@@ -45,6 +50,12 @@ def test_pyright_rejects_a_misspelt_argument(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     found = json.loads(run.stdout)["generalDiagnostics"]
     assert [(one["range"]["start"]["line"] + 1, one["message"]) for one in found] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_public_types_are_complete():
+    assert completeness("fakekube") >= 0.98, "\n".join(report("fakekube").incomplete)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Admission webhooks of a test's own: asked over HTTPS, under virtual time."""
+"""Admission webhooks that a test serves, over HTTPS and under virtual time."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ def configmap(name="a", **data):
 
 
 class Guard:
-    """Answers reviews with `answer(request)`, and keeps what it was asked."""
+    """Answers reviews with `answer(request)`, and records them."""
 
     def __init__(self, answer=lambda request: {"allowed": True}):
         self.asked, self._answer = [], answer
@@ -85,7 +85,7 @@ def test_a_refusal_names_the_webhook_and_nothing_is_written(fakekube):
     assert not fakekube.exists("v1", "ConfigMap", "a")
 
 
-def test_what_a_webhook_is_told(fakekube):
+def test_the_admission_review_that_a_webhook_gets(fakekube):
     guard = Guard()
     serve(fakekube, guard, configuration())
     made = fakekube.create(configmap(x="1"))
@@ -194,7 +194,7 @@ def test_a_webhook_that_takes_too_long(fakekube, policy, code, message):
     assert message in body.get("message", "")
 
 
-def test_a_service_that_nobody_serves(fakekube):
+def test_a_service_without_a_webhook(fakekube):
     fakekube.apply(configuration())
     with pytest.raises(ApiError, match='service "guard" not found'):
         fakekube.create(configmap())
@@ -232,14 +232,14 @@ def test_a_certificate_of_another_authority(fakekube):
         ),
     ],
 )
-def test_an_answer_that_makes_no_sense(fakekube, response, why):
+def test_an_invalid_answer(fakekube, response, why):
     serve(fakekube, Guard(lambda request: response), configuration("Mutating"))
     with pytest.raises(ApiError, match="failed calling webhook") as failed:
         fakekube.create(configmap())
     assert why in str(failed.value)
 
 
-def test_selectors_decide_who_is_asked_about(fakekube):
+def test_selectors_decide_which_objects_a_webhook_gets(fakekube):
     guard = Guard()
     serve(fakekube, guard, configuration(
         objectSelector={"matchLabels": {"check": "yes"}},
@@ -261,7 +261,7 @@ def test_selectors_decide_who_is_asked_about(fakekube):
         pytest.param(str, "2", (2, 2), id="another-change"),
     ],
 )
-def test_what_others_have_seen_is_shown_again_once(fakekube, value, made, asked):
+def test_a_webhook_is_reinvoked_once(fakekube, value, made, asked):
     def first(request):
         return patched({"op": "add", "path": "/data/first", "value": value(len(one.asked))})
 
@@ -296,7 +296,7 @@ def test_containers_that_a_webhook_adds_get_the_limits_of_the_namespace(fakekube
     assert [one["resources"]["limits"] for one in pod["spec"]["containers"]] == [{"cpu": "1"}] * 2
 
 
-def test_a_dry_run_asks_only_who_can_bear_it(fakekube):
+def test_a_dry_run_calls_only_webhooks_without_side_effects(fakekube):
     serve(fakekube, Guard(), configuration(sideEffects="NoneOnDryRun"))
     code, _, _ = fakekube.bubble.loop.drive(
         fakekube.transport().request(
@@ -307,7 +307,7 @@ def test_a_dry_run_asks_only_who_can_bear_it(fakekube):
     assert not fakekube.exists("v1", "ConfigMap", "a")
 
 
-async def test_an_async_test_asks_with_a_client(fakekube):
+async def test_an_async_test_uses_a_client(fakekube):
     from fakekube.server.runner import WouldWait
 
     serve(fakekube, Guard(lambda request: {"allowed": False}), configuration())

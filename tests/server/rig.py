@@ -1,4 +1,4 @@
-"""A server on an ordinary loop, what is sent to it byte by byte, and what it may not leave behind."""
+"""A server on an ordinary event loop, raw requests to it, and checks that it leaves nothing behind."""
 
 import asyncio
 import functools
@@ -29,7 +29,7 @@ FUSE = 10.0
 
 
 def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run an async test on a loop of its own; it leaves no task, thread, or open file."""
+    """Run an async test on a new loop; it must leave no task, thread or open file."""
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -42,7 +42,7 @@ def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
 
 async def _alone(work: Coroutine[Any, Any, None]) -> None:
-    """What is still running in the end must end by itself."""
+    """Tasks that still run at the end must end by themselves."""
     async with asyncio.timeout(FUSE * 3):
         await work
         while left := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -50,7 +50,7 @@ async def _alone(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _open_files() -> set[str]:
-    """What is open; of earlier tests, too, which the garbage collector may close meanwhile."""
+    """The open files, also of earlier tests, which the garbage collector may close meanwhile."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):  # the listing's own
@@ -71,7 +71,7 @@ class Served:
         self.server, self.session = server, session
         self.runner, self.url = server.runner, server.url
         self.end = end
-        """Stop the server, as leaving its context would."""
+        """Stop the server, as leaving its context does."""
 
     @property
     def revision(self) -> int:
@@ -80,7 +80,7 @@ class Served:
     async def call(
         self, method: str, path: str, body: Any = None, **headers: str
     ) -> tuple[int, Any, Mapping[str, str]]:
-        """Code, decoded body, headers. A body that is no bytes is sent as JSON; `_` in header names stands for `-`."""
+        """Code, decoded body, headers. A body that is not bytes is sent as JSON; `_` in header names stands for `-`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None and not isinstance(body, bytes):
             body = orjson.dumps(body)
@@ -93,7 +93,7 @@ class Served:
             return response.status, orjson.loads(answer) if json and answer else answer.decode(), response.headers
 
     async def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
-        """Code, reason and message of a refusal, which changed nothing."""
+        """Code, reason and message of an error, which must change nothing."""
         before = self.revision
         code, status, _ = await self.call(method, path, body, **headers)
         assert code >= 400, status
@@ -104,7 +104,7 @@ class Served:
         return code, status.get("reason", ""), status["message"]
 
     async def raw(self, data: bytes, *, half_close: bool = False) -> bytes:
-        """All that the server answers to these bytes until it closes the connection."""
+        """The answer of the server to these bytes until it closes the connection."""
         reader, writer = await self.dial()
         try:
             writer.write(data)
@@ -119,7 +119,7 @@ class Served:
         return await asyncio.open_connection("127.0.0.1", self.server.port)
 
     async def until(self, fact: Callable[[], object]) -> None:
-        """Wait until something is so, which only the loop can bring about."""
+        """Wait until a predicate is true."""
         async with asyncio.timeout(FUSE):
             while not fact():  # noqa: ASYNC110
                 await asyncio.sleep(0)  # noqa: TID251 - gives the server a turn; no time passes
@@ -142,7 +142,7 @@ async def served(
     tokens: Mapping[str, User] | None = None,
     host: str = "127.0.0.1",
 ) -> AsyncIterator[Served]:
-    """A server and a client; at the end no watch of it is open."""
+    """A server and a client; no watch may be open at the end."""
     runner = runner or new_runner(tokens)
     async with AsyncExitStack() as listening:
         server = await listening.enter_async_context(listen(runner, host, tls=tls))

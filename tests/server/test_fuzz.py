@@ -1,4 +1,4 @@
-"""Requests of any kind over one server: each gets an answer that is no failure of the server's, and changes nothing by halves."""
+"""Random requests to one server: none is answered with an internal error, and none changes anything partially."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ def requests(draw):
 
 @settings(max_examples=60)
 @given(st.lists(requests(), min_size=1, max_size=20))
-def test_no_request_is_too_much(sent):
+def test_no_request_breaks_the_server(sent):
     asyncio.run(_tried(sent))
 
 

@@ -21,7 +21,7 @@ def test_the_official_client_reads_it(tmp_path):
         assert ca.read() == b"PEM"
 
 
-def test_what_there_is_nothing_of_is_left_out(tmp_path):
+def test_empty_fields_are_omitted(tmp_path):
     content = kubeconfig.content("http://127.0.0.1:1")
     assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1"}
     assert content["users"][0]["user"] == {}
@@ -45,7 +45,7 @@ def test_only_its_owner_may_read_it(tmp_path, before):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_stood_there_stays_where_it_cannot_be_written(tmp_path):
+def test_an_existing_file_is_kept_if_writing_fails(tmp_path):
     with pytest.raises(OSError, match="No such file or directory"):
         kubeconfig.write(tmp_path / "nowhere" / "kubeconfig", "https://x")
     assert list(tmp_path.iterdir()) == []

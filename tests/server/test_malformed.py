@@ -1,4 +1,4 @@
-"""What is no HTTP, or too much of it: a clear answer, nothing changed, and the server goes on."""
+"""Malformed and oversized HTTP: a clear answer, no change, and the server goes on."""
 
 import io
 
@@ -92,7 +92,7 @@ async def test_a_deeply_nested_body(opening):
 @pytest.mark.parametrize("body", [b"\xff\xfe", b'{"metadata":{"name":"\xff"}}', b"\x00", b"null", b"[]", b'"x"', b""])
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 @on_a_loop
-async def test_a_body_that_is_no_object(body, method):
+async def test_a_body_that_is_not_an_object(body, method):
     types = {"PATCH": "application/merge-patch+json"}
     async with served() as api:
         path = CONFIGMAPS if method == "POST" else f"{CONFIGMAPS}/a"
@@ -105,7 +105,7 @@ async def test_a_body_that_is_no_object(body, method):
 
 
 @on_a_loop
-async def test_a_client_that_vanishes_within_its_body():
+async def test_a_client_that_disconnects_within_its_body():
     async with served() as api:
         before = api.revision
         _, writer = await api.dial()

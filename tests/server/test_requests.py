@@ -1,4 +1,4 @@
-"""Ordinary requests over HTTP: what is served, refused, laid out, and kept alive."""
+"""Ordinary requests over HTTP: answers, errors, formats and keep-alive."""
 
 import pytest
 
@@ -99,7 +99,7 @@ async def test_an_object_comes_back_as_it_was_sent():
     ],
 )
 @on_a_loop
-async def test_refusals_are_the_real_servers(method, path, body, refusal):
+async def test_errors_are_those_of_the_real_server(method, path, body, refusal):
     async with served() as api:
         assert await api.refused(method, path, body) == refusal
 
@@ -142,7 +142,7 @@ async def test_one_connection_carries_many_requests():
 
 
 @on_a_loop
-async def test_a_refusal_leaves_the_connection_usable():
+async def test_an_error_leaves_the_connection_usable():
     async with served() as api:
         bad = f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{{{{{{".encode()
         answer = await api.raw(bad + b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -151,7 +151,7 @@ async def test_a_refusal_leaves_the_connection_usable():
 
 
 @on_a_loop
-async def test_a_client_that_asks_whether_to_go_on_is_told_so():
+async def test_a_client_that_expects_100_continue_gets_it():
     async with served() as api:
         body = b'{"metadata":{"name":"a"}}'
         head = f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -176,7 +176,7 @@ async def test_a_client_that_asks_whether_to_go_on_is_told_so():
     ],
 )
 @on_a_loop
-async def test_json_is_laid_out_for_people(path, agent, pretty):
+async def test_json_is_indented_for_people(path, agent, pretty):
     async with served() as api:
         async with api.session.get(api.url + path, headers={"User-Agent": agent}) as response:
             text = await response.text()
@@ -193,7 +193,7 @@ async def test_an_answer_in_yaml():
 
 
 @on_a_loop
-async def test_warnings_stand_in_headers_and_bad_ones_nowhere():
+async def test_warnings_are_headers_and_invalid_ones_are_dropped():
     async with served() as api:
         body = b'{"metadata":{"name":"a"},"x":1,"y\\nz":1,"z":1,"z":2}'
         code, _, headers = await api.call("POST", CONFIGMAPS, body)
@@ -215,7 +215,7 @@ async def test_warnings_stand_in_headers_and_bad_ones_nowhere():
     ],
 )
 @on_a_loop
-async def test_badly_escaped_parameters_are_left_out_as_go_leaves_them_out(query, found):
+async def test_badly_escaped_parameters_are_ignored_as_in_go(query, found):
     async with served() as api:
         for name in ("a", "b"):
             await api.call("POST", CONFIGMAPS, {"metadata": {"name": name, "labels": {"a": name}}})
@@ -224,7 +224,7 @@ async def test_badly_escaped_parameters_are_left_out_as_go_leaves_them_out(query
 
 
 @on_a_loop
-async def test_a_server_on_every_address_says_how_to_reach_it_from_here():
+async def test_a_server_on_every_address_has_a_loopback_url():
     async with served(host="0.0.0.0") as api:
         assert api.url == f"http://127.0.0.1:{api.server.port}"
         _, versions, _ = await api.call("GET", "/api")

@@ -1,4 +1,4 @@
-"""Commands and ports over WebSockets, and answers that are compressed."""
+"""Commands and ports over WebSockets, and compressed answers."""
 
 import zlib
 
@@ -79,7 +79,7 @@ async def test_without_a_web_socket_the_real_words():
 
 
 @on_a_loop
-async def test_long_answers_are_compressed_for_who_takes_it():
+async def test_long_answers_are_compressed_if_the_client_accepts_it():
     async with served() as server:
         body = {"metadata": {"name": "a"}, "data": {"k": "x" * COMPRESSED_FROM}}
         await server.call("POST", CONFIGMAPS, body)

@@ -1,4 +1,4 @@
-"""HTTPS with an authority of the server's own, and bearer tokens."""
+"""HTTPS with a generated certificate authority, and bearer tokens."""
 
 import ssl
 
@@ -18,7 +18,7 @@ WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @on_a_loop
-async def test_clients_that_know_the_authority_are_served():
+async def test_clients_that_trust_the_authority_are_served():
     authority = Authority()
     async with served(tls=authority.server_context(), trust=authority.client_context()) as api:
         assert api.url.startswith("https://127.0.0.1:")
@@ -29,7 +29,7 @@ async def test_clients_that_know_the_authority_are_served():
 
 
 @on_a_loop
-async def test_clients_that_do_not_are_not(caplog):
+async def test_clients_that_do_not_trust_the_authority_are_not_served(caplog):
     authority, other = Authority(), Authority()
     async with served(tls=authority.server_context(), trust=other.client_context()) as api:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
@@ -51,7 +51,7 @@ async def test_the_certificate_names_its_server(name, fits):
                 await request
 
 
-def test_no_old_protocols():
+def test_old_tls_versions_are_rejected():
     assert Authority().server_context().minimum_version == ssl.TLSVersion.TLSv1_2
 
 
@@ -65,7 +65,7 @@ def test_no_old_protocols():
     ],
 )
 @on_a_loop
-async def test_who_a_token_names(header, user):
+async def test_the_user_of_a_token(header, user):
     async with served(tokens=TOKENS) as api:
         headers = {"Authorization": header} if header else {}
         code, review, _ = await api.call("POST", WHOAMI, {}, **headers)
@@ -73,7 +73,7 @@ async def test_who_a_token_names(header, user):
 
 
 @on_a_loop
-async def test_a_token_of_nobody():
+async def test_an_unknown_token():
     async with served(tokens=TOKENS) as api:
         for method, path, body in (("GET", "/version", None), ("POST", CONFIGMAPS, {"metadata": {"name": "a"}})):
             refusal = await api.refused(method, path, body, Authorization="Bearer x")
@@ -109,7 +109,7 @@ def certified(authority, ca, **subject):
     ],
 )
 @on_a_loop
-async def test_who_a_certificate_names(subject, name, groups):
+async def test_the_user_of_a_certificate(subject, name, groups):
     authority, ca = Authority(), trustme.CA()
     tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
     trust = certified(authority, ca, **subject)
@@ -124,7 +124,7 @@ async def test_who_a_certificate_names(subject, name, groups):
 
 
 @on_a_loop
-async def test_who_shows_no_certificate_may_have_a_token():
+async def test_a_client_without_a_certificate_may_use_a_token():
     authority, ca = Authority(), trustme.CA()
     tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
     async with served(new_runner(TOKENS, "RBAC"), tls=tls, trust=authority.client_context()) as api:

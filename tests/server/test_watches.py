@@ -1,4 +1,4 @@
-"""Watches over HTTP: streamed line by line, ended cleanly, and forgotten with the client that asked for them."""
+"""Watches over HTTP: streamed line by line, ended cleanly, and closed when their client disconnects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def configmap(name: str, **data: str) -> dict[str, Any]:
 
 
 @on_a_loop
-async def test_events_come_as_they_happen():
+async def test_events_are_delivered_as_they_happen():
     async with served() as api, watching(api) as following:
         seen = []
         _, created, _ = await api.call("POST", CONFIGMAPS, configmap("a", size="größe 1"))
@@ -47,7 +47,7 @@ async def test_events_come_as_they_happen():
 
 
 @on_a_loop
-async def test_what_happened_meanwhile_comes_first():
+async def test_missed_events_are_delivered_first():
     async with served() as api:
         _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
         await api.call("POST", CONFIGMAPS, configmap("b"))
@@ -57,7 +57,7 @@ async def test_what_happened_meanwhile_comes_first():
 
 
 @on_a_loop
-async def test_a_history_that_is_gone():
+async def test_an_expired_history():
     async with served() as api:
         _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
         await api.call("POST", CONFIGMAPS, configmap("b"))
@@ -70,7 +70,7 @@ async def test_a_history_that_is_gone():
 
 
 @on_a_loop
-async def test_a_refused_watch_is_an_answer():
+async def test_a_rejected_watch_is_a_response():
     async with served() as api:
         why = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
         assert await api.refused("GET", f"{WATCH}&resourceVersion=abc") == (500, "", why)
@@ -83,7 +83,7 @@ async def test_a_watch_ends_when_its_time_is_up():
 
 
 @on_a_loop
-async def test_a_client_of_http_1_0_watches_too():
+async def test_a_client_of_http_1_0_can_watch():
     async with served() as api:
         await api.call("POST", CONFIGMAPS, configmap("a"))
         answer = await api.raw(f"GET {WATCH}&timeoutSeconds=1 HTTP/1.0\r\n\r\n".encode())
@@ -113,7 +113,7 @@ async def test_the_connection_outlives_its_watch():
 
 @pytest.mark.parametrize("how", ["close", "abort"])
 @on_a_loop
-async def test_a_client_that_vanishes_is_forgotten(how):
+async def test_a_watch_of_a_disconnected_client_ends(how):
     async with served() as api:
         reader, writer = await api.dial()
         writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -127,7 +127,7 @@ async def test_a_client_that_vanishes_is_forgotten(how):
 
 
 @on_a_loop
-async def test_a_client_that_does_not_read_holds_nobody_up():
+async def test_a_client_that_does_not_read_does_not_delay_others():
     async with served() as api:
         _, writer = await api.dial()
         writer.write(f"GET {WATCH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -137,14 +137,14 @@ async def test_a_client_that_does_not_read_holds_nobody_up():
                 await api.call("POST", CONFIGMAPS, configmap(f"a{i}", text="x" * 500_000))
                 assert (await following())["object"]["metadata"]["name"] == f"a{i}"
         server_ends = asyncio.get_running_loop().time()
-    # the slow client's watch is cut once its time to say goodbye is over
+    # the slow client's watch is aborted when its time to end is over
     assert asyncio.get_running_loop().time() - server_ends < FUSE
     writer.transport.abort()
     await closed(writer)
 
 
 @on_a_loop
-async def test_many_watchers_are_told_the_same():
+async def test_many_watches_deliver_the_same():
     async with served() as api:
         async with asyncio.TaskGroup() as group:
 

@@ -1,4 +1,4 @@
-"""A mixed scenario that prints its log; run in a process of its own."""
+"""A mixed scenario that prints its log; runs in a separate process."""
 
 import asyncio
 import datetime

@@ -1,4 +1,4 @@
-"""A real aiohttp application for the tests: numbers in memory, slow answers, and a watch."""
+"""An aiohttp application for the tests: numbers in memory, slow answers, and a watch."""
 
 import asyncio
 
@@ -6,9 +6,9 @@ from aiohttp import web
 
 
 class Server:
-    """Serves as soon as it is made.
+    """Serves as soon as it is created.
 
-    GET /now: the virtual second.  GET /slow?after=s: the same after s seconds.  PUT /n/{name}: add one, tell watchers.
+    GET /now: the virtual second.  GET /slow?after=s: the same after s seconds.  PUT /n/{name}: add one, notify watches.
     GET /n/{name}.  GET /watch: a line for each PUT.  POST /length: of the body.  GET /never: no answer.
     """
 

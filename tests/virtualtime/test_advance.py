@@ -1,4 +1,4 @@
-"""settle and advance: the same in sync and async tests, and they stop at each timer."""
+"""`settle` and `advance` work the same in sync and async tests, and stop at each timer."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from fakekube.virtualtime import Bubble
 
 
 class Ticker:
-    """Ticks each `period` seconds and takes a few turns of the loop for it."""
+    """Ticks every `period` seconds, and needs a few turns of the loop for it."""
 
     def __init__(self, bubble, period):
         self.bubble, self.period, self.ticks = bubble, period, []
@@ -40,7 +40,7 @@ def test_advance_settles_at_its_target(bubble, ticker):
     assert ticker.ticks == [10]
 
 
-def test_settle_lets_everything_happen_and_time_stand(bubble):
+def test_settle_runs_everything_and_does_not_move_time(bubble):
     done = asyncio.Event()
 
     async def work():
@@ -75,7 +75,7 @@ def test_advance_until_stops_where_it_becomes_true(bubble, ticker):
     assert bubble.clock.monotonic() == 30
 
 
-def test_advance_until_gives_up_at_exactly_its_timeout(bubble, ticker):
+def test_advance_until_raises_at_exactly_its_timeout(bubble, ticker):
     with pytest.raises(TimeoutError, match="still false after 25"):
         bubble.advance_until(lambda: len(ticker.ticks) == 3, timeout=25)
     assert bubble.clock.monotonic() == 25
@@ -105,7 +105,7 @@ def test_the_same_names_are_awaited_in_an_async_test(bubble, ticker):
     assert bubble.clock.monotonic() == 60
 
 
-def test_an_async_test_that_waits_lets_time_run(bubble, ticker):
+def test_time_advances_while_an_async_test_waits(bubble, ticker):
     async def test():
         await asyncio.sleep(3600)
         return len(ticker.ticks)
@@ -123,7 +123,7 @@ def test_settle_comes_before_any_jump(bubble, ticker):
     bubble.run(test())
 
 
-def test_two_who_advance_at_once_share_the_way(bubble, ticker):
+def test_two_concurrent_advances_share_their_stops(bubble, ticker):
     async def goes(duration):
         await bubble.advance(duration)
         return bubble.clock.monotonic(), len(ticker.ticks)
@@ -156,7 +156,7 @@ def test_only_the_test_moves_time(bubble):
     assert refused == ["only the test itself may settle or move time: its thread runs the loop"]
 
 
-def test_a_hold_keeps_time_until_it_is_released(bubble):
+def test_a_hold_stops_time_until_it_is_released(bubble):
     async def test():
         seen = []
 
@@ -174,7 +174,7 @@ def test_a_hold_keeps_time_until_it_is_released(bubble):
     assert bubble.run(test()) == [0]
 
 
-def test_the_clock_tells_who_listens(bubble):
+def test_the_clock_calls_its_listeners(bubble):
     moves = []
     end = bubble.clock.on_move(lambda: moves.append(bubble.clock.monotonic()))
     bubble.loop.call_later(3, lambda: None)
@@ -196,8 +196,8 @@ def test_why_names_tasks_timers_and_holds(bubble):
         "waiting: estragon (test_why_names_tasks_timers_and_holds.<locals>.waits_for_godot) at test_advance.py" in why
     )
     assert "next: 0:01:00 " in why
-    with bubble.clock.hold("the door is shut"):
-        assert "held: the door is shut" in bubble.why()
+    with bubble.clock.hold("the door is closed"):
+        assert "held: the door is closed" in bubble.why()
 
 
 @pytest.mark.parametrize("epoch", [datetime(2030, 6, 1, tzinfo=UTC)])

@@ -1,4 +1,4 @@
-"""A bubble takes hold of the process while it is open, and leaves no trace in it."""
+"""A bubble patches the process while it is open, and restores everything afterwards."""
 
 import asyncio
 import gc
@@ -16,7 +16,7 @@ import urllib3
 from fakekube.virtualtime import Bubble, Deadlock, VirtualClock, VirtualTimeLoop
 from tests.virtualtime.server import Server
 
-#: What hooks or wall clock replace.
+#: What the patches or the wall clock replace.
 HOOKED = [
     *((socket.socket, name) for name in ("connect", "connect_ex", "recv", "recv_into", "send", "sendall", "sendmsg")),
     *((ssl.SSLSocket, name) for name in ("do_handshake", "read", "send")),
@@ -69,7 +69,7 @@ def test_nothing_is_left_behind(wall_clock, transport):
     assert task.cancelled()
     assert transport.is_closing()
     assert bubble.loop.is_closed()
-    gc.collect()  # a transport or a socket that nobody closed would warn here, and fail the test
+    gc.collect()  # a transport or a socket that is not closed would warn here, and fail the test
 
 
 def test_many_bubbles_one_after_the_other():
@@ -93,7 +93,7 @@ def test_an_error_in_the_test_closes_it():
     assert state_of_the_process() == before
 
 
-def test_a_task_that_refuses_to_end_is_named_and_everything_else_ends():
+def test_a_task_that_does_not_end_is_named_and_everything_else_ends():
     async def stubborn():
         while True:
             try:
@@ -112,7 +112,7 @@ def test_a_task_that_refuses_to_end_is_named_and_everything_else_ends():
     assert state_of_the_process()[1:] == before[1:]
 
 
-def test_a_task_that_nobody_holds_is_not_lost_to_the_garbage_collector(bubble):
+def test_a_task_without_references_is_not_garbage_collected(bubble):
     async def lonely():
         never = asyncio.Event()  # known to the task only, as the task is to its waiter only: a cycle
         try:
@@ -137,7 +137,7 @@ def test_a_task_that_nobody_holds_is_not_lost_to_the_garbage_collector(bubble):
         pytest.param(threading.Thread, "join", id="Thread.join"),
     ],
 )
-def test_who_has_replaced_the_same_is_refused(monkeypatch, owner, name):
+def test_an_attribute_that_is_patched_already_is_rejected(monkeypatch, owner, name):
     before = state_of_the_process()
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, lambda *_: None)
@@ -148,7 +148,7 @@ def test_who_has_replaced_the_same_is_refused(monkeypatch, owner, name):
     assert state_of_the_process() == before
 
 
-def test_a_replaced_socket_class_is_refused(monkeypatch):
+def test_a_replaced_socket_class_is_rejected(monkeypatch):
     class GuardedSocket(socket.socket):
         """As pytest-socket does it."""
 
@@ -158,13 +158,13 @@ def test_a_replaced_socket_class_is_refused(monkeypatch):
             Bubble(wall_clock=False).open()
 
 
-def test_who_patches_over_a_hook_keeps_his_patch_and_the_hook_is_harmless(monkeypatch):
+def test_a_later_patch_is_kept_and_ours_has_no_effect(monkeypatch):
     with Bubble(wall_clock=False):
         hook = time.sleep
         monkeypatch.setattr(time, "sleep", print)
     assert time.sleep is print
     monkeypatch.undo()
-    assert time.sleep is hook  # put back by who knew nothing of us
+    assert time.sleep is hook  # restored by the other library
     started = time.monotonic()
     time.sleep(0.01)
     assert time.monotonic() - started >= 0.01
@@ -172,7 +172,7 @@ def test_who_patches_over_a_hook_keeps_his_patch_and_the_hook_is_harmless(monkey
     monkeypatch._setattr.clear()
 
 
-def test_who_imported_sleep_by_name_sleeps_virtually(monkeypatch):
+def test_a_sleep_that_was_imported_by_name_is_virtual(monkeypatch):
     module = type(sys)("operator_of_mine")
     module.sleep = time.sleep
     monkeypatch.setitem(sys.modules, module.__name__, module)

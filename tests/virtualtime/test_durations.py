@@ -1,4 +1,4 @@
-"""What counts as a length of time."""
+"""Durations: accepted and rejected values."""
 
 from datetime import timedelta
 
@@ -39,6 +39,6 @@ def test_units_add_up_with_each_other_and_with_the_duration():
         pytest.param("-1h", id="negative-text"),
     ],
 )
-def test_what_is_no_duration_is_refused(duration):
+def test_an_invalid_duration_is_rejected(duration):
     with pytest.raises(ValueError, match=r"negative duration|not a duration"):
         microseconds(duration)

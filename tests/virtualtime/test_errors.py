@@ -1,4 +1,4 @@
-"""When time cannot go on, somebody says so, and says why."""
+"""When time cannot advance, an error says why."""
 
 import asyncio
 import threading
@@ -51,7 +51,7 @@ def test_a_join_that_cannot_end_is_a_deadlock(bubble):
         bubble.join(thread)
 
 
-def test_who_waits_for_longer_than_a_year_waits_for_nothing(bubble):
+def test_a_wait_of_more_than_a_year_is_a_deadlock(bubble):
     async def ticks():
         while True:
             await asyncio.sleep(86_400)
@@ -61,7 +61,7 @@ def test_who_waits_for_longer_than_a_year_waits_for_nothing(bubble):
         bubble.run(asyncio.Event().wait())
 
 
-def test_the_horizon_does_not_bind_who_asks_for_the_time(bubble):
+def test_the_horizon_does_not_limit_advance(bubble):
     bubble.advance(timedelta(days=1000))
     assert bubble.clock.monotonic() == 86_400_000
 
@@ -102,7 +102,7 @@ def test_an_async_test_that_waits_meanwhile_gets_it_too(impatient):
 
 
 @pytest.mark.parametrize("period", [0, 1e-5])
-def test_who_triggers_himself_is_a_hot_loop_and_is_named(period):
+def test_a_task_that_triggers_itself_is_a_hot_loop_and_is_named(period):
     async def zeno():
         while True:
             await asyncio.sleep(period)
@@ -162,7 +162,7 @@ def test_work_spread_over_seconds_is_no_hot_loop():
         bubble.advance(600)
 
 
-def test_a_blocking_call_in_a_coroutine_is_refused_at_once(bubble):
+def test_a_blocking_call_in_a_coroutine_is_rejected(bubble):
     server = Server(bubble)
     with urllib3.PoolManager() as http:
 
@@ -176,7 +176,7 @@ def test_a_blocking_call_in_a_coroutine_is_refused_at_once(bubble):
             bubble.run(connects())  # on the connection that is open now
 
 
-def test_time_sleep_in_a_coroutine_is_refused_at_once(bubble):
+def test_time_sleep_in_a_coroutine_is_rejected(bubble):
     import time
 
     async def naps():
@@ -186,7 +186,7 @@ def test_time_sleep_in_a_coroutine_is_refused_at_once(bubble):
         bubble.run(naps())
 
 
-def test_another_event_loop_that_dials_the_cluster_is_refused(bubble):
+def test_a_client_on_another_event_loop_is_rejected(bubble):
     server = Server(bubble)
 
     async def dials():
@@ -196,7 +196,7 @@ def test_another_event_loop_that_dials_the_cluster_is_refused(bubble):
         asyncio.run(dials())
 
 
-def test_a_blocking_call_under_another_event_loop_is_refused(bubble):
+def test_a_blocking_call_under_another_event_loop_is_rejected(bubble):
     server = Server(bubble)
 
     async def calls():

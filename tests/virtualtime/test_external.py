@@ -1,4 +1,4 @@
-"""Those whom the bubble cannot see: other processes, and threads that are not its own."""
+"""External clients: other processes, and threads that do not belong to the bubble."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from tests.virtualtime.server import Server
 
 GET = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 
-#: Watches; puts something back for each event, after some work of its own.
+#: Watches, and writes after each event, with some work in between.
 ECHO = """
 import http.client, sys, time
 watch = http.client.HTTPConnection(sys.argv[1]); watch.request("GET", "/watch")
@@ -96,7 +96,7 @@ def test_settle_lingers_for_an_external_client_and_says_that_there_is_one():
 
 
 def serve_until_external(bubble):
-    """Serve until somebody from outside is there: only real time can bring him."""
+    """Serve until an external client is connected, in real time."""
     connected = threading.Event()
     bubble.loop.network.connections.external_moved.add(connected.set)
     waiting = threading.Thread(target=connected.wait, args=(10,))
@@ -126,9 +126,9 @@ def test_time_does_not_move_by_itself_while_an_external_client_is_connected():
             connection.request("GET", "/now")
             connection.getresponse().read()
 
-        stranger = threading.Thread(target=from_outside)
-        stranger.start()
-        stranger.join()
+        outsider = threading.Thread(target=from_outside)
+        outsider.start()
+        outsider.join()
         assert bubble.external
         with pytest.raises(NotQuiescent, match=r"only advance\(\) moves time"):
             bubble.run(asyncio.sleep(1))

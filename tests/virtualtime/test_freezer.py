@@ -1,4 +1,4 @@
-"""The wall clock of user code: `datetime` and `time` read virtual time, next to everything that does not like it."""
+"""The wall clock of user code: `datetime` and `time` read virtual time; libraries that conflict with it work."""
 
 import asyncio
 import concurrent.futures
@@ -22,7 +22,7 @@ from fakekube.virtualtime.patches.freezer import Freezer
 from tests.virtualtime.server import Server
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-#: In a container, where the wall clock does not find it.
+#: In a container, where freezegun does not find it.
 REAL = [time.perf_counter]
 
 
@@ -44,7 +44,7 @@ def test_user_code_reads_virtual_time(bubble):
 
 
 def test_a_deadline_loop_ends_at_its_deadline(bubble):
-    """As kubernetes.leaderelection does it."""
+    """As kubernetes.leaderelection does."""
     deadline = time.time() + 1 / 3
     naps = 0
     while time.time() < deadline:
@@ -63,7 +63,7 @@ def test_a_function_that_a_thread_runs_reads_virtual_time_too(bubble):
     assert bubble.run(test()) == (moment.timestamp(), moment)
 
 
-def test_modules_with_the_beginning_of_an_exempt_name_read_virtual_time(bubble, monkeypatch):
+def test_modules_whose_name_begins_with_an_exempt_name_read_virtual_time(bubble, monkeypatch):
     for name in ("queueing_operator", "gitops_operator", "threading_operator"):
         module = type(sys)(name)
         exec("import time\ndef now(): return time.time()", vars(module))
@@ -73,10 +73,10 @@ def test_modules_with_the_beginning_of_an_exempt_name_read_virtual_time(bubble, 
 def test_waits_for_the_real_world_are_real(bubble):
     started = REAL[0]()
     waiting = queue.Queue()
-    stranger = threading.Thread(target=lambda: results.append(_expires(waiting)))
+    outsider = threading.Thread(target=lambda: results.append(_expires(waiting)))
     results = []
-    stranger.start()
-    stranger.join()
+    outsider.start()
+    outsider.join()
     assert results == ["empty"]
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run([sys.executable, "-c", "import threading; threading.Event().wait()"], timeout=0.1)
@@ -168,7 +168,7 @@ trustme.CA().issue_cert("a.example")
 
 @pytest.mark.parametrize("before", ["", "import trustme", "import cryptography.x509"])
 def test_certificates_can_be_made_under_frozen_time_and_after_it(before):
-    """`cryptography` keeps the `datetime` that it meets first."""
+    """`cryptography` caches the `datetime` that it uses first."""
     code = CERTIFICATES.format(before=before)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -185,7 +185,7 @@ made = now()
 """
 
 
-def test_a_module_that_is_imported_meanwhile_is_made_of_real_time_and_reads_virtual(bubble, tmp_path, monkeypatch):
+def test_a_module_that_is_imported_under_frozen_time_is_executed_with_real_time(bubble, tmp_path, monkeypatch):
     (tmp_path / "late_operator.py").write_text(MODEL)
     monkeypatch.syspath_prepend(tmp_path)
     import late_operator
@@ -210,29 +210,29 @@ def test_frozen_values_pickle(bubble):
     assert pickle.loads(pickle.dumps(datetime.datetime.now())) == datetime.datetime.now()
 
 
-# --- others who freeze
+# --- other libraries that freeze time
 
 
 def others_freeze():
-    """As a user does it (who needs the exception if he has the official client, of version 37)."""
+    """As users do (with the exception that version 37 of the official client needs)."""
     return freezegun.freeze_time("2001-01-01", ignore=["kubernetes"])
 
 
-def test_freezing_inside_is_refused_at_once(bubble):
+def test_freezing_inside_is_rejected(bubble):
     with pytest.raises(RuntimeError, match="has frozen time and moves it"), others_freeze():
         pass
     bubble.advance(1)
     assert time.time() == START.timestamp() + 1
 
 
-def test_who_has_frozen_before_is_refused():
+def test_frozen_time_is_rejected():
     with others_freeze():
         with pytest.raises(RuntimeError, match="freezegun has frozen time already"):
             Bubble().open()
         assert time.time() == 978_307_200
 
 
-def test_after_it_freezing_works_as_ever(bubble):
+def test_freezing_works_again_afterwards(bubble):
     bubble.close()
     with others_freeze():
         assert time.time() == 978_307_200
@@ -287,8 +287,8 @@ def test_another_wall_clock_can_be_given():
     assert recorder.calls == [("start", START), ("move", START + datetime.timedelta(seconds=5)), ("stop",)]
 
 
-def test_who_caught_the_time_under_one_freeze_reads_the_next_ones(tmp_path, monkeypatch):
-    """Default arguments, class attributes and the like: nobody finds and restores them."""
+def test_a_time_function_bound_under_one_freeze_reads_the_next(tmp_path, monkeypatch):
+    """Default arguments, class attributes and the like, which freezegun does not restore."""
     (tmp_path / "catches_time.py").write_text("import time\ndef now(clock=time.time):\n    return clock()\n")
     monkeypatch.syspath_prepend(tmp_path)
     with Bubble():

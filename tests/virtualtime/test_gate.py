@@ -1,4 +1,4 @@
-"""Stepped mode: queues hand out once everything of an instant has been put into them."""
+"""Stepped mode: queues hand out items once all events of an instant are queued."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.virtualtime.server import Server
 
 
 class Queue:
-    """As a work queue: coalesces keys, and hands out only while the gate is open."""
+    """As a work queue: deduplicates keys, and hands them out only while the gate is open."""
 
     def __init__(self, gate):
         self.gate = gate
@@ -32,7 +32,7 @@ class Queue:
 
 
 class Controller:
-    """Watches nothing; whoever likes puts keys into its queue, one a turn of the loop."""
+    """A controller without watches; tests put keys into its queue, one in each turn of the loop."""
 
     def __init__(self, bubble, requeue=None):
         self.bubble, self.queue, self.done, self.requeue = bubble, Queue(bubble.gate), [], requeue
@@ -54,7 +54,7 @@ class Controller:
                 await asyncio.sleep(0)
 
 
-def test_events_of_one_instant_are_coalesced_before_anything_is_handed_out(bubble):
+def test_events_of_one_instant_are_deduplicated_before_the_queue_hands_out(bubble):
     controller = Controller(bubble)
     bubble.loop.create_task(controller.events("a", "a", "b", "a"))
     bubble.settle()
@@ -62,7 +62,7 @@ def test_events_of_one_instant_are_coalesced_before_anything_is_handed_out(bubbl
     assert not bubble.gate.is_open()
 
 
-def test_in_free_mode_each_event_is_handed_out_as_it_comes():
+def test_without_steps_each_event_is_handed_out_at_once():
     with Bubble(wall_clock=False, stepped=False) as bubble:
         controller = Controller(bubble)
         bubble.loop.create_task(controller.events("a", "a", "b", "a"))
@@ -70,7 +70,7 @@ def test_in_free_mode_each_event_is_handed_out_as_it_comes():
         assert [key for _, key in controller.done] == ["a", "a", "b", "a"]
 
 
-def test_the_gate_is_open_in_an_async_test_and_shut_after_it(bubble):
+def test_the_gate_is_open_in_an_async_test_and_closed_after_it(bubble):
     async def test():
         assert bubble.gate.is_open()
 
@@ -89,14 +89,14 @@ def test_nothing_is_handed_out_outside_of_settle_and_advance(bubble):
     assert controller.done == [(0, "a")]
 
 
-def test_each_stop_of_advance_has_its_round(bubble):
+def test_each_stop_of_advance_has_a_round(bubble):
     controller = Controller(bubble, requeue=60)
     controller.queue.add("a")
     bubble.advance(minutes=3)
     assert controller.done == [(0, "a"), (60, "a"), (120, "a"), (180, "a")]
 
 
-def test_what_is_added_during_a_round_belongs_to_it(bubble):
+def test_items_added_during_a_round_belong_to_it(bubble):
     controller = Controller(bubble)
     bubble.gate.add_listener(lambda: bubble.loop.create_task(controller.events("late", "later")))
     bubble.settle()
@@ -149,7 +149,7 @@ def test_listeners_are_called_when_it_opens_and_only_then():
     assert calls == [True]
 
 
-def test_what_waits_for_the_end_of_a_round_has_one_of_its_own(bubble):
+def test_work_added_at_the_end_of_a_round_gets_a_new_round(bubble):
     controller = Controller(bubble)
     gate, seen = bubble.gate, []
 
@@ -166,8 +166,8 @@ def test_what_waits_for_the_end_of_a_round_has_one_of_its_own(bubble):
     assert gate.end_round() is False
 
 
-def test_one_after_the_other_is_let_through(bubble):
-    """The next comes when those before have come as far as they can: to their end, or to where they wait for time."""
+def test_workers_are_let_through_one_at_a_time(bubble):
+    """The next worker is let through when those before have ended or wait for time."""
     gate, loop, log = bubble.gate, bubble.loop, []
 
     async def work(name, queue):

@@ -1,4 +1,4 @@
-"""The rule by which a quiescent bubble goes on."""
+"""The rule for what follows quiescence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two doors, one address: clients on the loop get a pipe, everybody else real TCP."""
+"""Clients on the loop are connected by a pipe, all others by TCP, at the same address."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ async def get(url, session=None):
         return await response.json()
 
 
-def test_an_asyncio_client_comes_by_pipe_and_a_blocking_one_by_tcp(bubble, server):
+def test_an_asyncio_client_uses_a_pipe_and_a_blocking_one_tcp(bubble, server):
     assert bubble.run(get(f"{server.url}/now")) == 0
     with urllib3.PoolManager() as http:
         assert http.request("GET", f"{server.url}/now").json() == 0
@@ -35,13 +35,13 @@ def test_an_asyncio_client_comes_by_pipe_and_a_blocking_one_by_tcp(bubble, serve
     assert [type(each) for each in bubble.loop.network.connections] == [Connection]  # the pipe is not in the ledger
 
 
-def test_both_doors_serve_a_name(either):
+def test_both_transports_serve_a_host_name(either):
     server = Server(either)
     server.host = "localhost"
     assert either.run(get(f"{server.url}/now")) == 0
 
 
-def test_both_doors_give_the_same_answers_in_virtual_time(either):
+def test_both_transports_give_the_same_answers_in_virtual_time(either):
     server = Server(either)
 
     async def test():
@@ -52,7 +52,7 @@ def test_both_doors_give_the_same_answers_in_virtual_time(either):
     assert either.run(test()) == [30, 10, 20]
 
 
-def test_both_doors_carry_large_bodies_both_ways(either):
+def test_both_transports_carry_large_bodies_in_both_directions(either):
     server = Server(either)
     size = 20_000_000
 
@@ -64,7 +64,7 @@ def test_both_doors_carry_large_bodies_both_ways(either):
     assert either.run(test()) == size
 
 
-def test_both_doors_deliver_a_watch(either):
+def test_both_transports_deliver_a_watch(either):
     server = Server(either)
 
     async def test():
@@ -86,7 +86,7 @@ def test_both_doors_deliver_a_watch(either):
         pytest.param("example.invalid", True, False, id="another-name"),
     ],
 )
-def test_tls_of_a_client_on_the_loop_is_agreed_on_and_then_crosses_a_pipe(bubble, name, trusted, good):
+def test_tls_of_a_client_on_the_loop_is_verified_and_then_uses_a_pipe(bubble, name, trusted, good):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority = trustme.CA()
     authority.issue_cert(name).configure_cert(context)
@@ -130,18 +130,18 @@ def test_tls_over_tcp_is_real(trusted):
                 bubble.run(test())
 
 
-def test_tls_against_a_plain_server_fails_as_it_should(bubble, server):
+def test_tls_to_a_plain_server_fails(bubble, server):
     with pytest.raises(aiohttp.ClientConnectorError):
         bubble.run(get(f"https://{server.host}:{server.port}/now"))
 
 
-def test_a_server_that_is_gone_refuses_its_address(bubble, server):
+def test_a_closed_server_refuses_connections(bubble, server):
     bubble.run(server.runner.cleanup())
     with pytest.raises(aiohttp.ClientConnectorError, match="Connect call failed"):
         bubble.run(get(f"{server.url}/now"))
 
 
-def test_sockets_on_the_loop_that_are_used_as_sockets_are_connected_after_all(bubble, server):
+def test_sockets_on_the_loop_that_are_used_directly_are_connected(bubble, server):
     import socket
 
     async def test():
@@ -155,11 +155,11 @@ def test_sockets_on_the_loop_that_are_used_as_sockets_are_connected_after_all(bu
     assert bubble.run(test()).startswith(b"HTTP/1.0 200 OK")
 
 
-# --- the transports themselves: what asyncio's streams see at either door
+# --- the transports themselves, with asyncio's streams
 
 
 class Echo:
-    """A server of asyncio's streams that sends everything back."""
+    """An echo server with asyncio's streams."""
 
     def __init__(self, bubble):
         self.bubble = bubble
@@ -225,19 +225,19 @@ def test_a_reader_that_does_not_read_stops_the_writer(either):
     assert 0 < either.run(test()) < 20_000_000
 
 
-def test_addresses_are_told(either):
+def test_transports_have_addresses(either):
     async def test():
         address = await Echo(either).start()
         _, writer = await asyncio.open_connection(*address)
         sock = writer.get_extra_info("socket")
-        told = [writer.get_extra_info("peername"), sock.getpeername(), sock.family.name]
+        addresses = [writer.get_extra_info("peername"), sock.getpeername(), sock.family.name]
         assert writer.get_extra_info("sockname") == sock.getsockname()
         assert writer.get_extra_info("sockname")[0] == "127.0.0.1"
         writer.close()
-        return told, address
+        return addresses, address
 
-    told, address = either.run(test())
-    assert told == [address, address, "AF_INET"]
+    addresses, address = either.run(test())
+    assert addresses == [address, address, "AF_INET"]
 
 
 def test_aborting_one_end_ends_the_other(either):
@@ -254,7 +254,7 @@ def test_aborting_one_end_ends_the_other(either):
     assert either.run(test()) == []
 
 
-def test_writing_to_an_end_that_is_gone_breaks_the_connection(either):
+def test_writing_to_a_closed_end_breaks_the_connection(either):
     async def test():
         async def hangs_up(reader, writer):
             writer.close()
@@ -317,7 +317,7 @@ def test_a_paused_reader_gets_its_bytes_when_it_resumes(either):
         transport.pause_reading()
         assert not transport.is_reading()
         transport.write(b"x")
-        await either.settle()  # bytes that nobody wants do not keep the bubble busy
+        await either.settle()  # bytes that no one reads do not keep the bubble busy
         assert received == []
         transport.resume_reading()
         await either.settle()

@@ -1,4 +1,4 @@
-"""Draws are named, independent, and the same everywhere."""
+"""Seeded draws have names, are independent, and are the same in every process."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import pytest
 from fakekube.virtualtime import Seed
 
 
-def test_draws_do_not_depend_on_who_drew_before():
+def test_draws_do_not_depend_on_earlier_draws():
     lonely = Seed(1).float("jitter", "default/a", 3)
     seed = Seed(1)
     seed.float("jitter", "default/a", 2)
@@ -41,7 +41,7 @@ def test_floats_are_spread_over_the_unit_interval():
         pytest.param(lambda number: Seed(number).float("spread"), id="seeds"),
     ],
 )
-def test_neighbours_do_not_hang_together(draw):
+def test_consecutive_draws_are_uncorrelated(draw):
     draws = [draw(number) for number in range(4_000)]
     tenths = Counter(int(10 * drawn) for drawn in draws)
     pairs = Counter((int(3 * one), int(3 * other)) for one, other in pairwise(draws))

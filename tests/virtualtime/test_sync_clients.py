@@ -1,4 +1,4 @@
-"""A plain sync test: while a blocking client waits, the loop runs on the test's thread."""
+"""Blocking clients in a sync test: while one waits, the loop runs on the test's thread."""
 
 import socket
 import ssl
@@ -136,7 +136,7 @@ def test_sockets_to_others_are_left_alone(bubble, server):
 
 @pytest.fixture
 def https():
-    """A bubble whose server speaks TLS, and a client that knows its authority."""
+    """A bubble whose server uses TLS, and a client that trusts its authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority = trustme.CA()
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -173,7 +173,7 @@ def test_a_thread_is_served_by_tls(https):
     assert answers == [65]
 
 
-def test_a_blocking_tls_client_in_a_coroutine_is_refused(https):
+def test_a_blocking_tls_client_in_a_coroutine_is_rejected(https):
     server, http = https
 
     async def calls():
@@ -186,7 +186,7 @@ def test_a_blocking_tls_client_in_a_coroutine_is_refused(https):
         server.bubble.run(calls())
 
 
-def test_a_listener_that_closes_lets_go_of_who_dialled_it(bubble, server):
+def test_a_listener_that_closes_disconnects_pending_clients(bubble, server):
     with socket.create_connection((server.host, server.port)) as sock:
         bubble.run(server.runner.cleanup())
         with pytest.raises(ConnectionResetError):

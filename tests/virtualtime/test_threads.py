@@ -1,4 +1,4 @@
-"""The turnstile: threads of the bubble run one at a time, and park under virtual time."""
+"""Threads of the bubble run one at a time, and park under virtual time."""
 
 import asyncio
 import contextvars
@@ -27,7 +27,7 @@ def log(bubble):
     return Log(bubble)
 
 
-def test_naps_of_two_threads_interleave_exactly(bubble, log):
+def test_sleeps_of_two_threads_interleave_exactly(bubble, log):
     def naps(seconds):
         for _ in range(3):
             time.sleep(seconds)
@@ -39,8 +39,8 @@ def test_naps_of_two_threads_interleave_exactly(bubble, log):
     assert log == [(45, 45), (60, 60), (90, 45), (120, 60), (135, 45), (180, 60)]
 
 
-def test_no_two_of_loop_and_threads_run_at_once(bubble, server):
-    """Each increments a number in steps that any switch of threads in between would spoil."""
+def test_the_loop_and_its_threads_run_one_at_a_time(bubble, server):
+    """Each increments a number in steps that a switch of threads in between would break."""
     inside = []
 
     def exclusive(who):
@@ -204,7 +204,7 @@ def test_time_is_held_while_a_process_pool_works(bubble):
 # --- threads that start threads
 
 
-def test_a_thread_of_a_thread_is_of_the_bubble_too(bubble, log):
+def test_a_thread_that_a_thread_starts_belongs_to_the_bubble(bubble, log):
     def child(seconds):
         time.sleep(seconds)
         log("child", seconds)
@@ -335,7 +335,7 @@ def test_idle_workers_end_with_the_bubble():
     assert set(threading.enumerate()) <= before
 
 
-def test_why_tells_where_threads_are(bubble, server):
+def test_why_shows_where_threads_wait(bubble, server):
     bubble.thread(time.sleep, 60, name="sleepy")
     bubble.settle()
     assert "thread: <BubbleThread sleepy parked: sleeping for 60 s>" in bubble.why()

@@ -1,4 +1,4 @@
-"""Timers: on the grid, in the order of their making, never early, never stuck."""
+"""Timers fire at whole microseconds, in the order of their creation, and never early."""
 
 import asyncio
 import heapq
@@ -29,7 +29,7 @@ def test_three_times_a_tenth_is_three_tenths(loop):
     assert loop.run_until_complete(main()) == (0.3, 300_000)
 
 
-def test_timers_of_one_instant_fire_in_the_order_of_their_making(loop):
+def test_timers_of_one_instant_fire_in_the_order_of_their_creation(loop):
     fired = []
 
     async def main():
@@ -52,10 +52,10 @@ def test_a_cancelled_timer_neither_fires_nor_stops_time(loop):
     loop.run_until_complete(main())
 
 
-#: 18085.010000000002 is what aiohttp's keep-alive once asked for; on the grid it is 18085.010000.
+#: aiohttp's keep-alive once set a timer for 18085.010000000002, which is 18085.010000 in whole microseconds.
 @pytest.mark.parametrize("deadline", [18085.010000000002, 0.1 + 0.2, 1.0000004, 3e7 + 1 / 3])
-def test_who_checks_whether_his_deadline_has_come_does_not_wait_for_ever(loop, deadline):
-    """With a clock that stands still, `time() < deadline` after the timer has fired would be so for ever."""
+def test_a_loop_that_checks_its_deadline_after_waiting_ends(loop, deadline):
+    """If the clock read less than the deadline after the timer has fired, the loop would never end."""
     checks = 0
 
     def check(done):
@@ -77,8 +77,8 @@ def test_who_checks_whether_his_deadline_has_come_does_not_wait_for_ever(loop, d
 
 
 @pytest.mark.parametrize("clock", ["monotonic", "time"])
-def test_a_loop_that_sleeps_for_what_is_left_ends(loop, clock):
-    """A rest of 0.2 microseconds is a real wait: it must move the clock."""
+def test_a_loop_that_sleeps_for_the_remaining_time_ends(loop, clock):
+    """A remainder of 0.2 microseconds must move the clock."""
 
     async def main():
         read = getattr(loop.clock, clock)
@@ -106,7 +106,7 @@ def test_sleep_until_wakes_when_the_clock_reads_the_deadline(loop):
     assert seen == [5_000, 15_000, 35_000, 75_000, 75_000]
 
 
-def test_a_clock_is_waited_for_only_on_the_loop_that_moves_it(loop):
+def test_sleep_until_needs_the_loop_of_the_clock(loop):
     with pytest.raises(RuntimeError, match="another event loop"):
         loop.run_until_complete(VirtualClock().sleep_until(1))
 
@@ -131,7 +131,7 @@ Script = st.recursive(
 
 
 def naive(script):
-    """What fires when: a heap of (microsecond, order of making)."""
+    """Which timer fires when: a heap of (microsecond, order of creation)."""
     fired, heap, made = [], [], 0
 
     def make(now, timers):
@@ -191,10 +191,10 @@ def test_no_timer_fires_before_its_deadline_reads(whens):
     assert not early
 
 
-def test_a_signal_is_heard_before_time_moves(loop):
+def test_a_signal_is_handled_before_time_moves(loop):
     async def main(heard):
         loop.add_signal_handler(signal.SIGUSR1, heard.append, None)
-        for _ in range(3):  # not only when somebody happens to look
+        for _ in range(3):  # not only when the loop happens to poll
             os.kill(os.getpid(), signal.SIGUSR1)
             before = loop.time()
             await asyncio.sleep(3600)

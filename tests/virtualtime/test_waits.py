@@ -95,7 +95,7 @@ def test_the_test_waits_for_an_event_of_the_bubble_in_virtual_time(bubble):
     assert bubble.clock.monotonic() == 3600
 
 
-def test_an_event_that_nobody_can_set_is_a_deadlock(bubble):
+def test_an_event_that_cannot_be_set_is_a_deadlock(bubble):
     with pytest.raises(Deadlock):
         threading.Event().wait()
 
@@ -110,7 +110,7 @@ def test_a_coroutine_wakes_a_thread(bubble):
 
 
 def test_a_thread_asks_a_coroutine(bubble):
-    """What run_coroutine_threadsafe is for."""
+    """With run_coroutine_threadsafe."""
     import asyncio
 
     async def asked():
@@ -123,7 +123,7 @@ def test_a_thread_asks_a_coroutine(bubble):
     assert seen == ["told"]
 
 
-# --- with threads that are not the bubble's
+# --- with threads outside the bubble
 
 
 def test_jobs_of_a_pool_of_the_test_are_waited_for_in_real_time_and_served(bubble):
@@ -152,24 +152,24 @@ def test_requests_of_the_official_client_in_its_own_pool_are_served(bubble):
     assert bubble.clock.us == 0
 
 
-def test_a_stranger_may_set_the_event_the_test_waits_for(bubble):
+def test_an_external_thread_may_set_the_event_the_test_waits_for(bubble):
     done = threading.Event()
     bubble.loop.call_later(1, lambda: None)
     go = threading.Lock()
     go.acquire()
-    stranger = threading.Thread(target=lambda: go.acquire(timeout=0.05) or done.set())
-    stranger.start()
+    outsider = threading.Thread(target=lambda: go.acquire(timeout=0.05) or done.set())
+    outsider.start()
     assert done.wait(10)
-    stranger.join()
+    outsider.join()
     assert bubble.clock.us == 0
 
 
-def test_a_stranger_may_set_the_event_a_thread_waits_for(bubble):
+def test_an_external_thread_may_set_the_event_a_thread_waits_for(bubble):
     done, seen = threading.Event(), []
     bubble.thread(lambda: seen.append(done.wait()))
     bubble.settle()
-    stranger = threading.Thread(target=done.set)
-    stranger.start()
-    stranger.join()
+    outsider = threading.Thread(target=done.set)
+    outsider.start()
+    outsider.join()
     bubble.settle()
     assert seen == [True]

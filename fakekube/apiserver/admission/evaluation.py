@@ -49,6 +49,9 @@ class Variables(dict[str, Any]):
 class Scope:
     """The variables of expressions for one request, with one object of parameters."""
 
+    takes_params: bool
+    attributes: Attributes
+
     def __init__(
         self, versioned: VersionedAttributes, *, params: Object | None = None, takes_params: bool = False,
         variables: Sequence[tuple[str, str]] = (),

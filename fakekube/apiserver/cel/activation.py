@@ -21,6 +21,9 @@ class Activation:
 
     __slots__ = ("left", "names")
 
+    names: dict[str, Any]
+    left: int
+
     def __init__(self, names: dict[str, Any], left: int) -> None:
         self.names, self.left = names, left
 

@@ -28,7 +28,7 @@ class Program:
     def __init__(self, node: Node) -> None:
         _rename(node, {})
         self._run = compiled(node)
-        self.cost = weight(node)
+        self.cost: int = weight(node)
 
     def __call__(self, variables: Mapping[str, Any], budget: int = CALL_LIMIT) -> tuple[Any, int]:
         """Evaluates the expression. Returns its value and its cost. Raises CelError."""

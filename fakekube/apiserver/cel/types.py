@@ -15,11 +15,15 @@ class Type:
 
     __slots__ = ("fields", "kind", "name", "open", "params")
 
+    params: tuple[Type, ...]
+    name: str
+    kind: str
+
     def __init__(
         self, kind: str, params: tuple[Type, ...] = (), name: str = "", fields: Mapping[str, DeclType] | None = None
     ) -> None:
         self.kind, self.params, self.name = kind, params, name or kind
-        self.fields = fields
+        self.fields: Mapping[str, DeclType] | None = fields
         self.open: bool = kind == "param" or any(one.open for one in params)
 
     def __eq__(self, other: object) -> bool:
@@ -126,6 +130,12 @@ class DeclType:
 
     __slots__ = ("convert", "entry_key", "fields", "item", "key", "largest", "smallest", "type")
 
+    type: Type
+    smallest: int
+    largest: int
+    key: str
+    item: DeclType | None
+
     def __init__(
         self,
         type: Type,
@@ -139,8 +149,8 @@ class DeclType:
     ) -> None:
         self.type, self.largest, self.smallest, self.item, self.key = type, largest, smallest, item, key
         self.fields: Mapping[str, DeclType] = fields or {}
-        self.convert = convert
-        self.entry_key = DeclType(STRING) if type.kind == "map" else None
+        self.convert: Convert | None = convert
+        self.entry_key: DeclType | None = DeclType(STRING) if type.kind == "map" else None
 
     def named(self, key: str) -> DeclType:
         """The type as the property with a name."""

@@ -104,7 +104,7 @@ class MapList(list[Any]):
 
     def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
         super().__init__(items)
-        self.keys = keys
+        self.keys: tuple[str, ...] = keys
 
     def key_of(self, item: Any) -> Any:
         return tuple(_frozen(item.get(key)) for key in self.keys) if isinstance(item, dict) else None

@@ -15,6 +15,10 @@ class CorrelatedObject:
 
     __slots__ = ("_children", "_equal", "_keyed", "new", "old", "schema")
 
+    schema: Structural
+    old: Any
+    new: Any
+
     def __init__(self, new: Any, old: Any, schema: Structural) -> None:
         self.new, self.old, self.schema = new, old, schema
         self._children: dict[str | int, CorrelatedObject | None] = {}

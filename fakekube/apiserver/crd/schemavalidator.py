@@ -6,7 +6,7 @@ validates the others and finds all errors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
@@ -57,14 +57,18 @@ class SchemaValidator:
         "types",
     )
 
+    one_of: list[SchemaValidator]
+    any_of: list[SchemaValidator]
+    all_of: list[SchemaValidator]
+
     def __init__(self, node: Node, *, literal: bool = False) -> None:
-        self.node = node
+        self.node: Mapping[str, Any] = node
         kind = node.get("type") or ""
         self.types: tuple[str, ...] = (kind,) if kind else ()
         if node.get("x-kubernetes-int-or-string") and not literal:
             self.types = ("integer", "string")
-        self.format = _format(node.get("format") or "", self.types, literal)
-        self.nullable = bool(node.get("nullable"))
+        self.format: str = _format(node.get("format") or "", self.types, literal)
+        self.nullable: bool = bool(node.get("nullable"))
         self.enum: Sequence[Any] = node.get("enum") or ()
         self.required: Sequence[str] = node.get("required") or ()
         self.pattern: str = node.get("pattern") or ""
@@ -74,14 +78,20 @@ class SchemaValidator:
 
         self.all_of, self.any_of, self.one_of = below("allOf"), below("anyOf"), below("oneOf")
         negated, items, additional = node.get("not"), node.get("items"), node.get("additionalProperties")
-        self.negated = SchemaValidator(negated, literal=literal) if isinstance(negated, Mapping) else None
-        self.items = SchemaValidator(items, literal=literal) if isinstance(items, Mapping) else None
+        self.negated: SchemaValidator | None = (
+            SchemaValidator(negated, literal=literal) if isinstance(negated, Mapping) else None
+        )
+        self.items: SchemaValidator | None = (
+            SchemaValidator(items, literal=literal) if isinstance(items, Mapping) else None
+        )
         self.additional: SchemaValidator | bool | None = (
             SchemaValidator(additional, literal=literal) if isinstance(additional, Mapping) else additional
         )
         properties: Node = node.get("properties") or {}
-        self.properties = {name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()}
-        self.accepts = acceptance(self)
+        self.properties: dict[str, SchemaValidator] = {
+            name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()
+        }
+        self.accepts: Callable[[Any], bool] = acceptance(self)
 
     # --- all errors --------------------------------------------------------------------------------------------------
 

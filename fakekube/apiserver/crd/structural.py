@@ -43,23 +43,23 @@ class Structural:
     )
 
     def __init__(self, node: Node) -> None:
-        self.node = node
+        self.node: Mapping[str, Any] = node
         self.type: str = node.get("type") or ""
-        self.nullable = bool(node.get("nullable"))
+        self.nullable: bool = bool(node.get("nullable"))
         self.default: Any = node.get("default")
-        self.preserve = bool(node.get("x-kubernetes-preserve-unknown-fields"))
-        self.embedded = bool(node.get("x-kubernetes-embedded-resource"))
-        self.int_or_string = bool(node.get("x-kubernetes-int-or-string"))
+        self.preserve: bool = bool(node.get("x-kubernetes-preserve-unknown-fields"))
+        self.embedded: bool = bool(node.get("x-kubernetes-embedded-resource"))
+        self.int_or_string: bool = bool(node.get("x-kubernetes-int-or-string"))
         self.list_type: str = node.get("x-kubernetes-list-type") or ""
         self.list_keys: tuple[str, ...] = tuple(node.get("x-kubernetes-list-map-keys") or ())
         self.map_type: str = node.get("x-kubernetes-map-type") or ""
         properties: Node = node.get("properties") or {}
         self.properties: Mapping[str, Structural] = {name: Structural(sub) for name, sub in properties.items()}
         items = node.get("items")
-        self.items = Structural(items) if isinstance(items, Mapping) else None
+        self.items: Structural | None = Structural(items) if isinstance(items, Mapping) else None
         additional = node.get("additionalProperties")
-        self.has_additional = additional is not None
-        self.additional = Structural(additional) if isinstance(additional, Mapping) else None
+        self.has_additional: bool = additional is not None
+        self.additional: Structural | None = Structural(additional) if isinstance(additional, Mapping) else None
         below = [*self.properties.values(), *(one for one in (self.items, self.additional) if one)]
         self.has_defaults: bool = any(one.has_defaults or one.default is not None for one in below)
         #: Whether it contains lists of type `set` or `map`.

@@ -62,6 +62,13 @@ class RuleValidator:
 
     __slots__ = ("additional", "compiled", "declared", "items", "properties", "schema")
 
+    schema: Structural
+    properties: Mapping[str, RuleValidator]
+    items: RuleValidator | None
+    declared: DeclType | None
+    compiled: Sequence[CompiledRule]
+    additional: RuleValidator | None
+
     def __init__(
         self,
         schema: Structural,

@@ -1,4 +1,4 @@
-"""Questions that a client may ask and nobody stores: access reviews, and who it is itself."""
+"""Access reviews, token reviews and self subject reviews, which are not stored (`registry/authorization`)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
 
 
 def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
-    """What an access review asks about, as a request would be. Raises 422 where it asks nothing, or twice, or says what
-    it must not (`authorization/validation`)."""
+    """The request that an access review describes. Raises 422 if the review is invalid (`authorization/validation`)."""
     spec, meta = review.get("spec") or {}, review.get("metadata") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: list[FieldError] = []
@@ -64,14 +63,14 @@ def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
 
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
-    """A review is no object: it has no metadata, but for a local one's namespace."""
-    said = {key: value for key, value in meta.items() if value and key != "managedFields"}
+    """Validates the metadata of a review, which must be empty except for the namespace of a local review."""
+    given = {key: value for key, value in meta.items() if value and key != "managedFields"}
     if call.namespace:
-        said.setdefault("namespace", call.namespace)
-    if not said.keys() - ({"namespace"} if call.namespace else set()):
+        given.setdefault("namespace", call.namespace)
+    if not given.keys() - ({"namespace"} if call.namespace else set()):
         return []
     return [
-        field_invalid("metadata", said, "must be empty except for namespace" if call.namespace else "must be empty")
+        field_invalid("metadata", given, "must be empty except for namespace" if call.namespace else "must be empty")
     ]
 
 
@@ -113,7 +112,7 @@ def _check_of_user(call: Call, review: Object) -> None:
 
 
 def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """The rules that hold for the user in a namespace (`RulesFor`)."""
+    """The rules of the user in a namespace (`RulesFor`)."""
     namespace = (review.get("spec") or {}).get("namespace") or ""
     rules, problem = call.server.rules_for(call.user, namespace)
     status: Object = {

@@ -8,7 +8,7 @@ from fakekube.apiserver.call import Server
 from fakekube.apiserver.catalog import Document
 from fakekube.apiserver.endpoints import discovery, health, metrics
 from fakekube.apiserver.response import Cached, Response
-from fakekube.apiserver.schema.builtin import number
+from fakekube.apiserver.schema.builtinschemas import number
 from fakekube.apiserver.wire.codec import JSON, YAML
 from fakekube.apiserver.wire.negotiation import aggregated_version, negotiate
 from fakekube.apiserver.wire.request import Request

@@ -11,7 +11,7 @@ from fakekube.apiserver.openapi.operations import paths_of
 from fakekube.apiserver.openapi.schemawriter import SchemaWriter, reference
 from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
 from fakekube.apiserver.resource import Object, Resource
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.model import Schema
 
 #: The types that every document contains.

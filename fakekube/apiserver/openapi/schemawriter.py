@@ -32,6 +32,8 @@ class SchemaWriter:
 
     __slots__ = ("_need", "version")
 
+    version: int
+
     def __init__(self, version: int, need: Callable[[str, Schema | None], None]) -> None:
         self.version, self._need = version, need
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 OBJECT_META, LIST_META = f"{META}.ObjectMeta", f"{META}.ListMeta"

@@ -6,7 +6,7 @@ The result is that of decoding with `sigs.k8s.io/json` and encoding again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakekube.apiserver.resource import Object
@@ -32,7 +32,7 @@ class WrongType(Exception):
 
     def __init__(self, text: str, unstructured: str = "") -> None:
         super().__init__(text)
-        self.unstructured = unstructured or text
+        self.unstructured: str = unstructured or text
 
 
 def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
@@ -120,8 +120,10 @@ def zero(schema: Schema) -> Object:
 #: Types whose empty values are nil after storage.
 NULLABLE = frozenset(("list", "map", "bytes"))
 
-ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
-         "int-or-string": 0}  # fmt: skip
+ZEROS: dict[str, str | bool | int] = {
+    "string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
+    "int-or-string": 0,
+}  # fmt: skip
 
 
 def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
@@ -294,7 +296,7 @@ def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int |
     raise WrongType(f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type int32")
 
 
-SPECIAL = {
+SPECIAL: dict[str, Callable[..., Any]] = {
     "bytes": _bytes,
     "quantity": _quantity,
     "time": _time,

@@ -45,6 +45,19 @@ class Schema:
         "values",
     )
 
+    values: Schema | None
+    type: str
+    required: frozenset[str]
+    patch_strategy: frozenset[str]
+    name: str
+    merge_key: str
+    map_type: str
+    list_type: str
+    keys: tuple[str, ...]
+    items: Schema | None
+    enum: tuple[str, ...]
+    default: Any
+
     def __init__(
         self,
         type: str,
@@ -69,8 +82,8 @@ class Schema:
         self.list_type, self.keys, self.map_type = list_type, keys, map_type
         self.patch_strategy, self.merge_key = patch_strategy, merge_key
         self.enum, self.default = enum, default
-        self.item_keys = self._item_keys()
-        self.struct = name.rpartition(".")[2]
+        self.item_keys: tuple[str, ...] | None = self._item_keys()
+        self.struct: str = name.rpartition(".")[2]
         """The name of the Go struct: `Container`."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
         """The fields that are always encoded; a cache of the decoder."""

@@ -23,6 +23,9 @@ class Entry:
 
     __slots__ = ("_json", "object", "revision")
 
+    revision: int
+    object: dict[str, Any]
+
     def __init__(self, revision: int, obj: Object) -> None:
         self.revision, self.object = revision, obj
         self._json: bytes | None = None
@@ -40,6 +43,12 @@ class Change:
     """A committed write: the entries before and after it (None: absent), and its revision."""
 
     __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision")
+
+    revision: int
+    path: str
+    collection: str
+    before: Entry | None
+    after: Entry | None
 
     def __init__(self, revision: int, collection: str, path: str, before: Entry | None, after: Entry | None) -> None:
         self.revision, self.collection, self.path = revision, collection, path
@@ -72,12 +81,12 @@ class Collection:
     __slots__ = ("chains", "changes", "keys", "live", "lost", "name")
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name: str = name
         self.keys: list[str] = []
         self.chains: dict[str, list[Entry | int]] = {}
         self.live: dict[str, Entry] = {}
         self.changes: list[Change] = []
-        self.lost = 0
+        self.lost: int = 0
 
     @property
     def revision(self) -> int:
@@ -127,8 +136,8 @@ class Store:
 
     def __init__(self, window: int = 20_000) -> None:
         self.window = window
-        self.revision = 1
-        self.compacted = 0
+        self.revision: int = 1
+        self.compacted: int = 0
         self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []

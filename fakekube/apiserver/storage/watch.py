@@ -54,6 +54,10 @@ class WatchEvent:
 
     __slots__ = ("_cache", "_key", "entry", "type", "view")
 
+    view: View
+    type: str
+    entry: Entry
+
     def __init__(self, type: str, entry: Entry, view: View, cache: dict[Any, bytes] | None = None) -> None:
         self.type, self.entry, self.view = type, entry, view
         self._cache = cache
@@ -140,6 +144,11 @@ class Watch:
     it and the times of the bookmarks.
     """
 
+    selection: Selection
+    collection: str
+    store: Store
+    view: View
+
     def __init__(
         self,
         store: Store,
@@ -153,7 +162,7 @@ class Watch:
         empty: Object,
     ) -> None:
         self.store, self.collection, self.selection, self.view = store, collection, selection, view
-        self.revision = revision
+        self.revision: int = revision
         self.timeout = timeout
         self.bookmarks = bookmarks
         self.initial: list[WatchEvent] = []

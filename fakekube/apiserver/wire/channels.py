@@ -48,7 +48,7 @@ class ExecSession:
         self._run, self._command, self._stdin = run, command, stdin
         self._waits_for_end = protocol == PROTOCOLS[0]
         self._input: list[bytes] = []
-        self.done = False
+        self.done: bool = False
 
     def opened(self) -> list[bytes]:
         return [] if self._stdin else self._finish()

@@ -48,6 +48,9 @@ class Decoded:
 
     __slots__ = ("duplicates", "object")
 
+    object: dict[str, Any]
+    duplicates: list[str]
+
     def __init__(self, obj: Object, duplicates: list[str]) -> None:
         self.object, self.duplicates = obj, duplicates
 

@@ -19,6 +19,13 @@ class StatusError(Exception):
     response (Retry-After).
     """
 
+    metadata: dict[str, Any]
+    headers: dict[str, str]
+    details: dict[str, Any] | None
+    message: str
+    reason: str
+    code: int
+
     def __init__(
         self,
         code: int,
@@ -56,6 +63,9 @@ class StatusError(Exception):
 
 class PlainAnswer(Exception):
     """A plain text error of Go's HTTP mux, for a path that the API machinery does not handle."""
+
+    text: str
+    code: int
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

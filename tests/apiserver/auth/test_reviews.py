@@ -60,15 +60,15 @@ def test_the_reason_of_a_review(api):
 
 
 NOTHING = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
-NOBODY = 'spec.user: Invalid value: "": at least one of user or group must be specified'
+NO_SUBJECT = 'spec.user: Invalid value: "": at least one of user or group must be specified'
 
 
 @pytest.mark.parametrize(
     ("path", "body", "whys"),
     [
         pytest.param(SELF, {"spec": {}}, [NOTHING], id="nothing"),
-        pytest.param(OTHER, {"spec": {}}, [NOTHING, NOBODY], id="nothing-of-nobody"),
-        pytest.param(OTHER, {"spec": pods()}, [NOBODY], id="nobody"),
+        pytest.param(OTHER, {"spec": {}}, [NOTHING, NO_SUBJECT], id="no-attributes-and-no-subject"),
+        pytest.param(OTHER, {"spec": pods()}, [NO_SUBJECT], id="no-subject"),
         pytest.param(
             SELF, {"spec": {**pods(), "nonResourceAttributes": {"path": "/x"}}},
             ["cannot be specified in combination with resourceAttributes"], id="both",

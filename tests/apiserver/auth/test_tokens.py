@@ -87,7 +87,7 @@ def test_audiences(accounts, wanted, asked, good, error):
     ("change", "error"),
     [
         pytest.param(lambda made: "nonsense", "invalid bearer token", id="nonsense"),
-        pytest.param(lambda made: "a.b.c", "invalid bearer token", id="somebody-elses"),
+        pytest.param(lambda made: "a.b.c", "invalid bearer token", id="other-issuer"),
         pytest.param(lambda made: made[:-4] + "AAAA", "go-jose/go-jose: error in cryptographic primitive", id="forged"),
     ],
 )

@@ -317,10 +317,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("rule", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_rule_ends_in_bounded_time(rule: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     if not refusal(rule):
         problems(rule)
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 @pytest.mark.parametrize(
@@ -334,8 +334,8 @@ def test_a_hostile_rule_ends_in_bounded_time(rule: str) -> None:
 )
 def test_an_expensive_rule_exceeds_the_budget(rule: str) -> None:
     schema = {"type": "array", "items": INTEGER, "x-kubernetes-validations": [{"rule": rule}]}
-    begun = time.perf_counter()
+    begun = time.process_time()
     rules = RuleValidator.of(Structural(schema))
     assert rules is not None
     rules.errors(list(range(300)), None)
-    assert time.perf_counter() - begun < 8
+    assert time.process_time() - begun < 8

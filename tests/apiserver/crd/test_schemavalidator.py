@@ -82,19 +82,19 @@ RIGHT: list[Any] = [
 ]  # fmt: skip
 
 
-def told(schema: Any, value: Any) -> list[tuple[str, str]]:
+def errors_of(schema: Any, value: Any) -> list[tuple[str, str]]:
     found = SchemaValidator({"type": "object", "properties": {"f": schema}}).check({"f": value})
     return [(one.field, one.message) for one in field_errors(found.problems)]
 
 
 @pytest.mark.parametrize(("schema", "value", "errors"), WRONG)
 def test_the_errors_of_an_invalid_value(schema: Any, value: Any, errors: list[tuple[str, str]]) -> None:
-    assert told(schema, value) == errors
+    assert errors_of(schema, value) == errors
 
 
 @pytest.mark.parametrize(("schema", "value"), RIGHT)
 def test_valid_values(schema: Any, value: Any) -> None:
-    assert told(schema, value) == []
+    assert errors_of(schema, value) == []
 
 
 def test_all_errors_are_reported() -> None:

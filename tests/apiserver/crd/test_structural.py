@@ -1,4 +1,4 @@
-"""What a structural schema does to a value: unknown fields, nulls, defaults, embedded resources, what is unchanged."""
+"""Structural schemas: pruning, nulls, defaults, embedded resources and correlation with old values."""
 
 import copy
 from typing import Any
@@ -9,9 +9,10 @@ from fakekube import data
 from fakekube.apiserver.crd import embedded
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, same
 from fakekube.apiserver.crd.defaulting import default, prune_nulls
+from fakekube.apiserver.crd.listtypes import list_errors
 from fakekube.apiserver.crd.pruning import prune, prune_value
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 
 TEXT = {"type": "string"}
 INT = {"type": "integer"}
@@ -27,7 +28,7 @@ def items(schema: Any) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
-#: A schema, a value, what is kept of it, and the paths of what is not.
+#: A schema, a value, the pruned value, and the paths of the pruned fields.
 PRUNED = [
     pytest.param(of(a=TEXT), {"a": "x"}, {"a": "x"}, [], id="known"),
     pytest.param(of(a=TEXT), {"a": "x", "b": 1}, {"a": "x"}, ["b"], id="unknown"),
@@ -114,7 +115,7 @@ def test_defaults_are_filled_in(schema: Any, value: Any, made: Any) -> None:
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True, **OPEN}
 RIGHT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 
-#: An embedded resource, and what is wrong with it.
+#: An embedded resource, and its errors.
 EMBEDDED = [
     pytest.param(RIGHT, [], id="right"),
     pytest.param({"metadata": {}}, ["e.apiVersion: Required value", "e.kind: Required value"], id="missing"),
@@ -176,7 +177,7 @@ PAIRS = {
     "x-kubernetes-list-map-keys": ["k"],
 }
 
-#: A schema, a value before and now, and whether nothing has changed.
+#: A schema, an old value, a new value, and whether it is unchanged.
 UNCHANGED = [
     pytest.param(of(a=INT), {"a": 1}, {"a": 1}, True, id="equal"),
     pytest.param(of(a=INT), {"a": 1}, {"a": 2}, False, id="other"),
@@ -226,3 +227,20 @@ def test_items_have_a_correlation_in_lists_of_type_map_only() -> None:
 )
 def test_values_are_the_same_with_their_types(a: Any, b: Any, equal: bool) -> None:
     assert same(a, b) is equal
+
+
+MAPS = {"type": "object", "additionalProperties": {**items(INT), "x-kubernetes-list-type": "set"}}
+
+#: A schema, a value, and what its list types say against it.
+REPEATED = [
+    pytest.param(of(m=MAPS), {"m": {"x": [1, 1]}}, ["m[x][1]: Duplicate value: 1"], id="a-set-in-a-map"),
+    pytest.param(of(l=items({**items(INT), "x-kubernetes-list-type": "set"})), {"l": [[1], [2, 2]]}, ["l[1][1]: Duplicate value: 2"], id="a-set-in-a-list"),
+    pytest.param(of(l=PAIRS), {"l": [{"k": 1}, 3]}, ["l[1]: Invalid value: 3: must be an object for an array of list-type map"], id="an-item-that-is-no-object"),
+    pytest.param(of(l=PAIRS), {"l": [{"k": 1}, {"k": 1}]}, ['l[1]: Duplicate value: {"k":1}'], id="a-key-twice"),
+    pytest.param(of(l=PAIRS), {"l": "x"}, [], id="a-value-of-another-type"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "value", "errors"), REPEATED)
+def test_what_is_repeated_in_a_list(schema: Any, value: Any, errors: list[str]) -> None:
+    assert list(map(str, list_errors(value, Structural(schema)))) == errors

@@ -263,3 +263,17 @@ def test_a_schema_that_is_too_deep(api: Api) -> None:
         node = {"type": "object", "properties": {"a": node}}
     (found,) = refused(api, versions=[version(schema={"openAPIV3Schema": node})])
     assert found[1].startswith("Too deep: schemas may nest at most ")
+
+
+@pytest.mark.parametrize("annotation", ["nonsense", "/only/a/path", "a b"])
+def test_an_approval_that_is_neither_a_url_nor_unapproved(api: Api, annotation: str) -> None:
+    body = definition(group="x.k8s.io")
+    body["metadata"] |= {"name": "backups.x.k8s.io", "annotations": {"api-approved.kubernetes.io": annotation}}
+    code, status = api.call("POST", CRDS, body)
+    why = (
+        'protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason '
+        'starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111'
+    )
+    (cause,) = status["details"]["causes"]
+    assert (code, cause["field"]) == (422, "metadata.annotations[api-approved.kubernetes.io]")
+    assert cause["message"] == f'Invalid value: "{annotation}": {why}'

@@ -39,6 +39,9 @@ class AuthorizationCheck:
 class Authorizer(dict[str, Any]):
     """The variable `authorizer`; `requestResource` is the check for the resource of the request."""
 
+    start: AuthorizationCheck
+    as_account: Callable[[str, str], Any]
+
     def __init__(
         self, start: AuthorizationCheck, request_resource: AuthorizationCheck, as_account: Callable[[str, str], Any]
     ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from fakekube.apiserver import conversion
 from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.crd.custom import nested
+from fakekube.apiserver.crd.customversion import nested
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.apply import without_kind
 from fakekube.apiserver.endpoints.part import WHOLE

@@ -35,7 +35,7 @@ OF_PODS = PODS | {*COMPUTE, *(f"{kind}.{name}" for kind in ("limits", "requests"
 OF_CLAIMS = frozenset(("persistentvolumeclaims", "requests.storage"))
 
 
-SCOPES = {
+SCOPES: dict[str, frozenset[str]] = {
     "BestEffort": PODS,
     "NotBestEffort": OF_PODS,
     "Terminating": OF_PODS,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver import crd
-from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.crd.definition import deprecation, version_of
 from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.apiserver.registry.custom.table import printer as table_printer
@@ -46,12 +46,12 @@ class CustomRegistration:
         self.version: CustomVersion | None = version
         self._version = version
         self._definition, self._meta = definition, meta
-        self.strategy = strategy_of(definition, resource, version)
+        self.strategy: Strategy = strategy_of(definition, resource, version)
         self.read: Convert | None = None if version.reads_as_stored else version.read
         self.write: Convert | None = None if version.is_stored else version.write
-        self.view = View(resource.api_version, resource.kind, self.read)
+        self.view: View = View(resource.api_version, resource.kind, self.read)
         self.empty: Object = {}
-        self.storage_prefix = f"{resource.group}/{resource.plural}"
+        self.storage_prefix: str = f"{resource.group}/{resource.plural}"
 
     @cached_property
     def apply_schema(self) -> Schema:

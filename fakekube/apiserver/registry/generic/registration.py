@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
-from fakekube.apiserver.crd.custom import CustomVersion
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.builtin import BuiltinSchemas
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import strings_without_null
@@ -96,6 +96,11 @@ SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 class BuiltinRegistration:
     """A built-in resource, or the kind of a body that is never stored, such as an Eviction."""
 
+    strategy: Strategy
+    resource: Resource
+    read: Callable[[Object], Object] | None
+    write: Callable[[Object], Object] | None
+
     version: CustomVersion | None = None
     unstructured = False
     published_schema: Object | None = None
@@ -105,12 +110,12 @@ class BuiltinRegistration:
     ) -> None:
         self.resource, self.strategy = resource, strategy
         self._schemas, self._serves_group = schemas, serves_group
-        self.schema = schemas.of_kind(resource.group, resource.version, resource.kind)
+        self.schema: Schema | None = schemas.of_kind(resource.group, resource.version, resource.kind)
         self.read, self.write = strategy.read, strategy.write
-        self.view = View(resource.api_version, resource.kind, strategy.read)
+        self.view: View = View(resource.api_version, resource.kind, strategy.read)
         zeros = zero(self.schema) if self.schema is not None else {}
         self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
-        self.storage_prefix = storage_prefix(resource)
+        self.storage_prefix: str = storage_prefix(resource)
 
     @property
     def apply_schema(self) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
@@ -16,7 +17,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 
 Object = dict[str, Any]
 
-GATED = {
+GATED: dict[str, str | None] = {
     "type": "PodScheduled",
     "status": "False",
     "lastProbeTime": None,
@@ -137,7 +138,7 @@ def _pod_ip(obj: Object) -> str:
     return str(ips[0].get("ip", "")) if ips else str(status.get("podIP", ""))
 
 
-POD_FIELDS = {
+POD_FIELDS: dict[str, Callable[[Object], str]] = {
     "spec.nodeName": string_at("spec", "nodeName"),
     "spec.restartPolicy": string_at("spec", "restartPolicy"),
     "spec.schedulerName": string_at("spec", "schedulerName"),

@@ -42,7 +42,7 @@ class Path:
     __slots__ = ("_steps", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text: str = text
         self._steps = _parse(text)
 
     def find(self, obj: Any) -> list[Any]:

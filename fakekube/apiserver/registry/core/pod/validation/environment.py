@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from fakekube.apiserver import names
@@ -31,7 +31,7 @@ _SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "
 _ONLY = f"only divisor's values {', '.join(_SIZES)} are supported with the"
 
 #: Resource -> the divisors that it supports, and the error for others.
-DIVISORS = {
+DIVISORS: dict[str, tuple[tuple[str, ...], str]] = {
     "cpu": (("1m", "1"), "only divisor's values 1m and 1 are supported with the cpu resource"),
     "memory": (_SIZES, f"{_ONLY} memory resource"),
     "ephemeral-storage": (_SIZES, f"{_ONLY} local ephemeral storage resource"),
@@ -78,7 +78,7 @@ def _validate_file_key_selector(selector: Field) -> None:
     selector.require_text("path", content.backstep_problems)
 
 
-SOURCES = {
+SOURCES: dict[str, Callable[[Field], None]] = {
     "fieldRef": lambda selector: validate_field_selector(selector, FIELDS_OF_VARIABLES),
     "resourceFieldRef": lambda selector: validate_resource_field_selector(selector, False),
     "configMapKeyRef": _validate_key_selector,

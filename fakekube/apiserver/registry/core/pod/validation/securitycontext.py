@@ -131,7 +131,10 @@ def _validate_seccomp_annotation(annotation: Field) -> None:
 
 
 #: Profile type -> the annotations with the same meaning.
-SECCOMP_SAME = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default")}
+SECCOMP_SAME: dict[str, tuple[str, ...]] = {
+    "Unconfined": ("unconfined",),
+    "RuntimeDefault": ("runtime/default", "docker/default"),
+}
 APPARMOR_SAME = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default",)}
 
 

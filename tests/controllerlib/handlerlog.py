@@ -1,4 +1,4 @@
-"""Handlers that note what they are told, in one line each."""
+"""Handlers that log their notifications, one line each."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from controllerlib.cache.sharedinformer import SharedIndexInformer
 from tests.controllerlib.objects import named
 
 
-class Told:
-    """Notes `add a@1!` (of the initial list), `update a@1>2`, `delete a@3`, `delete a@3?` (a tombstone)."""
+class HandlerLog:
+    """Logs `add a@1!` (of the initial list), `update a@1>2`, `delete a@3`, `delete a@3?` (a tombstone)."""
 
     def __init__(self, before: Callable[[str], Any] | None = None) -> None:
         self.log: list[str] = []
@@ -35,15 +35,15 @@ class Told:
 
 
 async def advance(seconds: float = 0.0) -> None:
-    """Let everything happen that happens within so much time."""
+    """Advance virtual time and run everything that is due."""
     await asyncio.get_running_loop().advance(seconds)  # type: ignore[attr-defined]
 
 
 async def running(informer: SharedIndexInformer, seconds: float = 0.0) -> "asyncio.Task[None]":
-    """Run an informer for a moment."""
+    """Start an informer and advance virtual time."""
     task = asyncio.create_task(informer.run(), name="informer")
     await advance(seconds)
     return task
 
 
-__all__ = ["Told", "advance", "running"]
+__all__ = ["HandlerLog", "advance", "running"]

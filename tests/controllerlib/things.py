@@ -1,4 +1,4 @@
-"""Things to mind in a cluster, and the builds of operators that mind them."""
+"""The custom resource Thing, and operators that reconcile it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -36,18 +36,18 @@ CRD = {
 
 
 def thing(name: str, *, size: int = 1, **meta: Any) -> dict[str, Any]:
-    """A Thing; keywords are metadata."""
+    """Return a Thing; keywords are metadata."""
     meta = {"name": name, "namespace": "default", **meta}
     return {"apiVersion": API, "kind": KIND, "metadata": meta, "spec": {"size": size}}
 
 
 def config_map(name: str, **meta: Any) -> dict[str, Any]:
-    """A ConfigMap; keywords are metadata."""
+    """Return a ConfigMap; keywords are metadata."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", **meta}}
 
 
-def stock(kube: FakeKube, *names: str) -> list[dict[str, Any]]:
-    """The kind, and a Thing of each name, as stored."""
+def create_things(kube: FakeKube, *names: str) -> list[dict[str, Any]]:
+    """Create the CRD and a Thing of each name; return the Things as stored."""
     kube.apply(CRD)
     return kube.apply(*(thing(name) for name in names)) if names else []
 
@@ -57,13 +57,13 @@ def resize(kube: FakeKube, name: str, size: int) -> dict[str, Any]:
 
 
 async def nothing(request: Any) -> None:
-    """The reconciler that has nothing to do."""
+    """A reconciler that does nothing."""
 
 
-def minding(
+def things_operator(
     reconcile: Any = nothing, *, name: str = "minder", predicates: Sequence[Predicate] = (), **options: Any
 ) -> Callable[[Manager], None]:
-    """An operator with one controller of Things; keywords are its options."""
+    """Return the build function of an operator with one controller of Things; keywords are its options."""
 
     def build(manager: Manager) -> None:
         builder = manager.controller(name).for_(API, KIND, predicates=predicates)
@@ -72,13 +72,13 @@ def minding(
     return build
 
 
-#: The manager's options without any jitter: a watch lasts five minutes, back-off is not stretched.
+#: Options of a manager without jitter: a watch lasts five minutes, and backoff is not extended.
 STEADY: dict[str, Any] = {"random": FixedRandom()}
 
 
 @contextmanager
 def outage(kube: FakeKube, resource: str = THINGS) -> Iterator[None]:
-    """Open watches end, and for as long as the body runs nobody can list or watch."""
+    """End open watches, and fail lists and watches while the body runs."""
     with ExitStack() as faults:
         for verb in ("list", "watch"):
             faults.enter_context(kube.fault(verb=verb, resource=resource, error=503))
@@ -87,14 +87,14 @@ def outage(kube: FakeKube, resource: str = THINGS) -> Iterator[None]:
 
 
 def expire_watches(kube: FakeKube, number: int = 1) -> None:
-    """Open watches end and cannot be resumed: what follows is 410 Gone, and a new list."""
+    """End open watches so that they cannot be resumed: 410 Gone and a relist follow."""
     kube.create(config_map(f"something-else-{number}"))
     kube.compact()
     kube.cut_watches()
 
 
-async def lasting(seconds: float) -> None:
-    """So much virtual time passes."""
+async def elapse(seconds: float) -> None:
+    """Wait for virtual time."""
     await sleep(SystemClock(), seconds)
 
 

@@ -44,6 +44,11 @@ UNCHECKED = FieldError(
 class CustomVersion:
     """One version of a definition. `storage` is the version in which objects are stored, which may be this one."""
 
+    webhook: ConversionWebhook | None
+    storage: CustomVersion
+    kind: Any
+    api_version: str
+
     def __init__(
         self,
         crd: Object,
@@ -55,15 +60,15 @@ class CustomVersion:
         names = crd["spec"]["names"]
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
-        self.structural = Structural(openapi) if openapi is not None else None
-        self.values = SchemaValidator(openapi) if openapi is not None else None
+        self.structural: Structural | None = Structural(openapi) if openapi is not None else None
+        self.values: SchemaValidator | None = SchemaValidator(openapi) if openapi is not None else None
         self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects can have been written with another schema.
-        self.changed = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
+        self.changed: bool = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
         self._rules = RuleValidator.of(self.structural, root=True)
         subresources = version.get("subresources") or {}
-        self.has_status = subresources.get("status") is not None
+        self.has_status: bool = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
 
     # --- decoding and conversion -------------------------------------------------------------------------------------
