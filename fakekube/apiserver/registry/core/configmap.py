@@ -22,7 +22,7 @@ SIZE_LIMIT = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 #: Keys that are valid for certain.
-PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
+is_plain_key = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}").fullmatch
 
 
 def validate(config_map: Field) -> None:
@@ -30,7 +30,7 @@ def validate(config_map: Field) -> None:
     binary: Mapping[str, str] = config_map.value.get("binaryData") or {}
     size = 0
     for key, value in data.items():
-        if not PLAIN_KEY.fullmatch(key):
+        if not is_plain_key(key):
             validate_key(config_map["data"], key)
         if key in binary:
             config_map["data"].entry(key).invalid("duplicate of key present in binaryData", key)
@@ -59,7 +59,7 @@ def decoded_size(text: str) -> int:
 
 def validate_frozen(new: Field, old: Field, *fields: str) -> None:
     """An object that is marked as immutable stays as it is."""
-    if not old["immutable"]:
+    if not old.value.get("immutable"):
         return
     if not new["immutable"]:
         new["immutable"].forbidden(FROZEN)

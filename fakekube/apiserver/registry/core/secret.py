@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.core.configmap import (
-    PLAIN_KEY,
     SIZE_LIMIT,
     decoded_size,
+    is_plain_key,
     validate_frozen,
     validate_key,
 )
@@ -52,7 +52,7 @@ def validate(secret: Field) -> None:
     values = data.struct
     size = 0
     for key, value in values.items():
-        if not PLAIN_KEY.fullmatch(key):
+        if not is_plain_key(key):
             validate_key(data, key)
         size += decoded_size(value or "")
     if size > SIZE_LIMIT:

@@ -521,12 +521,18 @@ def memoized(*names: str, maps: Sequence[str] = ()) -> Callable[[Callable[..., o
     return decorate
 
 
+def _root(obj: Mapping[str, Any], errors: list[FieldError]) -> Field:
+    field: Field = _new(Field)
+    field.value, field._owner, field._key = obj, errors, ""
+    return field
+
+
 def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], list[FieldError]]:
     """Returns a function that applies the rules to an object and returns the errors."""
 
     def validate(obj: Mapping[str, Any]) -> list[FieldError]:
         errors: list[FieldError] = []
-        rules(Field(obj, "", errors))
+        rules(_root(obj, errors))
         return errors
 
     return validate
@@ -539,7 +545,7 @@ def update_validator(
 
     def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
         errors: list[FieldError] = []
-        rules(Field(new, "", errors), Field(old, ""))
+        rules(_root(new, errors), _root(old, []))
         return errors
 
     return validate
