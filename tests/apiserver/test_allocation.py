@@ -217,3 +217,12 @@ def test_a_load_balancer_s_addresses_have_a_mode():
     status = {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "a.example.com"}]}}}
     points = api.ok("PATCH", f"{SERVICES}/s/status", status, **MERGE)["status"]["loadBalancer"]["ingress"]
     assert points == [{"ip": "1.2.3.4", "ipMode": "VIP"}, {"hostname": "a.example.com"}]
+
+
+def test_allocations_are_counted_again_after_the_history_is_compacted():
+    api = Api(history_window=5)
+    create(api, clusterIP="10.0.0.77")
+    for number in range(10):
+        api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{number}"}})
+        create(api, f"s{number}", clusterIP="None")
+    assert api.refused("POST", SERVICES, service("t", clusterIP="10.0.0.77"))[0] == 422
