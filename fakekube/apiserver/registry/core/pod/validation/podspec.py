@@ -33,8 +33,9 @@ def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
     meta, spec = template["metadata"].value or {}, template.at("spec", template["spec"].value or {})
     annotations = template.at("annotations", meta.get("annotations"))
     validate_labels(template.at("labels", meta.get("labels")))
-    validate_annotations(annotations)
-    validate_pod_annotations(annotations, spec, options)
+    if annotations.value:
+        validate_annotations(annotations)
+        validate_pod_annotations(annotations, spec, options)
     validate_spec(spec, options)
     securitycontext.validate_profiles_agree(annotations.value, spec)
     if spec.value.get("ephemeralContainers"):
