@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from fakekube.apiserver import names
-from fakekube.apiserver.wire.status import FieldError, field_invalid, field_not_supported
+from fakekube.apiserver.wire.status import FieldError
 
 Errors = list[FieldError]
 Problems = Callable[[str], tuple[str, ...]]
@@ -19,22 +19,6 @@ NOT_POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 MAX_INT32 = 2**31 - 1
 CONFIG_KEY = "[-._a-zA-Z0-9]+"
-
-
-def add(errors: Errors, path: str, value: object, problems: Sequence[str]) -> None:
-    """An "Invalid value" for each problem."""
-    for problem in problems:
-        errors.append(field_invalid(path, value, problem))
-
-
-def check_nonnegative(value: int | None, path: str, errors: Errors) -> None:
-    if value is not None and value < 0:
-        errors.append(field_invalid(path, value, NEGATIVE))
-
-
-def check_supported(value: str | None, supported: Sequence[str], path: str, errors: Errors) -> None:
-    if value not in supported:
-        errors.append(field_not_supported(path, value or "", supported))
 
 
 def range_problem(low: int, high: int) -> str:
@@ -79,10 +63,6 @@ _config_key_problems = pattern_problems(
     *("key.name", "KEY_NAME", "key-name"),
     limit=253,
 )
-
-
-def check_dns_label(value: str, path: str, errors: Errors) -> None:
-    add(errors, path, value, dns_label_problems(value))
 
 
 @lru_cache(4096)
