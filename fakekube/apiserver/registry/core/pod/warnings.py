@@ -150,10 +150,6 @@ def _not_whole(quantity: str) -> str:
     return f"fractional byte value {go_quote(quantity)} is invalid, must be an integer"
 
 
-Placed = tuple[str, str]
-"""The path of a file in a volume, and how a warning shows the path and the source."""
-
-
 def _overlap_warnings(volume: Field) -> None:
     """Warns about files of one volume whose paths overlap."""
     if FILE_SOURCES.keys().isdisjoint(volume.value):
@@ -180,8 +176,8 @@ def _paths(source: Field) -> list[str]:
     return [item["path"].text for item in source.each("items")]
 
 
-def _projected(projection: Field) -> list[Placed]:
-    """The files of the first source that is set."""
+def _projected(projection: Field) -> list[tuple[str, str]]:
+    """The files of the first source that is set: the path, and how a warning shows the path and the source."""
     for source in projection.members(("configMap", "secret", "downwardAPI", "serviceAccountToken")):
         paths, shown = _paths(source), FILE_SOURCES.get(source.key, ("ServiceAccountToken", ""))[0]
         if source.key == "serviceAccountToken":
