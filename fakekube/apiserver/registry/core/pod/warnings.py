@@ -85,8 +85,8 @@ def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
     for volume in volumes:
         _overlap_warnings(volume)
     _reference_warnings(spec)
-    if spec.value.get("overhead"):
-        fractional_warnings(spec["overhead"], FRACTIONAL)
+    for name in FRACTIONAL:
+        _fractional_warning(spec, "overhead", name)
     if annotations.value:
         _profile_warnings(spec, containers, annotations, of_template)
     for container in containers:
@@ -132,8 +132,9 @@ def _node_term_warnings(term: Field, *, values: bool = False) -> None:
 
 
 def _volume_warnings(volume: Field) -> None:
-    for source in volume.members(DEPRECATED_VOLUMES):
-        source.warn(DEPRECATED_VOLUMES[source.key])
+    if not DEPRECATED_VOLUMES.keys().isdisjoint(volume.value):
+        for source in volume.members(DEPRECATED_VOLUMES):
+            source.warn(DEPRECATED_VOLUMES[source.key])
     if "ephemeral" in volume.value:
         claim = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
         claim_warnings(claim.value or {}, claim.path, claim.errors)
@@ -149,19 +150,17 @@ def _not_whole(quantity: str) -> str:
     return f"fractional byte value {go_quote(quantity)} is invalid, must be an integer"
 
 
-Placed = tuple[str, str]
-"""The path of a file in a volume, and how a warning shows the path and the source."""
-
-
 def _overlap_warnings(volume: Field) -> None:
     """Warns about files of one volume whose paths overlap."""
     if FILE_SOURCES.keys().isdisjoint(volume.value):
         return
-    name = f"volume {go_quote(volume['name'].text)}"
     for source in volume.members(FILE_SOURCES):
-        kind, named = FILE_SOURCES[source.key]
-        what = f"{name} ({kind} {go_quote(source[named].text)})" if named else f"{name} ({kind})"
         placed = [(path.rstrip("/"), go_quote(path.rstrip("/"))) for path in _paths(source)]
+        if len(placed) < 2 and source.key != "projected":
+            continue
+        kind, named = FILE_SOURCES[source.key]
+        shown_source = f"{kind} {go_quote(source[named].text)}" if named else kind
+        what = f"volume {go_quote(volume['name'].text)} ({shown_source})"
         for projection in source.each("sources"):
             placed += _projected(projection)
             if not projection:
@@ -177,8 +176,8 @@ def _paths(source: Field) -> list[str]:
     return [item["path"].text for item in source.each("items")]
 
 
-def _projected(projection: Field) -> list[Placed]:
-    """The files of the first source that is set."""
+def _projected(projection: Field) -> list[tuple[str, str]]:
+    """The files of the first source that is set: the path, and how a warning shows the path and the source."""
     for source in projection.members(("configMap", "secret", "downwardAPI", "serviceAccountToken")):
         paths, shown = _paths(source), FILE_SOURCES.get(source.key, ("ServiceAccountToken", ""))[0]
         if source.key == "serviceAccountToken":
@@ -209,11 +208,10 @@ def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
         seen.add(field.text)
 
 
-def fractional_warnings(quantities: Field, names: Sequence[str]) -> None:
-    for name in names:
-        value = quantities.value.get(name)
-        if value is not None and value[-1:] in "mun" and number_of(value) % 1:
-            quantities.entry(name).warn(_not_whole(value))
+def _fractional_warning(holder: Field, quantities: str, name: str) -> None:
+    value = (holder.value.get(quantities) or {}).get(name)
+    if value is not None and value[-1:] in "mun" and number_of(value) % 1:
+        holder[quantities].entry(name).warn(_not_whole(value))
 
 
 def _profile_warnings(spec: Field, containers: Sequence[Field], annotations: Field, of_template: bool) -> None:
@@ -233,9 +231,10 @@ def _profile_warnings(spec: Field, containers: Sequence[Field], annotations: Fie
 
 def _container_warnings(container: Field) -> None:
     if container.value.get("resources"):
+        resources = container["resources"]
         for name in FRACTIONAL:
-            for quantities in container["resources"].members(("limits", "requests")):
-                fractional_warnings(quantities, (name,))
+            _fractional_warning(resources, "limits", name)
+            _fractional_warning(resources, "requests", name)
     names = [variable.get("name") for variable in container.value.get("env") or ()]
     if len({*names}) < len(names):
         for repeated in _repeated(variable["name"] for variable in container["env"]):

@@ -9,8 +9,6 @@ from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field, 
 from fakekube.apiserver.schema import objectmeta
 
 LABELS_MISMATCH = "`selector` does not match template `labels`"
-
-
 #: Labels that were valid.
 _valid: set[tuple[str, str]] = set()
 

@@ -11,13 +11,8 @@ from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIE
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
-MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 MOUNT_OPTIONS = frozenset(("subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly"))
-RESTART_POLICIES = ("Always", "Never", "OnFailure")
 RESTARTING = frozenset(("restartPolicy", "restartPolicyRules"))
-RESTART_ACTIONS = ("Restart", "RestartAllContainers")
 EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 #: Fields that ephemeral containers do not have, in the order of their declaration.
@@ -99,7 +94,7 @@ def _validate_common(container: Field, pod: Pod) -> None:
     """`validateContainerCommon`."""
     container.require_text("name", content.dns_label_problems)
     container.require("image")
-    container.require_choice("terminationMessagePolicy", MESSAGE_POLICIES)
+    container.require_choice("terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     container.apply(_LISTS, pod)
     container.require_choice("imagePullPolicy", PULL_POLICIES)
     container.apply(_SETTINGS, pod)
@@ -120,7 +115,7 @@ def _validate_ports(ports: Field, pod: Pod) -> None:
 def _validate_port_numbers(port: Field) -> None:
     port["containerPort"].required().port_number()
     port["hostPort"].optional().port_number()
-    port.require_choice("protocol", PROTOCOLS)
+    port.require_choice("protocol", ("SCTP", "TCP", "UDP"))
 
 
 def _validate_host_ports(containers: Field) -> None:
@@ -171,7 +166,7 @@ def _validate_mount_options(mount: Field, mounts: Field) -> None:
             expression.invalid("subPathExpr and subPath are mutually exclusive")
         mounts.at("subPathExpr", expression.value).check(content.descending_path_problems)
     if propagation is not None:
-        field = mounts.at("mountPropagation", propagation).one_of(PROPAGATIONS)
+        field = mounts.at("mountPropagation", propagation).one_of(("Bidirectional", "HostToContainer", "None"))
         if propagation == "Bidirectional" and not mounts.parent.find("securityContext.privileged"):
             field.forbidden("Bidirectional mount propagation is available only to privileged containers")
     if mount.value.get("recursiveReadOnly") is not None:
@@ -238,13 +233,13 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
         return
     policy, rules = container["restartPolicy"], container["restartPolicyRules"]
     if policy.value is not None:
-        policy.one_of(RESTART_POLICIES)
+        policy.one_of(("Always", "Never", "OnFailure"))
     elif rules:
         policy.missing("must specify restartPolicy when restart rules are used")
         if init:
             return
     for rule in rules.max_items(20):
-        rule["action"].one_of(RESTART_ACTIONS)
+        rule["action"].one_of(("Restart", "RestartAllContainers"))
         codes = rule["exitCodes"].specified("must be specified")
         codes["operator"].one_of(("In", "NotIn"))
         codes["values"].max_items(255)

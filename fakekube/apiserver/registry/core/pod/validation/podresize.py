@@ -27,24 +27,15 @@ def validate_resize(new: Object, old: Object) -> Errors:
     if old_class != qos_class(spec.value or {}):
         shown = root.find("status.qosClass").text
         spec.invalid("Pod QOS Class may not change as a result of resizing", shown)
-    if not _is_supported(stored.find("status.containerStatuses")):
+    running = [one for one in stored.find("status.containerStatuses") if one.find("state.running").value is not None]
+    if running and running[0]["resources"].value is None:
         spec.forbidden("Pod running on node without support for resize")
-    if _has_own_resources(old_spec) or _has_own_resources(spec):
+    if any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES):
         why = "resize of pods with pod-level resources is forbidden when "
         root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
     elif _validate_order(spec, old_spec):
         _validate_containers(spec, old_spec)
     return root.errors
-
-
-def _is_supported(statuses: Field) -> bool:
-    """A node that supports resizing reports the resources of a running container."""
-    running = [status for status in statuses if status.find("state.running").value is not None]
-    return not running or running[0]["resources"].value is not None
-
-
-def _has_own_resources(spec: Field) -> bool:
-    return any(spec["resources"][kind] for kind in QUANTITIES)
 
 
 def _validate_order(spec: Field, old_spec: Field) -> bool:

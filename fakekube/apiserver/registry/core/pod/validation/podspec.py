@@ -33,8 +33,9 @@ def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
     meta, spec = template["metadata"].value or {}, template.at("spec", template["spec"].value or {})
     annotations = template.at("annotations", meta.get("annotations"))
     validate_labels(template.at("labels", meta.get("labels")))
-    validate_annotations(annotations)
-    validate_pod_annotations(annotations, spec, options)
+    if annotations.value:
+        validate_annotations(annotations)
+        validate_pod_annotations(annotations, spec, options)
     validate_spec(spec, options)
     securitycontext.validate_profiles_agree(annotations.value, spec)
     if spec.value.get("ephemeralContainers"):
@@ -59,11 +60,10 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
         spec["terminationGracePeriodSeconds"].missing()
     _validate_parts(spec, options, meta or {})
     validate_policies(spec)
-    spec.apply(_NODE_SELECTOR, options)
+    validate_labels(spec["nodeSelector"])
     securitycontext.validate_pod_security_context(spec, options)
     spec.apply(_SCHEDULING, options)
-    if securitycontext.has_host_process(spec.value):
-        securitycontext.validate_host_process(spec)
+    securitycontext.validate_host_process(spec)
     if spec.value.get("hostUsers") is False:
         securitycontext.validate_host_users(spec, options)
     spec.check_members(_NAMES)
@@ -206,9 +206,6 @@ def _validate_aliases(aliases: Field) -> None:
             name.dns_subdomain()
 
 
-_NODE_SELECTOR: dict[str, Callable[[Field, PodOptions], object]] = {
-    "nodeSelector": lambda selector, options: validate_labels(selector),
-}
 _SCHEDULING: dict[str, Callable[[Field, PodOptions], object]] = {
     "affinity": affinity.validate_affinity,
     "dnsPolicy": _validate_dns,

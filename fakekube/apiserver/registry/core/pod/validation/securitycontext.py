@@ -9,7 +9,7 @@ from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINER
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
-from fakekube.apiserver.registry.generic.validation.field import Field, Object
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"
@@ -211,19 +211,13 @@ _SECCOMP = {"seccompProfile": _validate_seccomp}
 _WINDOWS_AND_APPARMOR = {"windowsOptions": validate_windows_options, "appArmorProfile": validate_apparmor}
 
 
-def has_host_process(spec: Object) -> bool:
-    for kind in CONTAINERS:
-        for container in spec.get(kind) or ():
-            if "windowsOptions" in (container.get("securityContext") or ()):
-                return True
-    return "windowsOptions" in (spec.get("securityContext") or ())
-
-
 def validate_host_process(spec: Field) -> None:
     """Either all containers are host process containers, on the host's network, or none is
     (`validateWindowsHostProcessPod`)."""
-    shared, containers = _host_process(spec), all_containers(spec)
-    hosted = 0
+    holders = [spec.value, *[one for kind in CONTAINERS for one in spec.value.get(kind) or ()]]
+    if not any("windowsOptions" in (one.get("securityContext") or ()) for one in holders):
+        return
+    shared, containers, hosted = _host_process(spec), all_containers(spec), 0
     for container in containers:
         own = _host_process(container)
         if shared is not None and own is not None and shared != own:
