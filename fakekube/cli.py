@@ -146,7 +146,7 @@ async def _serve(options: Options) -> None:
 
 
 def _greeting(found: Running, options: Options) -> list[str]:
-    url, version = found.server.url, found.server.runner.core.version["gitVersion"]
+    url, version = found.server.url, found.server.runner.apiserver.version["gitVersion"]
     lines = [f"fakekube serves the Kubernetes API {version} at {url}"]
     if found.loaded:
         lines.append(f"  loaded {found.loaded} objects from {', '.join(map(str, options.manifests))}")

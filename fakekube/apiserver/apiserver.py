@@ -1,7 +1,6 @@
-"""The API server without its network: requests in, responses out, one store beneath (`apiserver/pkg/server`).
+"""The API server without network and clock: it turns requests into responses (`apiserver/pkg/server`).
 
-`answer` is a generator. Where a request must wait, it yields what it needs (`call.Need`) and is resumed with the
-answer; nothing else in the core knows of waiting.
+`answer` is a generator. If a request must wait, the generator yields a `needs.Need` and is resumed with the result.
 """
 
 from __future__ import annotations
@@ -60,20 +59,20 @@ def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
     return _ALLOWED
 
 
-#: `--authorization-mode` -> who decides.
+#: `--authorization-mode` -> authorizer.
 AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
 
 
-def _nobody(change: Change) -> None:
-    """Hears of a change, and minds its own business."""
+def _ignore_change(change: Change) -> None:
+    """Ignores changes; the default of `on_commit`."""
 
 
 @dataclass(slots=True)
 class ApiServer:
-    """The state of a server: what it serves, what it stores, who may do what, and which faults it has.
+    """The state of a server: its catalog, its store, its authorizer and its injected faults.
 
-    `on_commit` is called with each change, after it stands in the store. `version` is what `/version` says;
-    `address` what clients are told to dial.
+    `on_commit` is called with each change after it is stored. `version` is the document at `/version`, `address` the
+    server address that discovery reports.
     """
 
     catalog: Catalog
@@ -83,12 +82,12 @@ class ApiServer:
     authorizer: Authorizer = always_allow
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
-    on_commit: Callable[[Change], None] = _nobody
+    on_commit: Callable[[Change], None] = _ignore_change
     address: str = ""
     allocations: ServiceAllocations = field(init=False)
     impersonation: Impersonation = field(init=False)
     tokens: Mapping[str, User] = field(default_factory=dict)
-    """Static bearer tokens. With none at all everybody is anonymous but service accounts, whatever they send."""
+    """Static bearer tokens. If there are none, unknown tokens are anonymous instead of rejected."""
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _registrations: dict[tuple[str, str, str], Registration] = field(default_factory=dict)
     _bodies: dict[tuple[str, str], Registration] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class ApiServer:
         self.allocations = ServiceAllocations(self.store)
 
     def answer(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
-        """Answer one request; refusals become responses, too."""
+        """Answer one request; errors become responses with a Status."""
         try:
             return (yield from self._admitted(request, info, user, context))
         except StatusError as error:
@@ -121,7 +120,7 @@ class ApiServer:
     def _faulty(
         self, rule: FaultRule, request: Request, info: RequestInfo, user: User, context: RequestContext
     ) -> Step:
-        """The answer to a request that a fault hits."""
+        """Answer a request to which a fault applies."""
         try:
             if rule.delay:
                 yield Delay(rule.delay)
@@ -142,7 +141,7 @@ class ApiServer:
         return (info.qualified, info.name) if info.is_resource else ("", "")
 
     def user_of(self, authorization: str | None, now: str) -> User:
-        """The user of an Authorization header. Raises 401 Unauthorized for a token that nobody has."""
+        """The user of an Authorization header. Raises 401 for an invalid token."""
         token = bearer_token(authorization)
         if not token:
             return ANONYMOUS
@@ -155,8 +154,8 @@ class ApiServer:
         return user
 
     def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
-        """The user of a static token, or of a service account's, and for which audiences it is. Raises BadToken, or
-        what is missing."""
+        """The user of a static or service account token, and the requested audiences that it is valid for. Raises
+        BadToken, or StatusError 404 if the service account does not exist."""
         user = self.tokens.get(token)
         good = [one for one in audiences or [serviceaccount.ISSUER] if one == serviceaccount.ISSUER]
         if user is not None and good:
@@ -166,7 +165,7 @@ class ApiServer:
         raise serviceaccount.BadToken("invalid bearer token")
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
-        """The rules that hold for a user in a namespace, and what stood in the way of finding more ("": nothing)."""
+        """The rules that apply to a user in a namespace, and the errors of unresolved bindings ("": none)."""
         if self.authorizer is always_allow:
             return list(escalation.FULL_AUTHORITY), ""
         problems: list[str] = []
@@ -174,7 +173,7 @@ class ApiServer:
         return rules, together(problems)
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
-        """The answer to an access review."""
+        """The authorizer's decision."""
         return self.authorizer(self.store, user, info)
 
     # --- routing ---------------------------------------------------------------------------------------------------
@@ -213,7 +212,7 @@ class ApiServer:
     # --- resources -------------------------------------------------------------------------------------------------
 
     def registration(self, resource: Resource) -> Registration:
-        """The rules of a served resource; made once. The only place that tells custom resources from built-in ones."""
+        """The registration of a served resource; cached. Only here are custom and built-in resources distinguished."""
         key = (resource.group, resource.version, resource.plural)
         found = self._registrations.get(key)
         if found is None:
@@ -238,7 +237,7 @@ class ApiServer:
         return CustomRegistration(resource, definition.object, versions[resource.version], meta)
 
     def body_registration(self, resource: Resource) -> Registration:
-        """The rules of a kind that appears in bodies only, such as Eviction."""
+        """The registration of a kind that appears in bodies only, such as Eviction."""
         key = (resource.collection, resource.kind)
         found = self._bodies.get(key)
         if found is None:
@@ -249,7 +248,7 @@ class ApiServer:
     # --- commits ---------------------------------------------------------------------------------------------------
 
     def committed(self, change: Change, context: RequestContext) -> Change:
-        """Every write passes here once it stands: definitions take effect, and whoever listens is told."""
+        """Called with every write after it is stored: notifies `on_commit` and applies changed definitions."""
         if change.collection == crd.COLLECTION:
             self.on_commit(change)
             definitioncontrollers.changed(self, change, context)
@@ -260,18 +259,18 @@ class ApiServer:
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:
-        """Put an object there without a request: what exists when a server starts."""
+        """Store an object without a request, for the objects that exist when a server starts."""
         self.on_commit(self.store.create(collection, path, obj))
 
     def retire(self) -> None:
-        """Let go of all that knows this."""
-        self.on_commit = _nobody
+        """Break reference cycles so that the server is freed at once."""
+        self.on_commit = _ignore_change
         self.updaters.clear()
 
     # --- definitions -----------------------------------------------------------------------------------------------
 
     def stop_serving(self, collection: str) -> None:
-        """Remove the resources of a definition, and everything derived from them."""
+        """Stop serving the resources of a definition; drop everything derived from them."""
         self._versions.pop(collection, None)
         for known in [one for one in self.catalog.resources() if one.collection == collection]:
             self.catalog.remove(known)
@@ -281,12 +280,12 @@ class ApiServer:
                 del self.updaters[other]
 
     def openapi(self, request: Request) -> Response | None:
-        """The OpenAPI document of a path, where it has one."""
+        """The OpenAPI document at a path, if there is one."""
         return openapi.answer(self, request)
 
 
 def refusal(error: StatusError, request: Request) -> Response:
-    """A Status, in the media type that the client wants its answers in."""
+    """The response with a Status, in a media type that the client accepts."""
     return Response(
         error.code,
         Document(error.to_object()),

@@ -1,4 +1,4 @@
-"""One request on its way through the server, and what the endpoints may use of the server."""
+"""A request for a served resource (`Call`), and the part of the server that endpoints use (`Server`)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RequestContext(Protocol):
 
 
 class Server(Protocol):
-    """What a request may use of its server; `apiserver.ApiServer` implements it."""
+    """The part of the server that endpoints and admission use; `apiserver.ApiServer` implements it."""
 
     catalog: Catalog
     store: Store
@@ -80,16 +80,16 @@ class Server(Protocol):
         """The authorizer's decision."""
 
     def registration(self, resource: Resource) -> Registration:
-        """The rules of a served resource."""
+        """The registration of a served resource."""
 
     def body_registration(self, resource: Resource) -> Registration:
-        """The rules of a kind that appears in bodies only, such as Eviction."""
+        """The registration of a kind that appears in bodies only, such as Eviction."""
 
     def committed(self, change: Change, context: RequestContext) -> Change:
         """Called with every write of a request after it is stored."""
 
     def stop_serving(self, collection: str) -> None:
-        """Remove the resources of a definition, and everything derived from them."""
+        """Stop serving the resources of a definition; drop everything derived from them."""
 
     def openapi(self, request: Request) -> Response | None:
         """The OpenAPI document at a path, if there is one."""
@@ -127,7 +127,7 @@ class Call:
         self.converted = {} if version is not None and version.converts else None
 
     def shown(self, entry: Entry) -> Object:
-        """A stored object in the version of the request; one that a webhook converts must be converted before."""
+        """A stored object in the version of the request. If a webhook converts it, call `conversion.read` first."""
         if self.converted is not None:
             return self.converted[id(entry.object)][1]
         read = self.registration.read
@@ -135,23 +135,23 @@ class Call:
 
     @property
     def view(self) -> View:
-        """How the answer shows stored objects, in full."""
+        """The view of stored objects in full."""
         if self.converted is None:
             return self.registration.view
         return View(self.resource.api_version, self.resource.kind, self._shown_object, shared=False)
 
     def _shown_object(self, obj: Object) -> Object:
-        assert self.converted is not None, "only views of converted objects look here"
+        assert self.converted is not None, "only views of converted objects use this"
         if "name" not in obj["metadata"]:  # a bookmark
             return obj
         return self.converted[id(obj)][1]
 
     def of_kind(self, registration: Registration) -> Call:
-        """The same request with the body, or the object, of another kind."""
+        """The same request with another registration, for bodies of another kind."""
         return replace(self, registration=registration)
 
     def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
-        """422 of the kind, with one cause for each error."""
+        """A 422 error that names the kind, with one cause per error."""
         group = self.strategy.named_group
         return invalid(self.resource.group if group is None else group, self.resource.kind, name, errors)
 

@@ -1,4 +1,4 @@
-"""The resources that a server serves, and the documents that are derived from them and kept until they change."""
+"""The resources that a server serves, with a cache of the documents that are derived from them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,20 @@ import orjson
 
 from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
 
-#: Two groups, one kind, one collection: what is written as one can be read as the other.
+#: (group, plural) -> the collection of another group, for resources that share their objects with it.
 SHARED_COLLECTIONS = {("events.k8s.io", "events"): "events"}
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as JSON, and its hash: what an ETag says."""
+    """A document as JSON, with its hash, which is the ETag."""
 
     json: bytes
     hash: str
 
 
 class Catalog:
-    """The resources that are served now.
-
-    `find` is by (group, version, plural); `groups` keeps the order in which the real server lists them.
-    """
+    """The served resources, by (group, version, plural). Groups keep the order in which kube-apiserver lists them."""
 
     def __init__(self, builtin: Iterable[Resource] = ()) -> None:
         self._resources: dict[tuple[str, str, str], Resource] = {}
@@ -41,7 +38,7 @@ class Catalog:
             self.add(resource)
 
     def add(self, resource: Resource) -> None:
-        """Serve `resource` from now on (replacing one of the same group, version and plural)."""
+        """Serve a resource; it replaces one of the same group, version and plural."""
         self._resources[(resource.group, resource.version, resource.plural)] = resource
         versions = self._groups.setdefault(resource.group, [])
         if resource.version not in versions:
@@ -52,7 +49,7 @@ class Catalog:
         self._encodings.clear()
 
     def remove(self, resource: Resource) -> None:
-        """Serve it no longer; a version and a group that are empty go with it."""
+        """Stop serving a resource, and its version and group if they become empty."""
         self._resources.pop((resource.group, resource.version, resource.plural), None)
         if not any(key[:2] == (resource.group, resource.version) for key in self._resources):
             versions = self._groups.get(resource.group, [])
@@ -67,7 +64,7 @@ class Catalog:
         return self._resources.get((group, version, plural))
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource of an object's apiVersion and kind, where one is served."""
+        """The served resource of an apiVersion and kind, if any."""
         group, _, version = api_version.rpartition("/")
         for resource in self._resources.values():
             if resource.kind == kind and resource.version == version and resource.group == group:
@@ -94,12 +91,12 @@ class Catalog:
     # --- documents -------------------------------------------------------------------------------------------------
 
     def group_names(self) -> list[str]:
-        """The named groups: the built-in ones in the real server's order, then the custom ones by name."""
+        """The named groups: the built-in ones in kube-apiserver's order, then the custom ones by name."""
         custom = sorted(name for name in self._groups if self.is_custom_group(name))
         return [name for name in self._groups if name and name not in custom] + custom
 
     def document(self, key: Hashable, build: Callable[[], Any]) -> Document:
-        """What `build` makes; kept, as text and with its hash, until another resource is served."""
+        """The document that `build` returns; cached until the served resources change."""
         found = self._documents.get(key)
         if found is None:
             json = orjson.dumps(build())
@@ -107,7 +104,7 @@ class Catalog:
         return found
 
     def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes:
-        """Another form of a document; kept as long."""
+        """Another encoding of a document; cached as long as the document."""
         found = self._encodings.get(key)
         if found is None:
             found = self._encodings[key] = encode()
@@ -115,7 +112,7 @@ class Catalog:
 
 
 def builtin_resources(recorded: Mapping[str, Any]) -> list[Resource]:
-    """The resources of a recorded aggregated discovery."""
+    """The resources in a recorded aggregated discovery document."""
     found = []
     for group in [*recorded["core"], *recorded["groups"]]:
         name = group["metadata"].get("name", "")

@@ -1,6 +1,6 @@
-"""The end of every write: the only functions through which requests change the store.
+"""The functions through which requests change the store.
 
-A dry run ends here, too: it gets the entry that the write would have made.
+In a dry run they return the entry that the write would store, and store nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 
 def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: bool) -> Entry:
-    """Store a new object; the caller has checked that `path` is free."""
+    """Store a new object. The caller checks that there is none at `path`."""
     if dry_run:
         return Entry(0, stored)
     server = call.server
@@ -24,7 +24,7 @@ def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: b
 
 
 def update(call: Call, collection: str, path: str, before: Entry, stored: Object, *, dry_run: bool) -> Entry:
-    """Store a changed object; one that equals the present one is not written."""
+    """Store a changed object; an unchanged object is not written."""
     if stored == before.object:
         return before
     if dry_run:
@@ -36,7 +36,7 @@ def update(call: Call, collection: str, path: str, before: Entry, stored: Object
 
 
 def delete(call: Call, collection: str, path: str, before: Entry, *, dry_run: bool) -> Entry:
-    """Remove an object; the result shows it at the revision of its deletion."""
+    """Remove an object. Returns it with the revision of its deletion."""
     if dry_run:
         return before
     server = call.server

@@ -1,6 +1,7 @@
-"""Conversion by webhook on the way of a request: objects are converted before they are used, all of them at once.
+"""Conversion of custom resources by webhook during a request (`apiserver/conversion.crConverter`).
 
-The real server asks on every read, too (`apiserver/conversion.crConverter`); a watch asks for each batch of events.
+All objects of a request are converted in one call of the webhook, and all events of a batch of a watch. As in
+kube-apiserver, every read calls the webhook.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Object = dict[str, Any]
 
 
 def read(call: Call, entries: Iterable[Entry]) -> Waiting:
-    """Convert stored entries to the version of the request, for `Call.shown` to find. Raises 500."""
+    """Convert stored entries to the version of the request; `Call.shown` returns the results. Raises 500."""
     known, version = call.converted, call.registration.version
     if known is None or version is None:
         return
@@ -37,7 +38,7 @@ def written(call: Call, obj: Object) -> Generator[Need, Any, Object]:
 
 
 def between(call: Call, obj: Object, source: Registration, target: Registration) -> Generator[Need, Any, Object]:
-    """An object of one version of a resource in another version. Raises 500."""
+    """Convert an object from one version of a resource to another. Raises 500."""
     stored = yield from _to_stored(call, source, obj)
     version = target.version
     if version is None or not version.converts:

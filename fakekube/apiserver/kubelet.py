@@ -1,4 +1,4 @@
-"""The kubelet API that pod subresources use: logs, exec, attach and port-forward. Tests register the handlers.
+"""The handlers that stand in for the kubelet API: logs, exec, attach and port-forward of pods. Tests register them.
 
 A handler receives a request and returns the response; it may raise StatusError to reject the request.
 """

@@ -1,4 +1,7 @@
-"""What a request may have to wait for. The rules yield a need; the driver that runs them sends the answer back in."""
+"""The operations that a request can wait for: delays and webhook calls.
+
+A request yields a `Need`; the code that runs the request resumes it with the result.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Time that has to pass before the request goes on, in seconds."""
+    """A delay of the request, in seconds."""
 
     seconds: float
 
@@ -43,7 +46,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The webhook's answer, or the reason why there is none (`problem`), worded as Go's HTTP client words it."""
+    """The response of a webhook, or the error of the call (`problem`), in the words of Go's HTTP client."""
 
     document: Any = None
     problem: str = ""
@@ -51,24 +54,24 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Documents to send to webhooks, all at the same time; the answer is one Reply for each."""
+    """Documents to send to webhooks concurrently. The result is one Reply per document."""
 
     posts: tuple[Post, ...]
 
 
 Need = Delay | Posts
-"""Yielded by a request that cannot complete synchronously. The generator is resumed with the answer."""
+"""Yielded by a request that cannot complete synchronously. The generator is resumed with the result."""
 
 
 class Abandoned(BaseException):
-    """Thrown into a request that is given up before it is answered."""
+    """Thrown into a suspended request to abandon it."""
 
 
 Waiting = Generator[Need, Any, None]
 
 
 def webhook_post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
-    """A document for the webhook that a clientConfig names; `seconds` is the timeout."""
+    """A document for the webhook of a clientConfig; `seconds` is the timeout."""
     ca = config.get("caBundle") or ""
     pem = base64.b64decode(ca).decode("ascii", "replace") if ca else ""
     ref = config.get("service")

@@ -29,7 +29,7 @@ class RequestRecord(NamedTuple):
     path: str
     revision: int
     trace: str = ""
-    """The reconcile that made the request, if the client sends it."""
+    """The reconcile that made the request, if the client sends its ID."""
 
     def __str__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name

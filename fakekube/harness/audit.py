@@ -38,7 +38,7 @@ class Audit:
         self._changes: list[tuple[datetime, Change]] = []
         self._noops: list[RequestRecord] = []
         self._writes: list[RequestRecord] = []
-        self._revision = runner.core.store.revision
+        self._revision = runner.apiserver.store.revision
         runner.on_write(self._written)
         runner.on_request(self._requested)
 
@@ -56,7 +56,7 @@ class Audit:
     def versions(self, resource: Resource, name: str, namespace: str) -> Sequence[tuple[datetime, Object | None]]:
         """The time of each change of an object, and a copy of its new version (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
-        view = self._runner.core.registration(resource).view
+        view = self._runner.apiserver.registration(resource).view
         return [
             (at, orjson.loads(view.encode(change.after)) if change.after else None)
             for at, change in self._changes

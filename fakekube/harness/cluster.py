@@ -114,7 +114,7 @@ class FakeKube:
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=kind, patience=patience)
         self._transport: Transport = transport
         random = SeededRandom(drawn)
-        core = bootstrap.api_server(
+        apiserver = bootstrap.api_server(
             self.clock.now(),
             random,
             authorization_mode=AUTHORIZATION[rbac],
@@ -122,7 +122,7 @@ class FakeKube:
             version=version or bootstrap.KUBERNETES_VERSION,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
-        self._runner = ServerRunner(core, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
+        self._runner = ServerRunner(apiserver, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
         self.timeline: Timeline = Timeline(self.clock.epoch)
@@ -146,10 +146,10 @@ class FakeKube:
             self._background.raise_failure()
 
     def __repr__(self) -> str:
-        store = self._runner.core.store
+        store = self._runner.apiserver.store
         return (
             f"<FakeKube {self._endpoint!r} rev={store.revision} objects={store.size()} "
-            f"watches={len(self._runner.watches)} faults={len(self._runner.core.faults.rules)}>"
+            f"watches={len(self._runner.watches)} faults={len(self._runner.apiserver.faults.rules)}>"
         )
 
     def close(self) -> None:
@@ -326,7 +326,7 @@ class FakeKube:
         transport = self._operator_transport(acting(service_account, user))
         manager = manager_for(self._bubble, transport, self.ledger.observer, options)
         build_into(manager, build, options.get("election") is not None)
-        catalog = self._runner.core.catalog
+        catalog = self._runner.apiserver.catalog
         operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
         self._background.add(operator)
         return operator
@@ -463,7 +463,7 @@ class FakeKube:
         found = acting(service_account, user)
         if found is None:
             raise ValueError("rbac_report() needs service_account= or user=")
-        return accessreport.report(self._runner.core.store, self._runner.log, found)
+        return accessreport.report(self._runner.apiserver.store, self._runner.log, found)
 
     def noop_writes(self) -> Sequence[RequestRecord]:
         """Successful updates and patches that changed nothing, and that an operator could save."""
@@ -504,13 +504,13 @@ class FakeKube:
         rule.setdefault("except_agent", TEST_AGENT)
         rule.setdefault("draw", partial(self._bubble.seed.float, purpose))
         made = FaultRule(**rule)
-        arguments.check_fault(made, self._runner.core.catalog.resources())
-        self._runner.core.faults.arm(made)
+        arguments.check_fault(made, self._runner.apiserver.catalog.resources())
+        self._runner.apiserver.faults.arm(made)
         return made
 
     def compact(self) -> None:
         """Drop the history: watches that resume from an earlier resourceVersion get 410 Gone."""
-        self._runner.core.store.compact()
+        self._runner.apiserver.store.compact()
 
     def cut_watches(self) -> None:
         """End every open watch, as a restart of the server does; clients may watch again."""
@@ -520,22 +520,22 @@ class FakeKube:
 
     def on_logs(self, handler: LogHandler) -> LogHandler:
         """`handler` returns the log of a container (LogRequest -> text or bytes). Usable as a decorator."""
-        self._runner.core.kubelet.logs = _function(handler)
+        self._runner.apiserver.kubelet.logs = _function(handler)
         return handler
 
     def on_exec(self, handler: ExecHandler) -> ExecHandler:
         """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult)."""
-        self._runner.core.kubelet.exec = _function(handler)
+        self._runner.apiserver.kubelet.exec = _function(handler)
         return handler
 
     def on_attach(self, handler: ExecHandler) -> ExecHandler:
         """`handler` answers an attach to a container (ExecRequest without a command -> output)."""
-        self._runner.core.kubelet.attach = _function(handler)
+        self._runner.apiserver.kubelet.attach = _function(handler)
         return handler
 
     def on_port_forward(self, handler: ForwardHandler) -> ForwardHandler:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
-        self._runner.core.kubelet.forward = _function(handler)
+        self._runner.apiserver.kubelet.forward = _function(handler)
         return handler
 
 

@@ -1,4 +1,4 @@
-"""Coroutines run for who asks: for a test at once, for an async test without waiting, for a thread on the loop."""
+"""Runs coroutines for sync tests, async tests and threads on the cluster's event loop."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 
 
 class Driver:
-    """Runs what a test asks for on the cluster's loop."""
+    """Runs coroutines on the cluster's event loop, whatever the context of the caller."""
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
 
     def in_async_test(self) -> bool:
-        """Whether the caller is a coroutine on the cluster's loop. RuntimeError in one on another loop."""
+        """Whether the caller is a coroutine on the cluster's loop. Raises RuntimeError on another loop."""
         running = asyncio._get_running_loop()
         if running is None or running is self._loop:
             return running is not None
@@ -27,26 +27,26 @@ class Driver:
         )
 
     def now_or_driven(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end, which in an async test must not take any waiting."""
+        """Run a coroutine to completion. In an async test, it must not wait."""
         if self.in_async_test():
             run_at_once(work)
-        elif self._loop.is_running():  # a thread of the bubble asks
+        elif self._loop.is_running():  # the caller is a thread of the bubble
             asyncio.run_coroutine_threadsafe(work, self._loop).result()
         else:
             self._loop.drive(work)
 
     def driven(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What a coroutine returns, run to its end. Raises WouldWait in an async test."""
+        """Run a coroutine to completion and return its result. Raises WouldWait in an async test."""
         if self.in_async_test():
             work.close()
-            raise WouldWait("an async test must await it")
+            raise WouldWait("an async test must await the coroutine")
         return self._loop.drive(work)
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that does not wait, from inside a running loop. Raises RuntimeError where it does wait after all.
+    """Run a coroutine that does not wait, from inside a running loop. Raises RuntimeError if it waits.
 
-    A bare yield (`asyncio.sleep(0)`) is no wait: the others only get no turn.
+    A bare yield (`asyncio.sleep(0)`) does not count as waiting; other tasks do not run during it.
     """
     try:
         while work.send(None) is None:
@@ -54,4 +54,4 @@ def run_at_once(work: Coroutine[Any, Any, None]) -> None:
     except StopIteration:
         return
     work.close()
-    raise RuntimeError("this would wait: a coroutine must await it")
+    raise RuntimeError("this call would wait: await it in a coroutine")

@@ -36,7 +36,7 @@ class Objects:
     """The objects of a server. All returned objects are copies."""
 
     def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._core, self._drive = runner.core, drive
+        self._apiserver, self._drive = runner.apiserver, drive
         self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
@@ -59,7 +59,7 @@ class Objects:
                     objects += items_of(written("apply", one))
             else:
                 objects += items_of(written("apply", source))
-        steps = manifests.apply(self._core, objects)
+        steps = manifests.apply(self._apiserver, objects)
         try:
             ask = next(steps)
             while True:
@@ -121,9 +121,9 @@ class Objects:
         """The resource of a kind. Raises LookupError for a kind that the server does not have."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             raise TypeError(f"api_version={api_version!r}, kind={kind!r}: both must be text")
-        found = self._core.catalog.find_kind(api_version, kind)
+        found = self._apiserver.catalog.find_kind(api_version, kind)
         if found is None:
-            raise LookupError(manifests.no_kind(api_version, kind, list(self._core.catalog.resources())))
+            raise LookupError(manifests.no_kind(api_version, kind, list(self._apiserver.catalog.resources())))
         return found
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The API server reached without sockets: a direct call, with the same answers."""
+"""A transport that calls the API server directly, without sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fakekube.server.runner import ServerRunner, Suspended, WouldWait
 
 Object = dict[str, Any]
 
-#: Before the connection breaks, a client of a real server sees this.
+#: The error message of an injected connection reset.
 RESET = "Connection reset by peer"
 
 
@@ -27,13 +27,13 @@ Answer = tuple[int, Mapping[str, str], Any]
 
 
 class DirectTransport:
-    """Requests as calls. What it hands out is a copy: nobody can change what the server stores.
+    """Answers requests by direct calls. Returned objects are copies, so that callers cannot change the store.
 
-    `user` is who the requests are from. Fits `controllerlib.client.transport.Transport`.
+    All requests are those of `user`. Implements `controllerlib.client.transport.Transport`.
     """
 
-    def __init__(self, plane: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
-        self._plane: ServerRunner | _Ended = plane
+    def __init__(self, runner: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
+        self._runner: ServerRunner | _Ended = runner
         self._user = user
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -47,7 +47,7 @@ class DirectTransport:
         body: Any = None,
     ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
-        response = await self._plane.answer(self._request(method, path, query, headers, body))
+        response = await self._runner.answer(self._request(method, path, query, headers, body))
         return _delivered(response)
 
     def begin(
@@ -59,8 +59,8 @@ class DirectTransport:
         headers: Mapping[str, str] = {},
         body: Any = None,
     ) -> Answer | Suspended:
-        """The same up to the point where the request would wait; `complete` resumes it."""
-        found = self._plane.begin(self._request(method, path, query, headers, body))
+        """Like `request`, but returns Suspended if the request has to wait; `complete` resumes it."""
+        found = self._runner.begin(self._request(method, path, query, headers, body))
         return found if isinstance(found, Suspended) else _delivered(found)
 
     def request_now(
@@ -72,34 +72,34 @@ class DirectTransport:
         headers: Mapping[str, str] = {},
         body: Any = None,
     ) -> Answer:
-        """The same without a loop. Raises WouldWait if the request cannot complete synchronously; nothing changes."""
+        """Like `request`, but synchronous. Raises WouldWait if the request would wait; nothing is changed then."""
         found = self.begin(method, path, query=query, headers=headers, body=body)
         if isinstance(found, Suspended):
             found.abandon()
-            raise WouldWait(f"{method} {path} needs time before it can be answered")
+            raise WouldWait(f"{method} {path} cannot complete synchronously: await it instead")
         return found
 
     async def complete(self, suspended: Suspended) -> Answer:
-        """The answer to a request that was suspended."""
-        return _delivered(await self._plane.complete(suspended))
+        """Resume a suspended request until it is answered."""
+        return _delivered(await self._runner.complete(suspended))
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
     ) -> Answer:
-        """Open a watch: on 200 the third value is a `DirectStream`, else the Status."""
+        """Open a watch. The third value is a `DirectStream` if the status code is 200, else a Status."""
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
-        plane = self._plane
-        response = await plane.answer(self._request("GET", path, pairs, headers, None))
-        if response.watch is None or response.reset or isinstance(plane, _Ended):
+        runner = self._runner
+        response = await runner.answer(self._request("GET", path, pairs, headers, None))
+        if response.watch is None or response.reset or isinstance(runner, _Ended):
             return _delivered(response)
-        return 200, dict(response.headers), DirectStream(plane, response)
+        return 200, dict(response.headers), DirectStream(runner, response)
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Does nothing: there is no connection to close."""
 
     def retire(self) -> None:
-        """Let go of the server, which has ended. Requests from now on raise RuntimeError."""
-        self._plane = _Ended()
+        """Drop the server, which has ended. Later requests raise RuntimeError."""
+        self._runner = _Ended()
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -134,7 +134,7 @@ def _delivered(response: Response) -> Answer:
 
 
 class _Ended:
-    """What stands in the place of a server that has ended."""
+    """The replacement of a server that has ended: every request raises RuntimeError."""
 
     async def answer(self, request: Request) -> Response:
         return self.begin(request)
@@ -147,11 +147,11 @@ class _Ended:
 
 
 class DirectStream:
-    """The events of one watch, as dicts. A write is decoded once, however many streams deliver it."""
+    """The events of one watch, as dicts."""
 
-    def __init__(self, plane: ServerRunner, response: Response) -> None:
+    def __init__(self, runner: ServerRunner, response: Response) -> None:
         assert response.watch is not None
-        self._batches = plane.stream(response.watch)
+        self._batches = runner.stream(response.watch)
         self._pending: list[Any] = []
         self._closed = False
 
@@ -166,7 +166,7 @@ class DirectStream:
                         yield {"type": "ERROR", "object": event.to_object()}
                     else:
                         yield orjson.loads(event.line)
-                del batch  # the first one may be long, and the next may take its time
+                del batch  # free it before waiting for the next one
 
     async def aclose(self) -> None:
         """End the watch."""
@@ -176,5 +176,5 @@ class DirectStream:
             try:
                 await close()
             except RuntimeError:
-                # somebody is iterating; cancelling that task ends the stream
+                # another task is iterating; cancelling that task ends the stream
                 await asyncio.sleep(0)  # noqa: TID251 - no time passes

@@ -1,4 +1,7 @@
-"""One running API server: the core with a clock, chance and a log, and the waiting that its requests and watches do."""
+"""A running API server: an ApiServer with a clock, randomness, a request log and open watches.
+
+The runner does the waiting: it calls webhooks, sleeps for injected delays, and streams events to watches.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +34,20 @@ log: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: The header by which an in-process client says which reconcile makes a request.
+#: The header in which an in-process client sends the ID of the reconcile that makes the request.
 TRACE_HEADER = "x-fakekube-trace"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """The time and the chance of one request (`core.call.RequestContext`)."""
+    """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
 
     clock: Clock
-    chance: Random
+    random: Random
 
     @property
     def now(self) -> str:
-        return f"{self.clock.now().isoformat()[:19]}Z"  # faster than strftime, and there is one in every write
+        return f"{self.clock.now().isoformat()[:19]}Z"  # faster than strftime; every write uses it
 
     @property
     def micro(self) -> str:
@@ -53,27 +56,27 @@ class ServerContext:
     def after(self, seconds: float) -> str:
         try:
             moment = self.clock.now() + timedelta(seconds=seconds)
-        except OverflowError:  # a grace period of more than some thousand years
+        except OverflowError:  # a grace period of thousands of years
             moment = datetime.max
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def uid(self, key: str) -> str:
-        return self.chance.uid(key)
+        return self.random.uid(key)
 
     def suffix(self, key: str) -> str:
-        return self.chance.suffix(key)
+        return self.random.suffix(key)
 
     def fraction(self, purpose: str, key: str) -> float:
-        return self.chance.fraction(purpose, key)
+        return self.random.fraction(purpose, key)
 
 
 class Rounds(Protocol):
-    """Times at which watches stand still (`virtualtime.gate.Gate`)."""
+    """Periods in which watch delivery is paused (`virtualtime.gate.Gate`)."""
 
     in_round: bool
 
     def when_round_ends(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once, when the round is over."""
+        """Call `callback` once at the end of the current round."""
 
 
 class WouldWait(Exception):
@@ -81,7 +84,7 @@ class WouldWait(Exception):
 
 
 class Suspended(NamedTuple):
-    """A request that needs something before it goes on; `ServerRunner.complete` resumes it."""
+    """A request that waits for a need; `ServerRunner.complete` resumes it."""
 
     request: Request
     info: RequestInfo
@@ -89,67 +92,67 @@ class Suspended(NamedTuple):
     need: Need
 
     def abandon(self) -> None:
-        """End the request without an answer; it has changed nothing, and uses up no fault."""
+        """Abandon the request. It changes nothing and does not count for faults."""
         with suppress(Abandoned):
             self.step.throw(Abandoned())
 
 
 class ServerRunner:
-    """Answers requests and feeds watches, whichever way they come in.
+    """Answers requests and streams watches, for every transport.
 
-    `log` has every answered request. `on_write` listeners hear of each change after it is stored.
+    `log` records every answered request. `on_write` listeners are called with each change after it is stored.
     """
 
     clock: Clock
-    core: ApiServer
+    apiserver: ApiServer
 
     def __init__(
         self,
-        core: ApiServer,
+        apiserver: ApiServer,
         clock: Clock,
-        chance: Random,
+        random: Random,
         *,
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
         rounds: Rounds | None = None,
     ) -> None:
-        """`rounds`: while one lasts, watches tell nothing."""
-        self.core, self.clock, self._rounds = core, clock, rounds
+        """`rounds`: watches deliver no events during a round."""
+        self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
         self.log: RequestLog = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
-        core.tokens = {} if tokens is None else tokens
+        apiserver.tokens = {} if tokens is None else tokens
         self.webhooks: WebhookClient = WebhookClient()
-        self._context = ServerContext(clock, chance)
+        self._context = ServerContext(clock, random)
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
         self._generation = 0
-        core.on_commit = self._committed
+        apiserver.on_commit = self._committed
 
     def __repr__(self) -> str:
-        store = self.core.store
+        store = self.apiserver.store
         return f"<ServerRunner rev={store.revision} objects={store.size()} watches={len(self.watches)}>"
 
     # --- requests --------------------------------------------------------------------------------------------------
 
     def authenticate(self, authorization: str | None, certified: User | None = None) -> User:
-        """The user of a client's certificate, or else of an Authorization header. Raises 401."""
+        """The user of a client certificate, if any, or of the Authorization header. Raises 401."""
         if certified is not None:
             return certified
-        return self.core.user_of(authorization, self._context.now) if authorization else ANONYMOUS
+        return self.apiserver.user_of(authorization, self._context.now) if authorization else ANONYMOUS
 
     async def answer(self, request: Request) -> Response:
-        """Answer a request; waits only for what the request itself needs (webhooks, injected latency)."""
+        """Answer a request. Waits only for the needs of the request (webhooks, injected delays)."""
         found = self.begin(request)
         return found if isinstance(found, Response) else await self.complete(found)
 
     def begin(self, request: Request) -> Response | Suspended:
-        """Run a request until it is answered, or until it needs something that takes time."""
+        """Run a request until it is answered or has to wait."""
         info = parse(request)
         try:
-            request = self._acting(request, info)
-            step = self.core.answer(request, info, request.user, self._context)
+            request = self._impersonated(request, info)
+            step = self.apiserver.answer(request, info, request.user, self._context)
             return Suspended(request, info, step, next(step))
         except StopIteration as end:
             return self._logged(request, info, end.value)
@@ -157,41 +160,41 @@ class ServerRunner:
             return self._logged(request, info, _failed(request, error))
 
     async def complete(self, suspended: Suspended) -> Response:
-        """Provide what a suspended request needs, and resume it, until it is answered."""
+        """Resume a suspended request until it is answered."""
         request, info, step, need = suspended
         try:
             while True:
-                need = step.send(await self._met(need))
+                need = step.send(await self._fulfilled(need))
         except StopIteration as end:
             return self._logged(request, info, end.value)
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
 
-    async def _met(self, need: Need) -> Sequence[Reply]:
-        """The answer to a need; for a delay, nothing."""
+    async def _fulfilled(self, need: Need) -> Sequence[Reply]:
+        """Fulfil a need. Returns the replies of webhooks; a delay has none."""
         if isinstance(need, Delay):
             await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
             return ()
         return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
     async def _run(self, step: Waiting) -> None:
-        """Run the steps of something else than a request to their end. Raises StatusError."""
+        """Run a generator of needs to its end. Raises StatusError."""
         try:
             need = next(step)
             while True:
-                need = step.send(await self._met(need))
+                need = step.send(await self._fulfilled(need))
         except StopIteration:
             return
 
-    def _acting(self, request: Request, info: RequestInfo) -> Request:
-        """The request, as of the user as whom it acts. Raises 400, 403."""
+    def _impersonated(self, request: Request, info: RequestInfo) -> Request:
+        """The request with its effective user, who may be impersonated. Raises 400, 403."""
         for name in request.headers:
             if name.startswith("impersonate-"):
-                return request._replace(user=self.core.impersonation.effective(request, info))
+                return request._replace(user=self.apiserver.impersonation.effective(request, info))
         return request
 
     def refuse(self, request: Request, error: StatusError) -> Response:
-        """The answer to a request that is turned down before anybody looks at it."""
+        """The response to a request that is rejected before it is processed."""
         return self._logged(request, parse(request), refusal(error, request))
 
     def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
@@ -204,7 +207,7 @@ class ServerRunner:
             request.user_agent,
             response.status if not response.reset else 0,
             reason,
-            self.core.store.revision,
+            self.apiserver.store.revision,
             request.headers.get(TRACE_HEADER, ""),
         )
         self.log.append(record)
@@ -213,20 +216,20 @@ class ServerRunner:
         return response
 
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
-        """Call `listener` with the record of each answered request; returns what ends that."""
+        """Call `listener` with the record of each answered request. Returns a function that removes the listener."""
         self._request_listeners.append(listener)
         return partial(_forget, self._request_listeners, listener)
 
     def retire(self) -> None:
-        """Tell nobody any more, and let go of what knows this: a server that is given up is gone at once."""
+        """Remove all listeners and break reference cycles so that the server is freed at once."""
         self._listeners.clear()
         self._request_listeners.clear()
-        self.core.retire()
+        self.apiserver.retire()
 
-    # --- writes are heard of ---------------------------------------------------------------------------------------
+    # --- notification of writes -------------------------------------------------------------------------------------
 
     def on_write(self, listener: Callable[[Change], None]) -> Callable[[], None]:
-        """Call `listener` with every change; returns what ends that."""
+        """Call `listener` with every change. Returns a function that removes the listener."""
         self._listeners.append(listener)
         return partial(_forget, self._listeners, listener)
 
@@ -243,7 +246,7 @@ class ServerRunner:
     # --- watches ---------------------------------------------------------------------------------------------------
 
     async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
-        """The events of a watch, in batches, until its time is up; a StatusError is the last thing that it says."""
+        """The events of a watch in batches until its timeout. A StatusError, if any, is the last item."""
         generation, loop = self._generation, asyncio.get_running_loop()
         waiter, start = _Waiter(loop), loop.time()
         deadline = start + watch.timeout
@@ -253,13 +256,13 @@ class ServerRunner:
         try:
             if watch.refused is not None:
                 raise watch.refused
-            await self._rest(loop)
+            await self._round_end(loop)
             if watch.initial:
                 initial, watch.initial = watch.initial, []
                 yield initial
-                del initial  # it may be long, and this lives as long as the watch
+                del initial  # free the list: the generator lives as long as the watch
             while generation == self._generation:
-                await self._rest(loop)
+                await self._round_end(loop)
                 events = watch.read()
                 if events:
                     if watch.convert is not None:
@@ -283,8 +286,8 @@ class ServerRunner:
             self._idle.pop(waiter, None)
             self.watches.pop(watch, None)
 
-    async def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait until no round lasts."""
+    async def _round_end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait for the end of the current round, if any."""
         rounds = self._rounds
         while rounds is not None and rounds.in_round:
             over = loop.create_future()
@@ -292,9 +295,9 @@ class ServerRunner:
             await over
 
     def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
-        """When to look again even if nothing is written: at the watch's end, or for its next bookmark.
+        """The time at which the stream wakes without a write: at its deadline or for its next bookmark.
 
-        A bookmark that would say nothing new is not waited for: the first write to any collection makes it due again.
+        The stream does not wake for a bookmark without a new revision; the next write to any collection wakes it.
         """
         if not watch.bookmarks:
             return deadline
@@ -304,14 +307,14 @@ class ServerRunner:
         return deadline
 
     def end_watches(self) -> None:
-        """End every open stream, as a server does that stops or restarts. Clients may watch again."""
+        """End every open watch, as a restarting server does. Clients can watch again."""
         self._generation += 1
         for waiters in self._waiters.values():
             _wake(waiters)
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """A refusal; for any other error 500, as the real server answers when it panics: its traceback goes to the log."""
+    """The response to a failed request. An error other than a StatusError is logged and answered with 500."""
     if isinstance(error, StatusError):
         return refusal(error, request)
     log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
@@ -319,7 +322,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 class _Waiter:
-    """Where a stream waits for a write or for a moment. It keeps its timer as long as the moment stays the same."""
+    """Waits for a write or a point in time. The timer is kept as long as that point stays the same."""
 
     __slots__ = ("_loop", "_timer", "_until", "_woken")
 
@@ -330,7 +333,7 @@ class _Waiter:
         self._woken: asyncio.Future[None] | None = None
 
     async def wait(self, until: float) -> None:
-        """Until somebody wakes it, or the loop's time is `until`."""
+        """Wait until `wake` is called or the loop's time is `until`."""
         if self._timer is None or until != self._until:
             self.close()
             self._until, self._timer = until, self._loop.call_at(until, self._ring)
@@ -355,7 +358,7 @@ class _Waiter:
 
 
 def _forget(listeners: list[T], listener: T) -> None:
-    if listener in listeners:  # they are gone with the server, too
+    if listener in listeners:  # `retire` has removed it, too
         listeners.remove(listener)
 
 

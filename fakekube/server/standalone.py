@@ -107,14 +107,14 @@ def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None
 
 def _runner(options: Options, tokens: dict[str, User]) -> ServerRunner:
     clock, random = SystemClock(), SystemRandom()
-    core = bootstrap.api_server(
+    apiserver = bootstrap.api_server(
         clock.now(),
         random,
         authorization_mode=options.authorization_mode,
         history_window=options.history_window,
         version=options.kubernetes_version,
     )
-    return ServerRunner(core, clock, random, tokens=tokens)
+    return ServerRunner(apiserver, clock, random, tokens=tokens)
 
 
 def _tokens(path: Path | None) -> dict[str, User]:
@@ -136,7 +136,7 @@ async def _load(runner: ServerRunner, sources: Sequence[Path]) -> int:
     """Load manifests into the server; returns the number of objects."""
     transport = DirectTransport(runner)
     try:
-        return sum([len(await manifests.load(runner.core, transport, manifests.read(one))) for one in sources])
+        return sum([len(await manifests.load(runner.apiserver, transport, manifests.read(one))) for one in sources])
     except manifests.ManifestError as error:
         raise CannotServe(f"--manifests {error}") from None
 

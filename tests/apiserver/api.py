@@ -62,16 +62,16 @@ class Api:
         version: str = bootstrap.KUBERNETES_VERSION,
     ) -> None:
         self.context = RequestContext()
-        self.core = bootstrap.api_server(
+        self.apiserver = bootstrap.api_server(
             START, self.context, authorization_mode=authorization_mode, history_window=history_window, version=version
         )
         self.changes: list[Change] = []
-        self.core.on_commit = self.changes.append
+        self.apiserver.on_commit = self.changes.append
         self.needs: list[Any] = []
 
     @property
     def revision(self) -> int:
-        return self.core.store.revision
+        return self.apiserver.store.revision
 
     def answer(
         self,
@@ -87,7 +87,7 @@ class Api:
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body, user)
-        step = self.core.answer(request, parse(request), user, self.context)
+        step = self.apiserver.answer(request, parse(request), user, self.context)
         try:
             need = next(step)
             while True:

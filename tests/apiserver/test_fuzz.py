@@ -172,9 +172,9 @@ class Answers:
 
     def __init__(self) -> None:
         chance = SeededRandom(Seed(1))
-        core = bootstrap.api_server(SystemClock().now(), chance, history_window=50)
-        self.plane = ServerRunner(core, SystemClock(), chance)
-        self.transport = DirectTransport(self.plane)
+        apiserver = bootstrap.api_server(SystemClock().now(), chance, history_window=50)
+        self.runner = ServerRunner(apiserver, SystemClock(), chance)
+        self.transport = DirectTransport(self.runner)
         self.transport.request_now("POST", DEFINITIONS, body=definition())
         for collection in SERVED:
             self.transport.request_now("POST", collection, body={"metadata": {"name": "a"}})
@@ -183,7 +183,7 @@ class Answers:
         values: dict[str, list[str]] = {}
         for name, value in query:
             values.setdefault(name, []).append(value)
-        response = self.plane.begin(Request(method, path, values, headers, body, ADMIN))
+        response = self.runner.begin(Request(method, path, values, headers, body, ADMIN))
         if response.watch is not None:
             [event.line for event in response.watch.initial]
             return
@@ -214,14 +214,14 @@ def test_any_requests_get_valid_responses(requests):
             assert not failures, failures[0].exc_info
     finally:
         logger.removeHandler(handler)
-    store = answers.plane.core.store
-    for resource in answers.plane.core.catalog.resources():
+    store = answers.runner.apiserver.store
+    for resource in answers.runner.apiserver.catalog.resources():
         check_shape(store.collection(resource.collection))
 
 
 def test_an_internal_failure_is_500_and_logged(caplog):
     answers = Answers()
-    answers.plane.core.catalog = None
+    answers.runner.apiserver.catalog = None
     code, _, body = answers.transport.request_now("GET", "/api/v1/pods")
     assert (code, body["reason"], body["code"]) == (500, "InternalError", 500)
     assert body["message"].startswith("Internal error occurred: AttributeError")

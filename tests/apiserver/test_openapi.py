@@ -47,7 +47,7 @@ def test_every_reference_resolves(version):
 
 
 def test_every_served_kind_has_a_type_and_operations(backups):
-    for resource in backups.core.catalog.resources():
+    for resource in backups.apiserver.catalog.resources():
         root = f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
         found = document(backups, root)
         gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}

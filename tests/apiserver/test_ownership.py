@@ -87,8 +87,8 @@ class Managed:
     def __init__(self, collection, plural):
         self.api, self.collection, self.path = Api(), collection, f"{collection}/x"
         group, _, version = ("apps", "", "v1") if plural == "deployments" else ("", "", "v1")
-        resource = self.api.core.catalog.find(group, version, plural)
-        self.schema = self.api.core.registration(resource).apply_schema
+        resource = self.api.apiserver.catalog.find(group, version, plural)
+        self.schema = self.api.apiserver.registration(resource).apply_schema
         self.obj = None
         self.maps = set()
         """Every map that ever had entries: its owners keep it if it is empty and therefore omitted."""

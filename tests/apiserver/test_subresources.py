@@ -544,7 +544,7 @@ def test_a_log_that_somebody_gives(api, query, text):
         asked_for.append(request)
         return "one\ntwo\nthree\n"
 
-    api.core.kubelet.logs = logs
+    api.apiserver.kubelet.logs = logs
     response = api.answer("GET", f"{PODS}/a/log{query}")
     assert (response.body.to_object(), response.content_type) == (text, "text/plain")
     assert (asked_for[0].container, asked_for[0].pod["metadata"]["name"], asked_for[0].previous) == ("c", "a", False)
@@ -559,7 +559,7 @@ def test_streams_need_somebody_who_answers(api, path):
 
 def test_streams_are_web_sockets(api):
     waiting(api)
-    api.core.kubelet.exec = lambda request: "hello"
+    api.apiserver.kubelet.exec = lambda request: "hello"
     assert "WebSocket only" in api.refused("POST", f"{PODS}/a/exec?command=ls", upgrade="SPDY/3.1")[2]
     other = {"upgrade": "websocket", "sec_websocket_protocol": "chat"}
     assert "no subprotocol of chat" in api.refused("GET", f"{PODS}/a/exec?command=ls", **other)[2]

@@ -19,7 +19,7 @@ def test_an_unsupported_version(text):
 
 
 def served(version, group=""):
-    catalog = Api(version=version).core.catalog
+    catalog = Api(version=version).apiserver.catalog
     return {f"{r.plural}.{r.version}" for r in catalog.resources() if r.group == group}
 
 
@@ -45,8 +45,8 @@ def test_the_range_of_versions_that_serve_a_kind(group, row, first, last):
 
 
 def test_the_preferred_version_is_first():
-    assert Api(version="1.25").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1beta2", "v1beta1"]
-    assert Api(version="1.30").core.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1", "v1beta3"]
+    assert Api(version="1.25").apiserver.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1beta2", "v1beta1"]
+    assert Api(version="1.30").apiserver.catalog.versions("flowcontrol.apiserver.k8s.io") == ["v1", "v1beta3"]
 
 
 def test_a_kind_that_is_not_yet_served_is_not_found():
@@ -72,9 +72,9 @@ def test_a_subresource_of_a_later_version():
 @pytest.mark.parametrize("version", bootstrap.known_versions())
 def test_every_kind_of_every_version_has_a_schema(version):
     api = Api(version=version, authorization_mode="RBAC")
-    for resource in api.core.catalog.resources():
-        assert api.core.registration(resource).schema is not None, resource
-    assert api.core.version["minor"] == version.partition(".")[2]
+    for resource in api.apiserver.catalog.resources():
+        assert api.apiserver.registration(resource).schema is not None, resource
+    assert api.apiserver.version["minor"] == version.partition(".")[2]
     assert api.ok("GET", "/version")["gitVersion"].startswith(f"v{version}.")
 
 
@@ -83,6 +83,6 @@ def test_stored_objects_have_only_fields_of_their_version(version):
     api = Api(version=version)
     spec = {"containers": [{"name": "c", "image": "i"}]}
     made = api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
-    schema = api.core.schemas.of_kind("", "v1", "Pod")
+    schema = api.apiserver.schemas.of_kind("", "v1", "Pod")
     assert made["spec"].keys() <= schema.fields["spec"].fields.keys()
     assert made["spec"]["containers"][0].keys() <= schema.fields["spec"].fields["containers"].items.fields.keys()

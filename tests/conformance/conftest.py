@@ -30,9 +30,9 @@ def server_url(request):
 
     async def serve():
         clock, chance = SystemClock(), SystemRandom()
-        core = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
+        apiserver = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
         tokens = parse_token_file(TOKENS)
-        async with listen(ServerRunner(core, clock, chance, tokens=tokens)) as server:
+        async with listen(ServerRunner(apiserver, clock, chance, tokens=tokens)) as server:
             ended = asyncio.Event()
             urls.append(server.url)
             stop.append((asyncio.get_running_loop(), ended))

@@ -38,11 +38,11 @@ class Server:
 
     def __init__(self, bubble: Bubble) -> None:
         chance = SeededRandom(bubble.seed)
-        core = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
-        self.plane = ServerRunner(core, bubble.clock, chance, log=RequestLog(limit=1_000))
-        self.transport = DirectTransport(self.plane)
+        apiserver = bootstrap.api_server(bubble.clock.now(), chance, history_window=1_000)
+        self.runner = ServerRunner(apiserver, bubble.clock, chance, log=RequestLog(limit=1_000))
+        self.transport = DirectTransport(self.runner)
         self.history: list[tuple[int, str, bool]] = []
-        self.plane.on_write(self._written)
+        self.runner.on_write(self._written)
         self._draw = random.Random(7)
         self._names = [f"m{number:05}" for number in range(OBJECTS)]
         for name in self._names:
@@ -66,14 +66,14 @@ class Server:
 
     def cut(self) -> None:
         """End open watches."""
-        self.plane.end_watches()
+        self.runner.end_watches()
 
     def expire(self) -> None:
         """End open watches so that they cannot be resumed."""
-        self.plane.end_watches()
+        self.runner.end_watches()
         for _ in range(5):
             self.write()
-        self.plane.core.store.compact()
+        self.runner.apiserver.store.compact()
 
     def _send(self, method: str, path: str, body: Any = None) -> None:
         headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
@@ -208,7 +208,7 @@ def test_six_hours_of_ten_thousand_objects() -> None:
             watcher.task.cancel()
         bubble.settle()
         assert asyncio.all_tasks(bubble.loop) == set()
-        assert not server.plane.watches
+        assert not server.runner.watches
 
 
 def _one_hour(bubble: Bubble, server: Server, watchers: list[Watcher], draw: random.Random) -> None:

@@ -39,7 +39,7 @@ def answer(api, step):
     body = step.get("body", b"")
     sent = body.encode() if isinstance(body, str) else body
     request = Request(step["method"], path, {**parse_qs(more, keep_blank_values=True), **query}, headers, sent, ADMIN)
-    asking = api.core.answer(request, parse(request), request.user, api.context)
+    asking = api.apiserver.answer(request, parse(request), request.user, api.context)
     try:
         need = next(asking)
         while True:

@@ -130,7 +130,9 @@ def test_the_records_of_a_cluster_are_freed_with_it(transport, caplog):
             kube.delete("v1", "ConfigMap", "a")
         assert len(kube.ledger) > 3
         assert kube.requests(code=500)
-        return [weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._runner, kube._runner.core.store)]
+        return [
+            weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._runner, kube._runner.apiserver.store)
+        ]
 
     use()  # imports what is imported lazily
     gc.collect()

@@ -19,7 +19,7 @@ from tests.completeness import completeness, report
 USER = Path(__file__).with_name("typed_user.py")
 
 #: The arguments of Manager that the cluster sets.
-SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "chance", "random"}
+SET_BY_THE_CLUSTER = {"clock", "gate", "observer", "random"}
 
 
 @pytest.mark.slow

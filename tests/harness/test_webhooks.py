@@ -100,7 +100,7 @@ def test_the_admission_review_that_a_webhook_gets(fakekube):
     assert (created["object"]["data"], created["oldObject"]) == ({"x": "1"}, None)
     assert created["object"]["metadata"]["uid"] == made["metadata"]["uid"]
     assert (updated["object"]["data"], updated["oldObject"]["data"]) == ({"x": "2"}, {"x": "1"})
-    assert updated["options"]["kind"] == "PatchOptions"
+    assert updated["options"]["kind"] == "UpdateOptions"
     assert (deleted["object"], deleted["oldObject"]["data"]) == (None, {"x": "2"})
     assert len({one["uid"] for one in guard.asked}) == 3
 

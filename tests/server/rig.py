@@ -60,8 +60,8 @@ def _open_files() -> set[str]:
 
 def new_runner(tokens: Mapping[str, User] | None = None, authorization_mode: str = "AlwaysAllow") -> ServerRunner:
     clock, chance = SystemClock(), SystemRandom()
-    core = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
-    return ServerRunner(core, clock, chance, tokens=tokens)
+    apiserver = bootstrap.api_server(clock.now(), chance, authorization_mode=authorization_mode)
+    return ServerRunner(apiserver, clock, chance, tokens=tokens)
 
 
 class Served:
@@ -75,7 +75,7 @@ class Served:
 
     @property
     def revision(self) -> int:
-        return self.runner.core.store.revision
+        return self.runner.apiserver.store.revision
 
     async def call(
         self, method: str, path: str, body: Any = None, **headers: str

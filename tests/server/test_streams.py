@@ -31,7 +31,7 @@ async def test_a_command_runs_over_a_web_socket():
         commands.append((request.command, request.container, request.stdin))
         return ExecResult(b"out", "err", 2)
 
-    runner.core.kubelet.exec = run
+    runner.apiserver.kubelet.exec = run
     async with served(runner) as server:
         await server.call("POST", PODS, POD)
         url = f"{server.url}{PODS}/a/exec?command=ls&command=-l&stdout=1&stderr=1"
@@ -46,7 +46,7 @@ async def test_a_command_runs_over_a_web_socket():
 @on_a_loop
 async def test_a_command_gets_the_input_that_is_sent():
     runner = new_runner()
-    runner.core.kubelet.exec = lambda request: request.stdin.upper()
+    runner.apiserver.kubelet.exec = lambda request: request.stdin.upper()
     async with served(runner) as server:
         await server.call("POST", PODS, POD)
         url = f"{server.url}{PODS}/a/exec?command=cat&stdin=true"
@@ -60,7 +60,7 @@ async def test_a_command_gets_the_input_that_is_sent():
 @on_a_loop
 async def test_a_port_is_forwarded_until_the_client_goes():
     runner = new_runner()
-    runner.core.kubelet.forward = lambda request: b"%d:%b" % (request.port, request.data)
+    runner.apiserver.kubelet.forward = lambda request: b"%d:%b" % (request.port, request.data)
     async with served(runner) as server:
         await server.call("POST", PODS, POD)
         async with server.session.ws_connect(f"{server.url}{PODS}/a/portforward?ports=80") as socket:
@@ -72,7 +72,7 @@ async def test_a_port_is_forwarded_until_the_client_goes():
 @on_a_loop
 async def test_without_a_web_socket_the_real_words():
     runner = new_runner()
-    runner.core.kubelet.exec = lambda request: ""
+    runner.apiserver.kubelet.exec = lambda request: ""
     async with served(runner) as server:
         await server.call("POST", PODS, POD)
         assert (await server.refused("POST", f"{PODS}/a/exec?command=ls"))[0] == 400

@@ -61,7 +61,7 @@ async def test_an_expired_history():
     async with served() as api:
         _, first, _ = await api.call("POST", CONFIGMAPS, configmap("a"))
         await api.call("POST", CONFIGMAPS, configmap("b"))
-        api.runner.core.store.compact()
+        api.runner.apiserver.store.compact()
         version = first["metadata"]["resourceVersion"]
         async with watching(api, f"{WATCH}&resourceVersion={version}") as following:
             event = await following()

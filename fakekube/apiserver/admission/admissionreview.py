@@ -1,4 +1,5 @@
-"""AdmissionReviews, and the objects of a request in the version that a webhook or policy takes (`admission.k8s.io`)."""
+"""AdmissionReview requests, and conversion of objects to the version that a webhook or policy matches
+(`admission.k8s.io`)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class VersionedAttributes:
-    """A request with its objects in one version of its resource, with apiVersion and kind
+    """The attributes of a request with its objects in one version of the resource, with apiVersion and kind
     (`admission/plugin/webhook/generic.VersionedAttributes`)."""
 
     attributes: Attributes
@@ -26,7 +27,7 @@ class VersionedAttributes:
 
 
 def versioned(attributes: Attributes, resource: Resource) -> Generator[Need, Any, VersionedAttributes]:
-    """The request in the version of `resource`. Raises StatusError if a conversion fails."""
+    """Convert the objects of a request to the version of `resource`. Raises StatusError if a conversion fails."""
     obj = yield from _converted(attributes, attributes.obj, resource)
     old = yield from _converted(attributes, attributes.old, resource)
     return VersionedAttributes(attributes, resource, obj, old)
@@ -44,7 +45,8 @@ def _converted(attributes: Attributes, obj: Object | None, resource: Resource) -
 
 
 def unversioned(attributes: Attributes, obj: Object, resource: Resource) -> Generator[Need, Any, Object]:
-    """An object that a webhook or a policy has changed, in the version of the request, without apiVersion and kind."""
+    """Convert an object that a webhook or policy has changed back to the version of the request. Returns it without
+    apiVersion and kind."""
     call = attributes.call
     obj = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
     if resource.api_version != call.resource.api_version and attributes.body is call:
@@ -67,7 +69,7 @@ def review(versioned: VersionedAttributes, uid: str, version: str) -> Object:
 
 
 def request(attributes: Attributes, resource: Resource, uid: str) -> Object:
-    """The request of a review, without its objects."""
+    """The `request` of an AdmissionReview, without its objects."""
     call = attributes.call
     user: Object = {"username": call.user.name}
     if call.user.uid:
@@ -101,7 +103,7 @@ def request(attributes: Attributes, resource: Resource, uid: str) -> Object:
 
 
 def kind_of(resource: Resource, subresource: str, attributes: Attributes) -> Object:
-    """The group, version and kind of the objects at a path."""
+    """The group, version and kind of the objects at the request's path."""
     if attributes.body is not attributes.call:
         resource = attributes.body.resource
     else:

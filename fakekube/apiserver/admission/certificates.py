@@ -1,4 +1,4 @@
-"""Who may decide over certificate requests, and what no request may ask for (CertificateApproval, CertificateSigning,
+"""Admission of CertificateSigningRequests (plugins CertificateApproval, CertificateSigning and
 CertificateSubjectRestriction)."""
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Object = dict[str, Any]
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 ADMINISTRATORS = "system:masters"
 
-#: `2.5.4.10`, a subject's organization, in DER.
+#: The object identifier of a subject's organization, 2.5.4.10, in DER.
 _ORGANIZATION = bytes((0x55, 0x04, 0x0A))
 _OBJECT_IDENTIFIER, _SEQUENCE, _SET = 0x06, 0x30, 0x31
 
 
 def validate_approval(call: Call, obj: Object, old: Object | None) -> None:
-    """Deciding needs the verb `approve` on the signer."""
+    """Check that the user may `approve` requests for the signer. Raises 403."""
     _check_right(call, old or obj, "approve", "approve requests")
 
 
 def validate_signing(call: Call, obj: Object, old: Object | None) -> None:
-    """Changing a status' certificate or conditions needs the verb `sign` on the signer."""
+    """Check that the user may `sign` for the signer, if the certificate or the conditions change. Raises 403."""
     new, before = obj.get("status") or {}, (old or {}).get("status") or {}
     if any(new.get(field) != before.get(field) for field in ("certificate", "conditions")):
         _check_right(call, old or obj, "sign", "sign requests")
 
 
 def _check_right(call: Call, request: Object, verb: str, what: str) -> None:
-    """On the signer, or on all of its domain. Raises 403."""
+    """Check the verb on the signer, and then on all signers of its domain. Raises 403."""
     signer = (request.get("spec") or {}).get("signerName") or ""
     for name in (signer, f"{signer.partition('/')[0]}/*"):
         info = RequestInfo(
@@ -48,7 +48,7 @@ def _check_right(call: Call, request: Object, verb: str, what: str) -> None:
 
 
 def validate_subject(call: Call, obj: Object, old: Object | None) -> None:
-    """No client certificate makes its bearer an administrator. Raises 403."""
+    """Reject requests for client certificates of the group system:masters. Raises 403."""
     spec = obj.get("spec") or {}
     if old is not None or spec.get("signerName") != CLIENT_SIGNER:
         return
@@ -58,7 +58,7 @@ def validate_subject(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def organizations(request: bytes) -> list[str]:
-    """The organizations of a DER certificate request's subject; none where it cannot be read."""
+    """The organizations in the subject of a DER certificate request; none if it cannot be parsed."""
     for tag, whole in _values(request):
         for _, info in _values(whole if tag == _SEQUENCE else b""):
             names = next((value for tag, value in _values(info) if tag == _SEQUENCE), b"")
@@ -75,7 +75,7 @@ def _organizations(names: bytes) -> Iterator[bytes]:
 
 
 def _values(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tags and contents of the DER values that follow each other; up to the first that is cut short."""
+    """The tags and contents of consecutive DER values, up to the first truncated one."""
     at = 0
     while at + 2 <= len(data):
         tag, length = data[at], data[at + 1]

@@ -1,8 +1,8 @@
-"""The admission chain: plugins in kube-apiserver's order, policies, webhooks (`kubeapiserver/options/plugins.go`).
+"""The admission chain: plugins, policies and webhooks in kube-apiserver's order (`kubeapiserver/options/plugins.go`).
 
-Mutating admission runs before the kind's strategy prepares an object, validating admission after its validation. The
-functions with `in_process` run the built-in plugins only: they do not wait, and are for requests that no policy and no
-webhook can match.
+Mutating admission runs before the strategy prepares an object, validating admission after it has validated the object.
+The functions named `*_in_process` run the built-in plugins only and do not wait; they are used if the cluster has no
+policies and webhooks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fakekube.apiserver.admission import (
     tolerations,
     webhooks,
 )
-from fakekube.apiserver.admission.matching import CREATE, Attributes
+from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Waiting
@@ -36,12 +36,12 @@ from fakekube.apiserver.needs import Need, Waiting
 Object = dict[str, Any]
 
 Mutate = Callable[[Call, Object, Object | None], Object]
-"""Returns the object to be written, given the new object and the stored one (None: the object is new)."""
+"""Returns the object to write, given the new and the stored object (None: the object is new)."""
 
 Validate = Callable[[Call, Object, Object | None], None]
 """Raises StatusError if the write is rejected."""
 
-#: (collection, subresource) -> the plugins that change its objects, in order.
+#: (collection, subresource) -> its mutating plugins, in order.
 MUTATING: Mapping[tuple[str, str], Sequence[Mutate]] = {
     ("pods", ""): (limitranger.mutate_pod, priority.mutate_pod, tolerations.mutate_pod, runtimeclass.mutate_pod),
     ("pods", "resize"): (limitranger.mutate_pod,),
@@ -54,7 +54,7 @@ MUTATING: Mapping[tuple[str, str], Sequence[Mutate]] = {
 
 _REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
-#: (collection, subresource) -> the plugins that validate its objects, in order.
+#: (collection, subresource) -> its validating plugins, in order.
 VALIDATING: Mapping[tuple[str, str], Sequence[Validate]] = {
     ("pods", ""): (limitranger.validate_pod, podsecurity.validate_pod, runtimeclass.validate_pod),
     ("pods", "resize"): (limitranger.validate_pod, podsecurity.validate_pod),
@@ -70,7 +70,7 @@ VALIDATING: Mapping[tuple[str, str], Sequence[Validate]] = {
 
 
 def has_mutating_hooks(call: Call) -> bool:
-    """Whether there is any mutating policy or webhook: most clusters have none."""
+    """Whether there is any mutating policy or webhook."""
     return webhooks.has_any(call, webhooks.MUTATING) or webhooks.has_any(call, mutations.BINDINGS)
 
 
@@ -88,7 +88,7 @@ def has_hooks(call: Call) -> bool:
 
 
 def mutate_in_process(call: Call, obj: Object, old: Object | None) -> Object:
-    """The object as the mutating plugins change it. Raises StatusError."""
+    """Run the mutating plugins. Returns the changed object. Raises StatusError."""
     if old is None:
         lifecycle.admit_create(call, obj["metadata"].get("name") or call.info.name)
     for plugin in MUTATING.get((call.resource.collection, call.info.subresource), ()):
@@ -97,9 +97,9 @@ def mutate_in_process(call: Call, obj: Object, old: Object | None) -> Object:
 
 
 def mutate(attributes: Attributes) -> Generator[Need, Any, Object]:
-    """The object as the mutating plugins, policies and webhooks change it.
+    """Run the mutating plugins, policies and webhooks. Returns the changed object. Raises StatusError.
 
-    There is a second round if a policy or a webhook changes it. Raises StatusError.
+    They are invoked a second time if a policy or a webhook has changed the object.
     """
     of_policies, of_webhooks = Calls(), Calls()
     attributes = yield from _mutated(attributes, of_policies, of_webhooks)
@@ -145,12 +145,12 @@ def validate(attributes: Attributes) -> Waiting:
     """Raises StatusError if a validating plugin, policy or webhook, or a quota, rejects the write."""
     call, obj, old = attributes.call, attributes.new, attributes.old
     _run_validating(call, obj, old)
-    yield from _asked(attributes)
+    yield from _validate_by_hooks(attributes)
     quota.charge(call, obj, old, dry_run=attributes.dry_run)
 
 
-def _asked(attributes: Attributes) -> Waiting:
-    """The validating policies, then the validating webhooks."""
+def _validate_by_hooks(attributes: Attributes) -> Waiting:
+    """Run the validating policies and then the validating webhooks."""
     if webhooks.has_any(attributes.call, policies.BINDINGS):
         yield from policies.validate(attributes)
     if webhooks.has_any(attributes.call, webhooks.VALIDATING):
@@ -166,26 +166,11 @@ def validate_deletion(attributes: Attributes) -> Waiting:
     """Raises StatusError if a policy or a webhook rejects a deletion."""
     if webhooks.has_any(attributes.call, webhooks.MUTATING):
         yield from webhooks.mutate(attributes, Calls())
-    yield from _asked(attributes)
+    yield from _validate_by_hooks(attributes)
 
 
 def connect(attributes: Attributes) -> Waiting:
-    """Raises StatusError if a webhook or a policy rejects a connection; what they change has no effect."""
+    """Raises StatusError if a policy or a webhook rejects a connection."""
     if webhooks.has_any(attributes.call, webhooks.MUTATING):
         yield from webhooks.mutate(attributes, Calls())
-    yield from _asked(attributes)
-
-
-__all__ = [
-    "CREATE",
-    "connect",
-    "delete_in_process",
-    "has_hooks",
-    "has_mutating_hooks",
-    "has_validating_hooks",
-    "mutate",
-    "mutate_in_process",
-    "validate",
-    "validate_deletion",
-    "validate_in_process",
-]
+    yield from _validate_by_hooks(attributes)

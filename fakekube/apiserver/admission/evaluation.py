@@ -1,4 +1,4 @@
-"""CEL expressions of admission, run: what the names in them are for a request (`admission/plugin/cel`)."""
+"""Evaluation of the CEL expressions of policies and match conditions (`admission/plugin/cel`)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Object = dict[str, Any]
 
 
 class Failed(Exception):
-    """An expression that has no value for a request; the text is the real server's."""
+    """The evaluation of an expression failed; the text is kube-apiserver's."""
 
 
 class Variables(dict[str, Any]):
-    """`variables`: each has its value when it is first asked for, and keeps it."""
+    """The CEL variable `variables`; each composed variable is evaluated on first use."""
 
     def __init__(self, scope: Scope, expressions: Sequence[tuple[str, str]]) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Variables(dict[str, Any]):
 
 
 class Scope:
-    """The variables of expressions for one request, with one object of parameters."""
+    """The CEL variables for one request and one parameter object."""
 
     takes_params: bool
     attributes: Attributes
@@ -76,7 +76,7 @@ class Scope:
         return self._names
 
     def value(self, text: str, result: str = "bool") -> Any:
-        """The value of an expression; `result` is its type, or of a mutation that of its patch. Raises Failed."""
+        """Evaluate an expression. `result` is the type of its value; for a mutation, its patch type. Raises Failed."""
         patches = result in ("ApplyConfiguration", "JSONPatch")
         environment = Environment(result, self.takes_params, variables=self._variables, patches=patches)
         try:
@@ -89,7 +89,7 @@ class Scope:
 
 
 def all_hold(conditions: Iterable[Mapping[str, Any]], scope: Scope) -> bool:
-    """Whether every match condition is true; one that is false decides, whatever is wrong with others."""
+    """Whether all match conditions are true. Raises Failed if some fail and none is false."""
     problems: list[str] = []
     for condition in conditions:
         try:

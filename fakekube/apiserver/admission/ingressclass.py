@@ -1,4 +1,4 @@
-"""Ingresses without a class get the one that is marked as the default (plugin DefaultIngressClass)."""
+"""Sets the default IngressClass of new Ingresses (plugin DefaultIngressClass)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mutate_ingress(call: Call, obj: Object, old: Object | None) -> Object:
 
 
 def _default(call: Call) -> str:
-    """Of several that are marked the newest, then the first by name; empty where there is none."""
+    """The name of the default class ("": none); of several, the newest, then the first by name."""
     classes = [entry.object["metadata"] for _, entry in call.server.store.collection(COLLECTION).scan("", "", None)]
     marked = [meta for meta in classes if (meta.get("annotations") or {}).get(DEFAULT_ANNOTATION) == "true"]
     if not marked:

@@ -1,4 +1,5 @@
-"""Objects are created only in namespaces, and of definitions, that exist and do not terminate (NamespaceLifecycle)."""
+"""Rejects new objects in missing or terminating namespaces, and of terminating definitions (plugin
+NamespaceLifecycle)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Object = dict[str, Any]
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
-#: Access reviews say nothing about their namespace: it need not exist.
+#: Access reviews are allowed in namespaces that do not exist, as a rejection would reveal that.
 REVIEWS = frozenset({"localsubjectaccessreviews.authorization.k8s.io"})
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -62,6 +63,6 @@ def _terminating(call: Call, name: str) -> StatusError:
 
 
 def admit_delete(call: Call) -> None:
-    """Rejects the deletion of the namespaces that the cluster needs. Raises 403."""
+    """Rejects the deletion of an immortal namespace. Raises 403."""
     if call.resource.collection == "namespaces" and call.info.name in IMMORTAL_NAMESPACES:
         raise forbidden("namespaces", call.info.name, "this namespace may not be deleted")

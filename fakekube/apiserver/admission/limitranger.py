@@ -1,4 +1,4 @@
-"""The LimitRanges of a namespace: defaults for containers, and bounds (LimitRanger)."""
+"""Applies the defaults of LimitRanges to containers and enforces their limits (plugin LimitRanger)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Quantities = Mapping[str, str]
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 
-#: The containers of a pod -> how the annotation names one of them.
+#: Field of a pod's containers -> the name of such a container in the annotation.
 CONTAINERS = {"containers": "container", "initContainers": "init container"}
 
 
 def _ranges(call: Call) -> Iterator[Object]:
-    """Each limit that holds in the namespace."""
+    """The LimitRanges of the namespace."""
     for _, entry in call.server.store.collection("limitranges").scan(f"{call.namespace}/", "", None):
         yield entry.object
 
@@ -32,7 +32,7 @@ def _limits(limit_range: Object) -> Sequence[Object]:
 
 
 def _is_resize(call: Call, old: Object) -> bool:
-    """Whether an update is one that limits matter for: containers do not change otherwise."""
+    """Whether an update is a resize; other updates cannot change container resources."""
     return call.info.subresource == "resize" and not old["metadata"].get("deletionTimestamp")
 
 
@@ -40,7 +40,7 @@ def _is_resize(call: Call, old: Object) -> bool:
 
 
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
-    """A new pod's containers get what they do not say; an annotation tells what."""
+    """Set the default requests and limits of containers, and an annotation that lists them."""
     if old is not None and not _is_resize(call, old):
         return obj
     for one in _ranges(call):
@@ -83,8 +83,8 @@ def _filled(container: Object, kind: str, limits: Quantities, requests: Quantiti
 
 
 def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
-    """A pod's containers, and they together, are within bounds when it is new or resized. Raises 403 with what the
-    first LimitRange says."""
+    """Check the containers of a new or resized pod, and their totals. Raises 403 with the problems of the first
+    LimitRange that rejects it."""
     if old is not None and not _is_resize(call, old):
         return
     for one in _ranges(call):
@@ -104,7 +104,7 @@ def _problems_of_pod(limit: Object, spec: Object) -> Iterator[str]:
 
 
 def validate_claim(call: Call, obj: Object, old: Object | None) -> None:
-    """A claim asks for as much as it may. Raises 403."""
+    """Check the storage request of a claim. Raises 403 with the problems of the first LimitRange that rejects it."""
     if old is not None and old["metadata"].get("deletionTimestamp"):
         return
     requests = ((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}

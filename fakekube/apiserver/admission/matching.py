@@ -1,4 +1,5 @@
-"""Which requests a webhook, or a policy, is for: rules, namespaces, objects (`webhook/predicates`, `matching`)."""
+"""Attributes of requests, and their match against the rules and selectors of webhooks and policies
+(`webhook/predicates`, `policy/matching`)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Object = dict[str, Any]
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
-#: What decides about admission is not subject to it.
+#: The configuration of admission, which is exempt from webhooks and policies.
 EXEMPT = frozenset(
     {
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -30,10 +31,11 @@ EXEMPT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """A request as admission sees it (`admission.Attributes`): an operation, the object before and the object after.
+    """The attributes of a request in admission (`admission.Attributes`).
 
-    `call` is the request; `body` is the same with the kind of the objects, which differs for subresources such as scale
-    and eviction. `name` is "" if the request names no object: a deletion of a collection, a name not yet generated.
+    `call` is the request; `body` is the same request with the kind of the objects, which differs for subresources such
+    as scale and eviction. `obj` is the new object, `old` the stored one. `name` is "" for the deletion of a collection
+    and for a name that is not generated yet.
     """
 
     call: Call
@@ -47,12 +49,12 @@ class Attributes:
 
     @property
     def new(self) -> Object:
-        """The object after the request, for operations that have one."""
+        """The new object, for operations that have one."""
         assert self.obj is not None, f"{self.operation} has no new object"
         return self.obj
 
     def with_object(self, obj: Object) -> Attributes:
-        """The same with another new object."""
+        """A copy with another new object."""
         return self if obj is self.obj else replace(self, obj=obj)
 
     @property
@@ -61,14 +63,14 @@ class Attributes:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the request; of a Namespace, its own name."""
+        """The namespace of the request; for a Namespace, its name."""
         return self.name if self.is_namespace else self.call.namespace
 
 
 def matches(hook: Mapping[str, Any], attributes: Attributes) -> Resource | None:
-    """The resource, in the version, in which a webhook takes the request; None: it is not for it.
+    """The resource, in the version that a webhook matches; None if it does not match the request.
 
-    `hook` has rules, matchPolicy, namespaceSelector and objectSelector. Raises 404 where the namespace is gone.
+    `hook` has rules, matchPolicy, namespaceSelector and objectSelector. Raises 404 if the namespace does not exist.
     """
     resource = _of_rules(hook.get("rules") or (), hook.get("matchPolicy"), attributes)
     if resource is None or not in_namespaces(hook.get("namespaceSelector"), attributes):
@@ -88,7 +90,7 @@ def _of_rules(rules: Any, policy: str | None, attributes: Attributes) -> Resourc
 
 
 def equivalents(call: Call) -> Iterator[Resource]:
-    """The same objects in other versions, and in other groups."""
+    """The other versions and groups of a resource, with the same objects (`EquivalentResourceMapper`)."""
     own = call.resource
     for other in call.server.catalog.resources():
         if other.collection == own.collection and other.api_version != own.api_version:
@@ -96,7 +98,7 @@ def equivalents(call: Call) -> Iterator[Resource]:
 
 
 def rule_matches(rule: Mapping[str, Any], attributes: Attributes, resource: Resource) -> bool:
-    """One rule: its operations, groups, versions, resources and scope (`rules.Matcher`)."""
+    """Whether a rule matches by operation, group, version, resource and scope (`rules.Matcher`)."""
     subresource = attributes.call.info.subresource
     operations = rule.get("operations") or ()
     return (
@@ -126,7 +128,7 @@ def _in_scope(scope: str, attributes: Attributes) -> bool:
 
 
 def in_namespaces(selector: Mapping[str, Any] | None, attributes: Attributes) -> bool:
-    """Whether the request's namespace is selected; what has none always is."""
+    """Whether the selector matches the request's namespace; cluster-scoped objects always match."""
     if not selector:
         return True
     labels = _namespace_labels(attributes)
@@ -148,7 +150,7 @@ def _namespace_labels(attributes: Attributes) -> Mapping[str, str] | None:
 
 
 def of_objects(selector: Mapping[str, Any] | None, attributes: Attributes) -> bool:
-    """Whether the object is selected as it is, or as it was."""
+    """Whether the selector matches the new or the old object."""
     if not selector:
         return True
     objects = (attributes.obj, attributes.old)

@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicies: expressions that change a write (`admission/plugin/policy/mutating`)."""
+"""MutatingAdmissionPolicies, which change objects by CEL expressions (`admission/plugin/policy/mutating`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpo
 
 
 def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object]:
-    """The object as the policies change it, one after the other. Raises 403 if one fails."""
+    """Apply the matching policies in order. Returns the changed object. Raises 403 if one fails."""
     assert attributes.obj is not None
     if attributes.call.resource.qualified in EXEMPT:
         return attributes.obj
@@ -53,7 +53,7 @@ def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is wrong with a policy, or with a binding of it; `reason` "" where it cannot even be asked."""
+    """The failure of a policy or a binding; `reason` is "" if its configuration is invalid."""
 
     policy: str
     binding: str
@@ -68,7 +68,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call of a policy: through a binding, with one object of parameters, in a version of the resource."""
+    """One invocation of a policy, by a binding, with a parameter object, in a version of the resource."""
 
     policy: Object
     binding: Object
@@ -102,7 +102,8 @@ def _invocations(attributes: Attributes, refusals: list[Refusal]) -> Iterator[In
 def _changed_by(
     invocation: Invocation, attributes: Attributes, calls: Calls, refusals: list[Refusal]
 ) -> Generator[Need, Any, tuple[bool, Object]]:
-    """Whether any mutation was applied, and the object then. A mutation that fails leaves the others to be tried."""
+    """Apply the mutations of a policy. Returns whether any was applied, and the object. After a failed mutation, the
+    following ones are applied nevertheless."""
     assert attributes.obj is not None
     spec, params, version = invocation.policy["spec"], invocation.params, invocation.version
     failures: list[Refusal] = []
@@ -134,7 +135,7 @@ def _name_of(params: Object | None) -> tuple[str, str]:
 
 
 def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
-    """403, in the first one's words and for its reason, with all as causes."""
+    """The 403 error with the message and the reason of the first failure, and with all failures as causes."""
     assert attributes.obj is not None
     found = refused(attributes.call, attributes.obj, "")
     details = {**(found.details or {}), "causes": [{"message": str(one)} for one in refusals]}
@@ -144,7 +145,7 @@ def _refused(attributes: Attributes, refusals: list[Refusal]) -> StatusError:
 def _mutated(
     mutation: Spec, spec: Spec, params: Object | None, attributes: Attributes, version: Resource
 ) -> Generator[Need, Any, Object]:
-    """The object after one mutation, which is made in the policy's version of it. Raises Failed."""
+    """Apply one mutation in the version that the policy matches. Raises Failed."""
     versioned = yield from admissionreview.versioned(attributes, version)
     scope = scope_of(spec, params, versioned)
     patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
@@ -158,7 +159,7 @@ def _mutated(
 
 
 def _patched(operations: Any, obj: Object, call: Call) -> Object:
-    """With the operations of a JSON Patch."""
+    """Apply a JSON Patch. Raises Failed."""
     try:
         result = json_patch.apply(obj, json_patch.check(plain(operations)))
     except StatusError as refused:
@@ -167,7 +168,7 @@ def _patched(operations: Any, obj: Object, call: Call) -> Object:
 
 
 def _merged(made: Any, obj: Object, call: Call) -> Object:
-    """With an apply configuration merged in, which may not change a part of what is owned as a whole."""
+    """Merge an apply configuration, which must not contain atomic lists, maps or structs. Raises Failed."""
     check_names(made, "Object")
     configuration = plain(made)
     schema = call.registration.apply_schema
@@ -190,7 +191,7 @@ def _decoded(result: Object, call: Call) -> Object:
 
 
 def check_names(value: Any, path: str) -> None:
-    """Objects that an expression wrote down are named by where they stand: `Object.spec` below spec. Raises Failed."""
+    """Check that the type names in an expression match their field path, as `Object.spec` for spec. Raises Failed."""
     if isinstance(value, Message) and value.cel_type != path:
         raise Failed(
             f'unexpected type name "{value.cel_type}", expected "{path}", which matches field name path from root '
@@ -205,7 +206,7 @@ def check_names(value: Any, path: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value of an expression as JSON has it."""
+    """The value of an expression as plain JSON data."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -214,7 +215,7 @@ def plain(value: Any) -> Any:
 
 
 def atomics(value: Any, schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
-    """The paths of what is owned as a whole."""
+    """The paths of atomic lists, maps and structs in a value."""
     whole_list = isinstance(value, list) and schema.type == "list" and schema.item_keys is None
     if whole_list or (isinstance(value, dict) and schema.map_type == "atomic"):
         yield shown(path)

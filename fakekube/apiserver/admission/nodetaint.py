@@ -1,4 +1,4 @@
-"""New nodes are tainted until their kubelet reports that they are ready (plugin TaintNodesByCondition)."""
+"""Taints new nodes as not ready (plugin TaintNodesByCondition)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 def mutate_node(call: Call, obj: Object, old: Object | None) -> Object:
-    """A new node with the taint; one that has it already keeps its own."""
+    """Add the not-ready taint to a new node that does not have it."""
     if old is not None:
         return obj
     spec = obj.get("spec") or {}

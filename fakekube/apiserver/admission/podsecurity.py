@@ -1,4 +1,4 @@
-"""The pod security standards that a namespace asks for (PodSecurity; `pod-security-admission/admission`)."""
+"""Enforces the pod security standards of namespaces (plugin PodSecurity; `pod-security-admission/admission`)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Object = dict[str, Any]
 
 PREFIX = "pod-security.kubernetes.io/"
 
-#: Levels, weakest first.
+#: The levels, from the least to the most restrictive.
 LEVELS = ("privileged", "baseline", "restricted")
 _VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
 
-#: Collections whose objects hold a pod template: a namespace's standards warn of it.
+#: Collections whose objects have a pod template, which is checked for warnings.
 TEMPLATES = (
     "replicationcontrollers", "podtemplates", "deployments.apps", "replicasets.apps", "statefulsets.apps",
     "daemonsets.apps", "jobs.batch", "cronjobs.batch",
 )  # fmt: skip
 
-#: So many pods of a namespace are looked at when it asks for another standard.
+#: The maximum number of existing pods that are checked when a namespace changes its enforced standard.
 PODS_CHECKED = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """A level as it was in a version (`v1.30`; `latest`)."""
+    """A level, as defined in a version (`v1.30` or `latest`)."""
 
     level: str = LEVELS[0]
     version: str = "latest"
@@ -47,7 +47,7 @@ class Standard:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the labels of a namespace ask for, and what is wrong with them."""
+    """The standards in the labels of a namespace, and the errors in these labels."""
 
     enforce: Standard
     warn: Standard
@@ -55,7 +55,8 @@ class Policy:
 
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
-    """As labels say it (`PolicyToEvaluate`): a level that is none is enforced as the strictest, and not warned of."""
+    """The policy of a namespace's labels (`PolicyToEvaluate`). An invalid level is enforced as restricted, but does not
+    warn."""
     errors: list[FieldError] = []
     levels: dict[str, str] = {}
     versions: dict[str, str] = {}
@@ -83,7 +84,7 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
 
 
 def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
-    """Raises 403 for a pod that breaks what its namespace enforces; warns of what it only warns of."""
+    """Raises 403 for a pod that violates the enforced standard; adds a warning if it violates the warn standard."""
     labels = _labels(call)
     if not labels or (old is not None and not _significant(obj, old)):
         return
@@ -96,7 +97,7 @@ def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def warn_of_template(call: Call, obj: Object, old: Object | None) -> None:
-    """Warns of pods that a workload would make and the namespace would refuse."""
+    """Add a warning if the pod template of a workload violates the warn standard."""
     labels = _labels(call)
     template = _template(obj) if labels else None
     if template is not None:
@@ -104,7 +105,7 @@ def warn_of_template(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def validate_namespace(call: Call, obj: Object, old: Object | None) -> None:
-    """The labels name standards and versions that exist: raises 422. Warns of pods that are there and break them."""
+    """Check the labels of a namespace; raises 422. Adds warnings for existing pods that violate a new standard."""
     new = policy_of(obj["metadata"].get("labels") or {})
     if old is None:
         _check_labels(obj, new)
@@ -125,7 +126,7 @@ def _check_labels(namespace: Object, policy: Policy) -> None:
 
 
 def _labels(call: Call) -> Mapping[str, str]:
-    """The namespace's labels that ask for a standard."""
+    """The pod security labels of the namespace."""
     entry = call.server.store.get("namespaces", call.namespace)
     labels = (entry.object["metadata"].get("labels") or {}) if entry is not None else {}
     return {key: value for key, value in labels.items() if key.startswith(PREFIX)}
@@ -146,7 +147,7 @@ def _template(obj: Object) -> Object | None:
 
 
 def _significant(new: Object, old: Object) -> bool:
-    """Whether an update changes what is judged: images, and the containers themselves (`isSignificantPodUpdate`)."""
+    """Whether an update changes images or adds ephemeral containers (`isSignificantPodUpdate`)."""
     for field in ("containers", "initContainers"):
         after, before = new["spec"].get(field) or (), old["spec"].get(field) or ()
         if [one.get("image") for one in after] != [one.get("image") for one in before]:
@@ -160,12 +161,11 @@ def _shown(broken: Iterable[Violation]) -> str:
     return ", ".join(map(str, broken))
 
 
-# --- pods that are there ----------------------------------------------------------------------------------------------
+# --- existing pods ----------------------------------------------------------------------------------------------------
 
 
 def _of_pods(call: Call, namespace: str, standard: Standard) -> list[str]:
-    """Warnings of pods that break a standard, those that break the same told together
-    (`EvaluatePodsInNamespace`)."""
+    """The warnings for existing pods that violate a standard, grouped by violations (`EvaluatePodsInNamespace`)."""
     scanned = call.server.store.collection("pods").scan(f"{namespace}/", "", None)
     pods = _one_of_each([entry.object for _, entry in scanned])
     names: dict[str, list[str]] = {}
@@ -191,7 +191,7 @@ def _and_others(names: list[str]) -> str:
 
 
 def _one_of_each(pods: list[Object]) -> list[Object]:
-    """One pod of each controller before its others (`prioritizePods`)."""
+    """The pods with one of each controller first (`prioritizePods`)."""
     seen: set[str] = set()
     first: list[Object] = []
     rest: list[Object] = []

@@ -1,6 +1,6 @@
-"""ValidatingAdmissionPolicies: expressions that judge a write (`admission/plugin/policy/validating`).
+"""ValidatingAdmissionPolicies, which validate requests by CEL expressions (`admission/plugin/policy/validating`).
 
-What they have in common with those that change it stands here, too: bindings, constraints, parameters.
+Bindings, match constraints and parameters are shared with MutatingAdmissionPolicies (`mutations`).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ Spec = Mapping[str, Any]
 GROUP = "admissionregistration.k8s.io"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
 
-#: A failure's reason -> the HTTP status.
+#: The reason of a validation -> the HTTP status code.
 CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAction"
 
-#: A longer message of an expression is not told.
+#: The maximum size of a message from a messageExpression, in bytes.
 LONGEST_MESSAGE = 5 * 1024
 
 
 class Misconfigured(Exception):
-    """A policy, or a binding of it, that cannot be used for a request; the text is the real server's."""
+    """A policy or a binding is misconfigured; the text is kube-apiserver's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One thing said against a write, by a policy through a binding ("": by the policy alone)."""
+    """A failed validation of a policy and a binding ("": the policy itself is misconfigured)."""
 
     policy: str
     binding: str
@@ -77,8 +77,8 @@ def validate(attributes: Attributes) -> Waiting:
 
 
 def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, Resource, list[Object]]]:
-    """The policies for a request that have bindings, each with the version in which it takes the request, and with
-    those of its bindings that are for it, too."""
+    """The matching policies that have bindings, each with the resource in the version that it matches and with its
+    matching bindings."""
     store = attributes.call.server.store
     every = [entry.object for _, entry in store.collection(bindings).scan("", "", None)]
     for _, entry in store.collection(policies).scan("", "", None):
@@ -91,8 +91,7 @@ def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tupl
 
 
 def matched(constraints: Spec | None, attributes: Attributes) -> Resource | None:
-    """matchConstraints, or a binding's matchResources (rules, exceptions and selectors): the version in which they take
-    the request; None: they do not."""
+    """The resource, in the version that matchConstraints or a binding's matchResources match; None if they do not."""
     if constraints is None:
         return attributes.call.resource
     hook = {**constraints, "rules": constraints.get("resourceRules") or [ANY_RULE]}
@@ -104,12 +103,12 @@ def matched(constraints: Spec | None, attributes: Attributes) -> Resource | None
     return found
 
 
-#: What no rules at all stand for.
+#: The rule of constraints without rules, which matches everything.
 ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "*/*"]}
 
 
 def _denials(policy: Object, versioned: VersionedAttributes, bindings: Sequence[Object]) -> Iterator[Denial]:
-    """The denials of a policy; its warnings are added at once. A policy that cannot be evaluated denies, unless its
+    """Evaluate a policy and add its warnings. Yields its denials, which include evaluation errors unless its
     failurePolicy is Ignore."""
     attributes = versioned.attributes
     spec, name = policy["spec"], policy["metadata"]["name"]
@@ -149,7 +148,7 @@ def scope_of(spec: Spec, params: Object | None, versioned: VersionedAttributes) 
 
 
 def _failures(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:
-    """Message and reason of each validation that fails."""
+    """The message and the reason of each failed validation."""
     ignoring = spec.get("failurePolicy") == "Ignore"
     try:
         if not all_hold(spec.get("matchConditions") or (), scope):
@@ -168,7 +167,7 @@ def _failures(spec: Spec, scope: Scope) -> Iterator[tuple[str, str]]:
 
 
 def _unannotated(spec: Spec, scope: Scope) -> Iterator[str]:
-    """What is wrong with the values of audit annotations; the values themselves go nowhere here."""
+    """The evaluation errors of audit annotations. Their values are not used: there is no audit log."""
     annotations = spec.get("auditAnnotations") or ()
     if not annotations or spec.get("failurePolicy") == "Ignore":
         return
@@ -185,7 +184,7 @@ def _unannotated(spec: Spec, scope: Scope) -> Iterator[str]:
 
 
 def _message(validation: Spec, scope: Scope) -> str:
-    """A failed validation's own words: its messageExpression, where that makes a line of text, or its message."""
+    """The message of a failed validation: its messageExpression, if that returns a line of text, else its message."""
     expression = validation.get("messageExpression")
     if expression:
         try:
@@ -202,7 +201,7 @@ def _message(validation: Spec, scope: Scope) -> str:
 
 
 def param_resource(spec: Spec, attributes: Attributes) -> Resource | None:
-    """What a policy takes its parameters from; None where it takes none. Raises Misconfigured."""
+    """The resource of a policy's paramKind; None if it has none. Raises Misconfigured."""
     kind = spec.get("paramKind")
     if kind is None:
         return None
@@ -214,8 +213,8 @@ def param_resource(spec: Spec, attributes: Attributes) -> Resource | None:
 
 
 def parameters(resource: Resource | None, binding: Spec, attributes: Attributes) -> Sequence[Object | None]:
-    """The objects that a binding gives its policy; just None where it gives, or the policy takes, none. Raises
-    Misconfigured (`CollectParams`)."""
+    """The parameter objects of a binding; a single None if there is no paramKind or paramRef. Raises Misconfigured
+    (`CollectParams`)."""
     ref = binding.get("paramRef")
     if resource is None or ref is None:
         return [None]

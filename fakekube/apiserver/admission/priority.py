@@ -1,4 +1,4 @@
-"""A pod's priority comes from its class (Priority)."""
+"""Sets the priority of pods from their PriorityClass (plugin Priority)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ COLLECTION = "priorityclasses.scheduling.k8s.io"
 
 
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
-    """Priority and preemption policy of a new pod. Raises 403 for an unknown class, and for a number of one's own."""
+    """Set the priority and preemption policy of a new pod. Raises 403 if its class does not exist or if it sets other
+    values."""
     spec = obj.get("spec") or {}
     if old is not None:
         return _with_priority_of(obj, spec, old.get("spec") or {})
@@ -46,20 +47,20 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
 
 
 def _with_priority_of(obj: Object, spec: Object, old: Object) -> Object:
-    """The pod of an update: priority and preemption policy stay if the update leaves them out."""
+    """An updated pod, which keeps its priority and preemption policy if the update does not set them."""
     kept = {field: old[field] for field in ("priority", "preemptionPolicy") if field not in spec and field in old}
     return {**obj, "spec": {**spec, **kept}} if kept else obj
 
 
 def default_class(call: Call) -> Object | None:
-    """The class of pods that name none: of several global ones that with the lowest value."""
+    """The default class; of several, the one with the lowest value."""
     classes = call.server.store.collection(COLLECTION).scan("", "", None)
     found = [entry.object for _, entry in classes if entry.object.get("globalDefault")]
     return min(found, key=lambda one: one["value"]) if found else None
 
 
 def validate_class(call: Call, obj: Object, old: Object | None) -> None:
-    """At most one class is the default. Raises 403."""
+    """Raises 403 if another class is already the default."""
     if not obj.get("globalDefault"):
         return
     other = default_class(call)

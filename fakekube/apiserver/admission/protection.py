@@ -1,4 +1,4 @@
-"""Storage that is in use cannot go: new objects get a finalizer (plugin StorageObjectInUseProtection)."""
+"""Adds protection finalizers to new storage objects (plugin StorageObjectInUseProtection)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The quotas of a namespace: what a write would use, and whether that is left (ResourceQuota; `pkg/quota/v1`,
-`admission/plugin/resourcequota`).
+"""Enforces the ResourceQuotas of a namespace (plugin ResourceQuota; `pkg/quota/v1`, `admission/plugin/resourcequota`).
 
-As on the real server, a quota is what its status says: hard limits, and what is used of them. Somebody, there a
-controller, writes both; until then a quota covers nothing.
+Admission uses `status.hard` and `status.used` of a quota, as in kube-apiserver. A controller sets them; a quota without
+a status covers nothing.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from fakekube.apiserver.storage.store import Entry
 Object = dict[str, Any]
 
 Usage = dict[str, str]
-"""Names of quotas -> quantities."""
+"""Resource name in quotas -> quantity."""
 
 COLLECTION = "resourcequotas"
 
-#: Collections that are counted under their plain name, too.
+#: Collections that are also counted by their plain name, without `count/`.
 ALIASED = frozenset({"replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
 
-#: Not counted at all (`DefaultIgnoredResources`).
+#: Collections that quotas ignore (`DefaultIgnoredResources`).
 UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
 
-#: Compute resources that are also counted without `requests.` before them.
+#: Compute resources whose requests are also counted without the prefix `requests.`.
 PLAIN = ("cpu", "memory", "ephemeral-storage")
 
-#: What each container must say where a quota covers it.
+#: Resources that each container must specify if a quota covers them.
 DEMANDED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 
 _OF_PODS = frozenset(
@@ -48,7 +47,7 @@ TERMINAL = ("Succeeded", "Failed")
 
 
 def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
-    """Count what the write uses. Raises 403 where a quota would be exceeded, or does not know yet what is used."""
+    """Add the usage of a write to its quotas. Raises 403 if a quota would be exceeded or has no usage yet."""
     if not call.namespace or not _handles(call, old):
         return
     scanned = call.server.store.collection(COLLECTION).scan(f"{call.namespace}/", "", None)
@@ -65,7 +64,7 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
 
 
 def _handles(call: Call, old: Object | None) -> bool:
-    """Whether the write can change what is used: mostly, that is a creation."""
+    """Whether the write can change the usage."""
     collection, subresource = call.resource.collection, call.info.subresource
     if collection in ("services", "persistentvolumeclaims"):
         return True
@@ -89,7 +88,7 @@ def _used(quota: Object) -> Mapping[str, str]:
 
 
 def _covered(quota: Object, call: Call) -> list[str]:
-    """The names in a quota that objects of this kind count for (`MatchingResources`)."""
+    """The resource names of a quota for which objects of this kind count (`MatchingResources`)."""
     counts = NAMES.get(call.resource.collection)
     if counts is None:
         names = {_count_name(call), *({call.resource.plural} & ALIASED if not call.resource.group else ())}
@@ -98,7 +97,7 @@ def _covered(quota: Object, call: Call) -> list[str]:
 
 
 def _check_known(call: Call, obj: Object, quota: Object) -> None:
-    """Raises 403 where a pod does not say what a quota counts, and where it is unknown what is used."""
+    """Raises 403 if a pod does not specify the resources of a quota, or if the usage of the quota is unknown."""
     covered, name = _covered(quota, call), quota["metadata"]["name"]
     if call.resource.collection == "pods":
         missing = _missing(obj["spec"], DEMANDED.intersection(covered))
@@ -110,10 +109,10 @@ def _check_known(call: Call, obj: Object, quota: Object) -> None:
 
 
 def _missing(spec: Object, demanded: Iterable[str]) -> str:
-    """What each container does not say: `cpu for: a,b; memory for: a`."""
-    said_by_pod = _compute(spec.get("resources") or {})
+    """The resources that containers do not specify: `cpu for: a,b; memory for: a`."""
+    of_pod_level = _compute(spec.get("resources") or {})
     found: dict[str, set[str]] = {}
-    for name in sorted(set(demanded) - said_by_pod.keys()):
+    for name in sorted(set(demanded) - of_pod_level.keys()):
         for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
             if name not in _compute(container.get("resources") or {}):
                 found.setdefault(name, set()).add(container.get("name") or "")
@@ -121,7 +120,7 @@ def _missing(spec: Object, demanded: Iterable[str]) -> str:
 
 
 def _charged(call: Call, obj: Object, old: Object | None, quota: Object) -> Object | None:
-    """The status of a quota after the write; None where nothing changes."""
+    """The status of a quota after the write; None if it does not change. Raises 403."""
     hard, used = _hard(quota), _used(quota)
     more = usage(call, obj)
     if old is not None and in_scope(quota, call, old):
@@ -132,23 +131,25 @@ def _charged(call: Call, obj: Object, old: Object | None, quota: Object) -> Obje
     after = {name: plus(used.get(name, "0"), value) for name, value in more.items()}
     exceeded = sorted(name for name, value in after.items() if number_of(value) > number_of(hard[name]))
     if exceeded and call.info.subresource != "status":
-        told = {"requested": more, "used": used, "limited": hard}
-        lists = (f"{word}: {','.join(f'{name}={values[name]}' for name in exceeded)}" for word, values in told.items())
+        amounts = {"requested": more, "used": used, "limited": hard}
+        lists = (
+            f"{word}: {','.join(f'{name}={values[name]}' for name in exceeded)}" for word, values in amounts.items()
+        )
         raise refused(call, obj, f"exceeded quota: {quota['metadata']['name']}, {', '.join(lists)}")
     return {**quota["status"], "used": {**used, **after}}
 
 
 def _beyond(new: Usage, old: Usage) -> Usage:
-    """What is used more than before; never less."""
+    """The positive differences of two usages."""
     differences = {name: number_of(value) - number_of(old.get(name, "0")) for name, value in new.items()}
     return {name: spelled(number, new[name]) for name, number in differences.items() if number > 0}
 
 
-# --- what an object uses ---------------------------------------------------------------------------------------------
+# --- usage of an object ---------------------------------------------------------------------------------------------
 
 
 def usage(call: Call, obj: Object) -> Usage:
-    """What an object counts for, by the names that quotas have for it."""
+    """The usage of an object, by the resource names of quotas."""
     collection = call.resource.collection
     found: Usage = {_count_name(call): "1"}
     if collection == "pods":
@@ -175,7 +176,7 @@ def _of_pod(pod: Object) -> Usage:
 
 
 def _compute(resources: Mapping[str, Any]) -> Usage:
-    """Requests and limits by the names that quotas have for them (`podComputeUsageHelper`)."""
+    """Requests and limits by the resource names of quotas (`podComputeUsageHelper`)."""
     found: Usage = {}
     for name, value in (resources.get("requests") or {}).items():
         if name in PLAIN or name.startswith(HUGE_PAGES):
@@ -202,17 +203,17 @@ def _of_service(service: Object) -> Usage:
 def _of_claim(claim: Object) -> Usage:
     spec = claim.get("spec") or {}
     found: Usage = {"persistentvolumeclaims": "1"}
-    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if asked is not None:
-        given = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage", "0")
-        most = max(asked, given, key=number_of)
+    requested = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if requested is not None:
+        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage", "0")
+        most = max(requested, allocated, key=number_of)
         found["requests.storage"] = spelled(number_of(most).to_integral_value(ROUND_CEILING), most)
     beta = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
     name = beta if beta is not None else spec.get("storageClassName")
     return found | {f"{name}{BY_CLASS}{key}": value for key, value in found.items() if name}
 
 
-#: Collection -> whether a name in a quota is about it. Others are counted, and that is all.
+#: Collection -> whether a resource name in quotas applies to it. Other collections are only counted.
 NAMES: Mapping[str, Callable[[str], bool]] = {
     "pods": lambda name: (
         name in _OF_PODS
@@ -231,7 +232,7 @@ NAMES: Mapping[str, Callable[[str], bool]] = {
 
 
 def in_scope(quota: Object, call: Call, obj: Object) -> bool:
-    """Whether a quota is about the object: each of its scopes must be."""
+    """Whether the object is in all scopes of a quota."""
     spec = quota.get("spec") or {}
     selectors = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     selectors += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()

@@ -1,4 +1,4 @@
-"""How a plugin of admission refuses a write (`apiserver/pkg/admission.NewForbidden`)."""
+"""The error of a plugin that rejects a write (`apiserver/pkg/admission.NewForbidden`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def refused(call: Call, obj: Object, why: str) -> StatusError:
-    """403; an object that has no name yet goes by the one that its own is made from."""
+    """A 403 error that names the object, or its generateName if it has no name yet."""
     meta = obj["metadata"]
     name = call.info.name or meta.get("name") or meta.get("generateName") or "Unknown"
     return forbidden(call.resource.qualified, name, why)

@@ -1,4 +1,4 @@
-"""A second round of mutation: what changed an object after others had seen it has them called again, once
+"""Reinvocation of mutating policies and webhooks if the object has changed since their first invocation
 (`apiserver/pkg/admission/reinvocation.go`, `plugin/webhook/mutating/reinvocationcontext.go`)."""
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of one plugin for one request: who asked to be called again if somebody changes the object later, and
-    whom that has happened to. `second` is the round; what was not called in the first is not called in it either."""
+    """The invocations of the webhooks or policies for one request.
+
+    `second`: this is the second round, in which only those are invoked that were invoked in the first round, have
+    reinvocationPolicy IfNeeded, and precede a change of the object.
+    """
 
     second: bool = False
     changed: bool = False
-    """Somebody changed the object in the first round."""
+    """The object was changed in the first round."""
     _before: set[Hashable] = field(default_factory=set)
     _again: set[Hashable] = field(default_factory=set)
     _output: Object | None = None
 
     def begin_again(self, obj: Object | None) -> None:
-        """The second round, with the object as other plugins have left it."""
+        """Begin the second round with the object as other plugins have changed it."""
         self.second = True
         if obj != self._output:
             self._require()
@@ -39,7 +42,7 @@ class Calls:
             self._before.add(key)
 
     def end(self, obj: Object | None, *, touched: bool = False) -> None:
-        """The round is over; `touched`: even what changed nothing counts, as it does for policies."""
+        """End a round. `touched`: treat the object as changed even if it is equal, as for policies."""
         self._output = obj
         if touched:
             self.changed = True

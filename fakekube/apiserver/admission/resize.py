@@ -1,4 +1,4 @@
-"""A claim grows only where its class lets it (plugin PersistentVolumeClaimResize)."""
+"""Allows the expansion of a claim only if its StorageClass does (plugin PersistentVolumeClaimResize)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIXED = (
 
 
 def validate_claim(call: Call, obj: Object, old: Object | None) -> None:
-    """Raises 403."""
+    """Check an expansion. Raises 403."""
     if old is None or _size(obj) <= _size(old):
         return
     name = obj["metadata"].get("name") or ""

@@ -1,4 +1,4 @@
-"""What a pod gets from its RuntimeClass: overhead, and where it goes (RuntimeClass)."""
+"""Sets the overhead and the scheduling constraints of pods from their RuntimeClass (plugin RuntimeClass)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defi
 
 
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
-    """Raises 403 for a class that is not there, and for what contradicts it."""
+    """Apply the RuntimeClass of a new pod. Raises 403 if it does not exist or conflicts with the pod."""
     spec = obj.get("spec") or {}
     if old is not None or spec.get("runtimeClassName") is None:
         return obj
@@ -46,8 +46,8 @@ def _place(call: Call, obj: Object, spec: Object, scheduling: Object) -> None:
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         own = selector.setdefault(key, value)
         if own != value:
-            asked = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {own}"
-            raise _refused(call, obj, f"conflict: {asked}")
+            values = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {own}"
+            raise _refused(call, obj, f"conflict: {values}")
     if selector:
         spec["nodeSelector"] = selector
     own_tolerations = list(spec.get("tolerations") or ())
@@ -57,7 +57,7 @@ def _place(call: Call, obj: Object, spec: Object, scheduling: Object) -> None:
 
 
 def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
-    """Only a RuntimeClass gives a pod overhead. Raises 403."""
+    """Check that the overhead of a new pod is that of its RuntimeClass. Raises 403."""
     spec = obj.get("spec") or {}
     if old is not None:
         return

@@ -1,4 +1,4 @@
-"""A claim without a class gets the default one (DefaultStorageClass)."""
+"""Sets the default StorageClass of new claims (plugin DefaultStorageClass)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def mutate_claim(call: Call, obj: Object, old: Object | None) -> Object:
-    """The default class of a new claim; of several the newest, then the first by name."""
+    """Set the default class of a new claim; of several, the newest, then the first by name."""
     spec = obj.get("spec") or {}
     annotations = obj["metadata"].get("annotations") or {}
     if old is not None or "storageClassName" in spec or BETA_CLASS in annotations:

@@ -1,4 +1,4 @@
-"""Pods tolerate an unready or unreachable node for five minutes (plugin DefaultTolerationSeconds)."""
+"""Adds tolerations of unready and unreachable nodes to pods (plugin DefaultTolerationSeconds)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fakekube.apiserver.call import Call
 
 Object = dict[str, Any]
 
-#: The taints of such a node, and for how many seconds pods stay (`--default-not-ready-toleration-seconds`).
+#: The tolerated taints, and the duration in seconds (`--default-not-ready-toleration-seconds`).
 TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 SECONDS = 300
 
 
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
-    """The pod with a toleration for each of the taints that it does not tolerate already."""
+    """Add a toleration for each of the taints that the pod does not tolerate."""
     spec = obj.get("spec") or {}
     tolerations = spec.get("tolerations") or ()
     added = [

@@ -1,4 +1,4 @@
-"""Admission webhooks: who is asked, what is sent, and what the answers mean (`admission/plugin/webhook`)."""
+"""Admission webhooks: matching, AdmissionReview calls and their responses (`admission/plugin/webhook`)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Object = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{GROUP}", f"validatingwebhookconfigurations.{GROUP}"
 
-#: Versions of AdmissionReview that can be sent, best first.
+#: The supported versions of AdmissionReview, the preferred one first.
 REVIEWS = ("v1", "v1beta1")
 
 
 class CallFailed(Exception):
-    """A webhook that could not be asked, or whose answer makes no sense: failurePolicy says what follows."""
+    """The call of a webhook failed or its response is invalid; failurePolicy decides about the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One webhook of a configuration, and the request in the version that it takes."""
+    """A matching webhook, with the request in the version that it matches."""
 
     spec: Mapping[str, Any]
     versioned: VersionedAttributes
@@ -52,12 +52,12 @@ class Hook:
 
 
 def has_any(call: Call, collection: str) -> bool:
-    """Whether there are configurations of this kind at all: most clusters have none."""
+    """Whether the collection is not empty; used to skip admission without configurations."""
     return bool(call.server.store.collection(collection).keys)
 
 
 def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object | None]:
-    """The object as the mutating webhooks change it, one after the other; each sees the changes of those before it."""
+    """Call the matching mutating webhooks in order. Returns the changed object."""
     for key, spec in configured(attributes.call, MUTATING):
         hook = yield from _matching(spec, attributes)
         if hook is None or not calls.is_wanted(key):
@@ -71,7 +71,7 @@ def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object 
 
 
 def validate(attributes: Attributes) -> Waiting:
-    """Raises the first rejection of the validating webhooks, which are all called at the same time."""
+    """Call the matching validating webhooks concurrently. Raises the first rejection."""
     hooks: list[Hook] = []
     for _, spec in configured(attributes.call, VALIDATING):
         hook = yield from _matching(spec, attributes)
@@ -90,11 +90,11 @@ def validate(attributes: Attributes) -> Waiting:
         except CallFailed as failed:
             _failed(hook, failed)
             continue
-        _take(hook, attributes.call, response)
+        _check_allowed(hook, attributes.call, response)
 
 
 def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
-    """Every webhook of a kind of configuration, with its key."""
+    """The webhooks of all configurations in a collection, with their keys."""
     if call.resource.qualified in EXEMPT:
         return
     for path, entry in call.server.store.collection(collection).scan("", "", None):
@@ -103,7 +103,7 @@ def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], M
 
 
 def _matching(spec: Mapping[str, Any], attributes: Attributes) -> Generator[Need, Any, Hook | None]:
-    """The webhook, if it matches the request. Raises 500 if its conditions fail."""
+    """The webhook, if it matches the request. Raises 500 if the evaluation of its matchConditions fails."""
     resource = matches(spec, attributes)
     if resource is None:
         return None
@@ -122,7 +122,7 @@ def _conditions_hold(hook: Hook) -> bool:
 
 
 def _failed(hook: Hook, failed: CallFailed) -> None:
-    """Raises 500 unless the webhook is one to be ignored."""
+    """Raises 500 unless the failurePolicy of the webhook is Ignore."""
     if hook.spec.get("failurePolicy") != "Ignore":
         raise internal_error(f"failed calling webhook {go_quote(hook.name)}: {failed}")
 
@@ -138,7 +138,7 @@ def _changed_by(hook: Hook, attributes: Attributes) -> Generator[Need, Any, Obje
     (reply,) = yield Posts((_post(hook, uid),))
     try:
         response = _response(hook, reply, uid, mutating=True)
-        _take(hook, attributes.call, response)
+        _check_allowed(hook, attributes.call, response)
         return (yield from _patched(hook, response))
     except CallFailed as failed:
         _failed(hook, failed)
@@ -150,7 +150,7 @@ def _uid(hook: Hook, attributes: Attributes) -> str:
     return call.context.uid(f"admission/{hook.name}/{call.resource.collection}/{call.path}")
 
 
-# --- what is sent ----------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------------------------
 
 
 def _post(hook: Hook, uid: str) -> Post:
@@ -160,12 +160,11 @@ def _post(hook: Hook, uid: str) -> Post:
     )
 
 
-# --- what is answered ------------------------------------------------------------------------------------------------
+# --- responses -------------------------------------------------------------------------------------------------------
 
 
 def _response(hook: Hook, reply: Reply, uid: str, *, mutating: bool) -> Object:
-    """The answer to a review (`VerifyAdmissionResponse`). Raises CallFailed where there is none, or none that can be
-    one."""
+    """The response of an AdmissionReview (`VerifyAdmissionResponse`). Raises CallFailed if it is missing or invalid."""
     if reply.problem:
         raise CallFailed(reply.problem)
     document = reply.document if isinstance(reply.document, dict) else {}
@@ -184,7 +183,7 @@ def _review_version(hook: Hook) -> str:
 
 
 def _problem(document: Object, response: Object, uid: str, *, mutating: bool) -> str:
-    """What is wrong with an answer in v1; older ones were not looked at so closely."""
+    """The error in a response of version v1 ("": none); v1beta1 responses are not checked."""
     if response.get("uid") != uid:
         return f"expected response.uid={go_quote(uid)}, got {go_quote(str(response.get('uid') or ''))}"
     wanted = "admission.k8s.io/v1, Kind=AdmissionReview"
@@ -207,24 +206,24 @@ def _problem(document: Object, response: Object, uid: str, *, mutating: bool) ->
     return ""
 
 
-def _take(hook: Hook, call: Call, response: Object) -> None:
-    """Pass warnings on; raises what the webhook refuses with."""
+def _check_allowed(hook: Hook, call: Call, response: Object) -> None:
+    """Add the warnings of a response. Raises its Status if the webhook rejects the request."""
     call.warnings += [str(one) for one in response.get("warnings") or ()]
     if not response.get("allowed"):
         raise refusal(hook.name, response.get("status") or {})
 
 
 def refusal(name: str, status: Mapping[str, Any]) -> StatusError:
-    """The webhook's Status, naming it (`ToStatusErr`)."""
+    """The error of a rejection, which names the webhook (`ToStatusErr`)."""
     denied = f"admission webhook {go_quote(name)} denied the request"
     message, reason = status.get("message") or "", status.get("reason") or ""
     code = status.get("code") or 0
-    told = f"{denied}: {message or reason}" if message or reason else f"{denied} without explanation"
-    return StatusError(max(code, 400), reason, told, status.get("details"))
+    text = f"{denied}: {message or reason}" if message or reason else f"{denied} without explanation"
+    return StatusError(max(code, 400), reason, text, status.get("details"))
 
 
 def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None]:
-    """The object with the webhook's JSON Patch. Raises CallFailed, and 500 if the result is not such an object."""
+    """Apply the JSON Patch of a response. Raises CallFailed, or 500 if the patch or its result is invalid."""
     attributes = hook.versioned.attributes
     text = response.get("patch")
     if not text:

@@ -142,14 +142,14 @@ class CustomVersion:
             errors += list_errors(whole, self.structural)
         return errors + self._rule_errors(errors, whole)
 
-    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        """Validates an update. Errors of unchanged values are tolerated (ratcheting)."""
+    def validate_update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
+        """Validates an update. Errors of unchanged values are tolerated (ratcheting); those of rules are warnings."""
         whole, before = self.whole(new), self.whole(old)
         correlated = self._correlated(whole, before)
         errors = self._value_errors(whole, correlated)
         errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural) + self._new_list_errors(whole, before)
-        errors += self._rule_errors(errors, whole, before, correlated)
+        errors += self._rule_errors(errors, whole, before, correlated, warnings)
         return errors
 
     def validate_status_update(self, new: Object, old: Object) -> list[FieldError]:
@@ -168,17 +168,8 @@ class CustomVersion:
         return _finalizer_warnings(obj, None)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        """The warnings of a valid update: tolerated errors of validation rules, and new finalizers."""
-        return self._ratcheted_errors(new, old) + _finalizer_warnings(new, old)
-
-    def _ratcheted_errors(self, new: Object, old: Object) -> list[str]:
-        """The errors of rules over unchanged values, which `validate_update` tolerates."""
-        if self._rules is None:
-            return []
-        whole, before = self.whole(new), self.whole(old)
-        found = RuleResults(ratcheted_only=True)
-        self._rules.apply(whole, before, "", RatchetingOptions(self._correlated(whole, before)), found)
-        return found.warnings
+        """The warnings of an update for new finalizers."""
+        return _finalizer_warnings(new, old)
 
     def whole(self, obj: Object) -> Object:
         """The object with apiVersion and kind, which stored objects do not have."""
@@ -198,6 +189,7 @@ class CustomVersion:
         whole: Object,
         before: Object | None = None,
         correlated: CorrelatedObject | None = None,
+        warnings: list[str] | None = None,
     ) -> list[FieldError]:
         """The errors of the validation rules, which are not evaluated after certain errors of the schema."""
         if self._rules is None:
@@ -206,6 +198,8 @@ class CustomVersion:
             return [UNCHECKED]
         found = RuleResults()
         self._rules.apply(whole, before, "", RatchetingOptions(correlated), found)
+        if warnings is not None:
+            warnings += found.warnings
         return found.errors
 
     def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:

@@ -29,13 +29,12 @@ OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further
 class RuleResults:
     """The results of the rules for an object, and the remaining cost budget (below 0: evaluation has ended).
 
-    `warnings` are the errors of unchanged values. `ratcheted_only` evaluates only the rules that can cause warnings.
+    `warnings` are the errors of unchanged values.
     """
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     budget: int = OBJECT_LIMIT
-    ratcheted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +143,6 @@ class RuleValidator:
             if rule.program is None:
                 if rule.problem:
                     found.errors.append(self._invalid_type(path, f"rule compile error: {rule.problem}"))
-                continue
-            if found.ratcheted_only and (rule.uses_old or not known.unchanged()):
                 continue
             optional = bool(rule.rule.get("optionalOldSelf"))
             if rule.uses_old and old is None and not optional:

@@ -1,1 +1,1 @@
-"""The endpoints of the API: reading, writing, deleting, connecting, watching, discovery."""
+"""The handlers of API requests: reads, writes, deletions, connections, watches and discovery (`endpoints/handlers`)."""

@@ -1,4 +1,4 @@
-"""Access reviews, token reviews and self subject reviews, which are not stored (`registry/authorization`)."""
+"""Reviews, which are created but not stored: access reviews, rules reviews, TokenReview and SelfSubjectReview."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
     return Response(201, Document({**shown, "status": status}))
 
 
-def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
+def described_request(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
     """The request that an access review describes. Raises 422 if the review is invalid (`authorization/validation`)."""
     spec, meta = review.get("spec") or {}, review.get("metadata") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -63,7 +63,7 @@ def asked(call: Call, review: Object, *, of_user: bool = False) -> RequestInfo:
 
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
-    """Validates the metadata of a review, which must be empty except for the namespace of a local review."""
+    """Check that the metadata is empty except for the namespace of a LocalSubjectAccessReview."""
     given = {key: value for key, value in meta.items() if value and key != "managedFields"}
     if call.namespace:
         given.setdefault("namespace", call.namespace)
@@ -93,26 +93,26 @@ def _decided(call: Call, user: User, info: RequestInfo) -> Object:
 
 
 def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    return _answer(call, review, _decided(call, call.user, asked(call, review)))
+    return _answer(call, review, _decided(call, call.user, described_request(call, review)))
 
 
 def _check_own(call: Call, review: Object) -> None:
-    asked(call, review)
+    described_request(call, review)
 
 
 def subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
     spec = review.get("spec") or {}
-    info = asked(call, review, of_user=True)
+    info = described_request(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
     return _answer(call, review, _decided(call, user, info))
 
 
 def _check_of_user(call: Call, review: Object) -> None:
-    asked(call, review, of_user=True)
+    described_request(call, review, of_user=True)
 
 
 def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """The rules of the user in a namespace (`RulesFor`)."""
+    """The rules that apply to the user in a namespace (`RulesFor`)."""
     namespace = (review.get("spec") or {}).get("namespace") or ""
     rules, problem = call.server.rules_for(call.user, namespace)
     status: Object = {
@@ -132,7 +132,7 @@ def _picked(rule: Object, *fields: str) -> Object:
 
 
 def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """The user of a token."""
+    """Authenticate a token."""
     spec = review.get("spec") or {}
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
     try:
@@ -170,7 +170,7 @@ def _check_token(call: Call, review: Object) -> None:
 
 
 def _check_nothing(call: Call, review: Object) -> None:
-    """A review of oneself asks for nothing that could be wrong."""
+    """Accept every SelfSubjectReview: its spec is empty."""
 
 
 _Check = Callable[[Call, Object], None]
@@ -185,5 +185,5 @@ _REVIEWS: Mapping[str, tuple[_Check, _Act]] = {
     "tokenreviews.authentication.k8s.io": (_check_token, token_review),
 }
 
-#: Qualified resource -> the review that it serves.
+#: Qualified resource -> the action of its POST.
 REVIEWS = {name: Action(check, act, read=_read) for name, (check, act) in _REVIEWS.items()}

@@ -1,4 +1,4 @@
-"""An apply: PATCH with the configuration of one manager (`endpoints/handlers/patch.go`, `applyPatcher`)."""
+"""Server-side apply: PATCH with the configuration of one manager (`endpoints/handlers/patch.go`, `applyPatcher`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 
 def apply(call: Call, options: WriteOptions, part: Part = WHOLE) -> Step:
-    """Merge a configuration into the object, or create it."""
+    """Merge a configuration into the object, or create the object."""
     body = part.body(call)
     config, repeated = configuration(body)
     produce = partial(_produced, call, body, config, repeated, options)
@@ -50,11 +50,11 @@ def _produced(
         obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
     if options.field_validation == "Warn":
         call.warnings += [warning for warning in repeated if warning not in call.warnings]
-    return ownership.owners_once(call, obj)
+    return ownership.without_duplicate_owners(call, obj)
 
 
 def configuration(call: Call) -> tuple[Object, list[str]]:
-    """The body, which is YAML, and the keys that stand in it twice. Raises 400."""
+    """The decoded YAML body and the errors for its duplicate keys. Raises 400."""
     body = call.request.body
     if isinstance(body, bytes):
         codec.check_size(body)
@@ -76,7 +76,7 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
 
 
 def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Object:
-    """The object with the configuration, complete, with its managedFields. Raises StatusError."""
+    """The merged object with its managedFields. Raises StatusError."""
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
     live = current if current is not None else ownership.empty(call)
@@ -120,7 +120,7 @@ def without_kind(config: Object) -> Object:
 
 
 def _check_configuration(call: Call, config: Object) -> None:
-    """The kind of the path, no managedFields, and values that fit the schema. Raises 400, and 500 for the last."""
+    """Check a configuration. Raises 400 for another kind or for managedFields, 500 for values of wrong types."""
     resource = call.resource
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {_kind(config)}")
@@ -133,7 +133,7 @@ def _check_configuration(call: Call, config: Object) -> None:
 
 
 def _check_new(call: Call, obj: Object) -> None:
-    """Raises 409 where the configuration is for an object that is not there."""
+    """Raises 409 if the configuration has a uid, but the object does not exist."""
     uid = obj["metadata"].get("uid")
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -141,7 +141,7 @@ def _check_new(call: Call, obj: Object) -> None:
 
 
 def _check_may_create(call: Call) -> None:
-    """An apply that creates needs the right to create. Raises 403."""
+    """Check that the user may create the object. Raises 403."""
     info = replace(call.info, verb="create")
     decision = call.server.decide(call.user, info)
     if not decision.allowed:

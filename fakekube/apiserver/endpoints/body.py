@@ -1,4 +1,4 @@
-"""The object in a request's body, and whether it is one for this path (`endpoints/handlers`)."""
+"""Request bodies: decoding, and the checks that they fit the path (`endpoints/handlers`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Object = dict[str, Any]
 
 
 def decode_object(call: Call, *, field_validation: str) -> Object:
-    """The body of a create or an update, without apiVersion and kind. Raises 400, 413, 415; notes warnings."""
+    """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415."""
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
     decoded = codec.decode(call.request.body, content_type, kind=_expected(call), strict=strict)
@@ -32,7 +32,7 @@ def _expected(call: Call) -> str:
 
 
 def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_validation: str) -> None:
-    """Duplicate and unknown fields: a warning each, or with Strict a refusal."""
+    """Report duplicate and unknown fields as warnings. Raises 400 if `field_validation` is Strict."""
     problems = [f'duplicate field "{path}"' for path in duplicates] + [f'unknown field "{path}"' for path in unknown]
     if not problems or field_validation == "Ignore":
         return
@@ -49,7 +49,7 @@ def cannot_be_handled(call: Call, why: str, obj: Object | None = None) -> Status
 
 
 def check_kind(call: Call, obj: Object) -> None:
-    """The body's apiVersion and kind, if it has them, must be those of the path. Raises 400."""
+    """Check that the apiVersion and the kind of the body, if set, are those of the path. Raises 400."""
     resource = call.resource
     api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     for key, value in (("apiVersion", api_version), ("kind", kind)):
@@ -66,7 +66,10 @@ def check_kind(call: Call, obj: Object) -> None:
 
 
 def check_place(call: Call, obj: Object, *, naming: bool) -> Object:
-    """The body's namespace and, where `naming`, its name must be the path's. Returns the object in its namespace."""
+    """Check that the namespace and, if `naming`, the name of the body are those of the path. Raises 400.
+
+    Returns the object with its namespace set.
+    """
     meta = obj["metadata"]
     namespace = meta.get("namespace") or ""
     if call.resource.namespaced:

@@ -9,6 +9,7 @@ from fakekube.apiserver.wire.options import parse_write_options
 
 
 def create(call: Call) -> Step:
+    """Create the object in the body."""
     options = parse_write_options(call.request, "CreateOptions")
     obj = read_body(call, call, options)
     return (yield from write(call, Write(options, lambda _: ownership.created(call, obj, options), named=False)))

@@ -1,4 +1,4 @@
-"""DELETE of an object or a collection: preconditions, finalizers, grace (`registry.Store.Delete`,
+"""DELETE of an object or a collection: preconditions, finalizers and grace periods (`registry.Store.Delete`,
 `rest.BeforeDelete`)."""
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ Object = dict[str, Any]
 
 DELETE_SCHEME = 'in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
 
-#: propagationPolicy -> the finalizer that makes the garbage collector act.
+#: propagationPolicy -> the finalizer that the garbage collector handles.
 PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 
 
 def delete(call: Call) -> Step:
+    """Delete the object of the path, or mark it as terminating."""
     options = delete_options(_options_body(call), call.request)
     existing = yield from write.delete(call, call.path, options, partial(check_preconditions, call, options))
     if existing is None:
@@ -49,7 +50,7 @@ def _success(call: Call, obj: Object) -> Object:
 
 
 def _options_body(call: Call) -> Object | None:
-    """DeleteOptions from the body; None where there is none. Raises 400, 415."""
+    """DeleteOptions from the body; None if the body is empty. Raises 400, 415."""
     body = call.request.body
     if isinstance(body, bytes):
         if not body:
@@ -103,7 +104,8 @@ def _check_types(options: Object) -> None:
 
 
 def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
-    """Delete, or mark as being deleted, one object. Returns what to show and whether it is gone (or would be)."""
+    """Delete one object or mark it as terminating. Returns the object to show, and whether it is removed (in a dry run:
+    would be)."""
     check_preconditions(call, options, existing)
     if call.resource.collection == "namespaces":
         return _delete_namespace(call, path, existing, options)
@@ -124,7 +126,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
 
 
 def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> None:
-    """Raises 409 where the object is not the one meant. The message names the kind, as the real one does."""
+    """Raises 409 if the uid or the resourceVersion differs from the precondition."""
     meta = existing.object["metadata"]
     qualified = qualify(call.resource.kind, call.resource.group)
     if options.uid is not None and options.uid != meta["uid"]:
@@ -144,7 +146,7 @@ def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> 
 
 
 def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers as the propagation policy wants them: its own is added, the other one goes
+    """The finalizers for a propagation policy: adds the policy's finalizer and removes the other one
     (`deletionFinalizersForGarbageCollection`)."""
     present = list(obj["metadata"].get("finalizers") or ())
     policy = options.propagation
@@ -160,8 +162,8 @@ def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = None) -> Object:
-    """The object as being deleted: a time, a grace period, one generation more. Marked before: only finalizers
-    change."""
+    """Mark the object as terminating: sets deletionTimestamp and grace period and increments the generation. If it is
+    terminating already, only its finalizers change."""
     meta = dict(obj["metadata"])
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.context.after(grace)
@@ -184,7 +186,7 @@ def _remove(call: Call, path: str, existing: Entry, options: DeleteOptions) -> E
 
 
 def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | None:
-    """The pod marked with its grace period; None where a mark stands that this delete cannot shorten."""
+    """Mark a pod as terminating with its grace period; None if it is terminating and the period is not shortened."""
     pod = existing.object
     meta = pod["metadata"]
     grace = grace_period(pod, options.grace_period)
@@ -205,7 +207,7 @@ def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | N
 
 
 def _finish_pod(call: Call, path: str, existing: Entry, marked: Object, options: DeleteOptions) -> tuple[Entry, bool]:
-    """Stored with its mark; with no grace left and no finalizer it goes at once."""
+    """Store a terminating pod; remove it if it has neither a grace period nor finalizers."""
     entry = _store_mark(call, path, existing, marked, options)
     if marked["metadata"].get("deletionGracePeriodSeconds") or marked["metadata"].get("finalizers"):
         return entry, False
@@ -213,7 +215,7 @@ def _finish_pod(call: Call, path: str, existing: Entry, marked: Object, options:
 
 
 def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
-    """The first delete makes it Terminating; it goes when nothing holds it any more
+    """The first delete sets the phase Terminating; a later one removes the namespace if it has no finalizers
     (`namespace/storage.REST.Delete`)."""
     obj = existing.object
     meta = obj["metadata"]
@@ -233,7 +235,7 @@ def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOpt
 
 
 def delete_collection(call: Call) -> Step:
-    """Each object that the selectors take, one after the other; the answer lists them as they were."""
+    """Delete the selected objects one by one. The response lists them as they were before."""
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
     page = read_page(call, list_options, selection_of(call, list_options))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.resource import Object, Resource, Subresource
 
-#: Kinds that are not stored: the server computes the answer.
+#: Resources that are not stored.
 UNSTORED = frozenset(
     {
         "bindings",
@@ -25,7 +25,7 @@ UNSTORED = frozenset(
 
 
 def api_versions(catalog: Catalog, server_address: str) -> Object:
-    """`/api`: the versions of the group that has no name."""
+    """`/api`: the versions of the core group."""
     return {
         "kind": "APIVersions",
         "versions": catalog.versions(""),
@@ -47,7 +47,7 @@ def api_group(catalog: Catalog, group: str) -> Object | None:
 
 
 def api_resource_list(catalog: Catalog, group: str, version: str) -> Object | None:
-    """`/api/v1`, `/apis/GROUP/VERSION`: each resource, and after it its subresources."""
+    """`/api/v1`, `/apis/GROUP/VERSION`: the resources, each followed by its subresources."""
     if not catalog.serves_version(group, version):
         return None
     rows: list[Object] = []
@@ -111,7 +111,7 @@ def _verbs(resource: Resource) -> list[str]:
 
 
 def _response_kind(resource: Resource, kind: str, group: str = "", version: str = "") -> Object:
-    """A built-in kind of the list's own group and version names neither."""
+    """The group, version and kind of responses; built-in kinds of the list's group and version leave both empty."""
     if resource.names_group and not version:
         group, version = resource.group, resource.version
     return {"group": group, "version": version, "kind": kind}
@@ -142,6 +142,6 @@ def _aggregated_row(resource: Resource) -> Object:
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:
-    """What a client may compare to see that the stored version changed (`discovery.StorageVersionHash`)."""
+    """The hash from which a client detects a change of the storage version (`discovery.StorageVersionHash`)."""
     digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

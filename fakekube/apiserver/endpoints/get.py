@@ -11,10 +11,10 @@ from fakekube.apiserver.wire.status import StatusError, not_found, too_large_res
 
 
 def get(call: Call) -> Step:
-    """The object as it is now; a resourceVersion asks for nothing older, one from the future is refused."""
-    asked = call.request.option("resourceVersion") or ""
+    """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
+    requested = call.request.option("resourceVersion") or ""
     try:
-        revision = parse_resource_version(asked)
+        revision = parse_resource_version(requested)
     except ValueError as error:
         raise StatusError(500, "", str(error)) from None
     if revision > call.server.store.revision:

@@ -1,7 +1,6 @@
-"""`/healthz`, `/livez`, `/readyz`: each check on its own, or all of them (`apiserver/pkg/server/healthz`).
+"""`/healthz`, `/livez` and `/readyz`, and their individual checks (`apiserver/pkg/server/healthz`).
 
-A server in this process is healthy from its first request on; the checks are those that a kube-apiserver has, so that
-what reads or excludes them finds their names.
+The server is always healthy. The checks have the names of kube-apiserver's, so that clients can read and exclude them.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _checks(*first: str) -> tuple[str, ...]:
     return (*first, *hooks, "autoregister-completion", *(f"poststarthook/{name}" for name in _LAST_HOOKS))
 
 
-#: Path -> its checks, in the order in which they are shown.
+#: Path -> its checks, in the order of the response.
 CHECKS: dict[str, Sequence[str]] = {
     "healthz": _checks("ping", "log", "etcd"),
     "livez": _checks("ping", "log", "etcd"),
@@ -64,7 +63,7 @@ def answers(path: str) -> bool:
 
 
 def answer(request: Request) -> Response:
-    """Raises 404 as plain text for a check that there is not."""
+    """Answer a health check. Raises a plain-text 404 for an unknown check."""
     name, _, check = request.path.strip("/").partition("/")
     if check and check not in CHECKS[name]:
         raise PlainAnswer(404, "404 page not found\n")
@@ -74,7 +73,7 @@ def answer(request: Request) -> Response:
 
 
 def _verbose(name: str, excluded: Sequence[str]) -> str:
-    """A line for each check; a warning for what was to be left out and does not exist."""
+    """One line for each check, and a warning for excluded checks that do not exist."""
     checks = CHECKS[name]
     lines = [f"[+]{check} excluded: ok" if check in excluded else f"[+]{check} ok" for check in checks]
     unknown = sorted(set(excluded) - set(checks))

@@ -1,4 +1,4 @@
-"""GET of a collection: selectors, versions, pages (`apiserver/pkg/storage/etcd3.store.GetList`)."""
+"""GET of a collection: selectors, resource versions and pages (`apiserver/pkg/storage/etcd3.store.GetList`)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
 def list(call: Call) -> Step:
+    """List the selected objects, or one page of them."""
     options = parse_list_options(call.request, watch=False)
     page = read_page(call, options, selection_of(call, options))
     if call.converted is not None:
@@ -41,7 +42,7 @@ def list(call: Call) -> Step:
 
 
 def shown_page(call: Call, page: Page) -> Response:
-    """A page as the list that answers a request."""
+    """The response with a page as a list."""
     metadata: Object = {"resourceVersion": str(page.revision)}
     if page.token:
         metadata["continue"] = page.token
@@ -53,14 +54,14 @@ def shown_page(call: Call, page: Page) -> Response:
 
 
 def selection_of(call: Call, options: ListOptions) -> Selection:
-    """What the request selects. Raises 400 for fields that the kind does not offer."""
+    """The selectors of the request. Raises 400 for a field that the kind does not support in selectors."""
     check_fields(call.strategy, call.resource, [term.field for term in options.fields.terms])
     return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy))
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries in the order of their keys, the version that they show, and where the next page begins ("": nowhere)."""
+    """Entries in key order, the revision that was read, and the continue token ("": this is the last page)."""
 
     entries: tuple[Entry, ...]
     revision: int
@@ -73,7 +74,7 @@ def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
     limit = options.limit
     after, revision = _begin(call, options)
     if not options.continue_token and options.resource_version == "0":
-        limit = 0  # as from the watch cache, which does not page
+        limit = 0  # the watch cache answers these lists, and does not page
     exact = revision if revision else None
     shown = revision or store.revision
     collection = store.collection(call.resource.collection)
@@ -93,18 +94,18 @@ def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
                 break
             remaining = None
             if not selection.labels and not selection.terms:
-                remaining = 1 + sum(1 for _ in scan) if exact else _left(collection, selection.prefix, last)
+                remaining = 1 + sum(1 for _ in scan) if exact else _remaining(collection, selection.prefix, last)
             return Page(tuple(found), shown, continue_token(last, shown), remaining)
     return Page(tuple(found), shown, "", None)
 
 
-def _left(collection: Any, prefix: str, last: str) -> int:
-    """How many present objects stand behind `last`."""
+def _remaining(collection: Any, prefix: str, last: str) -> int:
+    """The number of objects after the key `last`."""
     return sum(1 for _ in collection.scan(prefix, last, None))
 
 
 def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
-    """Where to begin (the key before it, "" for the start) and at which revision to read (0: now)."""
+    """The key after which the page begins ("": the first page), and the revision to read (0: the current one)."""
     store = call.server.store
     if options.continue_token:
         if options.resource_version not in ("", "0"):
@@ -135,13 +136,13 @@ def selection_prefix(call: Call) -> str:
 
 
 def continue_token(after: str, revision: int) -> str:
-    """Where a list goes on: the last key given, and the moment of the first page (-1: any)."""
+    """A continue token: the last key of this page and the revision of the first page (-1: any)."""
     raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": after + "\0"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def parse_continue(token: str, prefix: str) -> tuple[str, int]:
-    """Raises 400 for what is no token, or one of another namespace."""
+    """The key and the revision of a continue token. Raises 400 if it is invalid or belongs to another namespace."""
     try:
         raw = _decode_base64url(token)
     except _Illegal as illegal:

@@ -1,4 +1,4 @@
-"""`/metrics`: what a scraper finds, in Prometheus' text format (`component-base/metrics`)."""
+"""`/metrics`, in the Prometheus text format (`component-base/metrics`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _families(server: Server) -> Iterable[str]:
 
 
 def family(name: str, kind: str, about: str, samples: Iterable[Sample]) -> str:
-    """A metric with its samples, each on a line."""
+    """A metric family with its samples, one per line."""
     lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
         shown = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())

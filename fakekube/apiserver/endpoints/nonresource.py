@@ -1,4 +1,4 @@
-"""Paths that are no resources: discovery, version, health, metrics, OpenAPI."""
+"""Non-resource paths: discovery, version, health, metrics and OpenAPI."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fakekube.apiserver.wire.status import PlainAnswer, method_not_allowed, no_s
 
 Object = dict[str, Any]
 
-#: Version of aggregated discovery -> the Kubernetes minors that serve it, the first and the last.
+#: Version of aggregated discovery -> the first and the last Kubernetes minor version that serves it.
 AGGREGATED = {"v2": ((1, 30), (9, 9)), "v2beta1": ((1, 27), (1, 32))}
 
 
 def answer(server: Server, request: Request) -> Response:
-    """Raises 404 as plain text for what is not there."""
+    """Answer a request for a non-resource path. Raises a plain-text 404 for an unknown path."""
     path = request.path.rstrip("/") or "/"
     if health.answers(path):
         return health.answer(request)
@@ -63,7 +63,7 @@ def _aggregated_versions(server: Server) -> list[str]:
 
 
 def _aggregated(request: Request, version: str, document: Document) -> Response:
-    """With an ETag; 304 for a client that has the document already."""
+    """The document with an ETag; 304 if the client has the current document."""
     tag = f'"{document.hash}"'
     headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
     if request.headers.get("if-none-match") == tag:

@@ -1,4 +1,4 @@
-"""Who owns what after a write: managedFields, kept by every verb (`endpoints/handlers/fieldmanager`)."""
+"""Field ownership: managedFields and owner references of written objects (`endpoints/handlers/fieldmanager`)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Object = dict[str, Any]
 
 
 def created(call: Call, obj: Object, options: WriteOptions) -> Object:
-    """A new object, owned by its creator; owners that it names twice, it names once."""
-    obj = owners_once(call, obj)
+    """A new object with its managedFields and without duplicate owner references."""
+    obj = without_duplicate_owners(call, obj)
     return managedfields.updated(empty(call), obj, updater(call), writer(call, options))
 
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
-    """A changed object: its writer owns what it changed."""
-    obj = owners_once(call, obj)
+    """A changed object with its managedFields, in which the request's manager owns the changed fields."""
+    obj = without_duplicate_owners(call, obj)
     return managedfields.updated(old, obj, updater(call), writer(call, options))
 
 
 def empty(call: Call) -> Object:
-    """What an object is compared with before it exists."""
+    """The empty object that a new object is compared with."""
     return {"metadata": {}, **call.registration.empty}
 
 
@@ -39,8 +39,8 @@ def writer(call: Call, options: WriteOptions) -> Writer:
     return Writer(name, call.context.now, call.info.subresource)
 
 
-def owners_once(call: Call, obj: Object) -> Object:
-    """Without repeated owner references, and with a warning where there were some."""
+def without_duplicate_owners(call: Call, obj: Object) -> Object:
+    """The object without duplicate owner references, for which the client receives a warning."""
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) < 2:
         return obj
@@ -56,7 +56,7 @@ def owners_once(call: Call, obj: Object) -> Object:
 
 
 def updater(call: Call) -> Updater:
-    """The rules for the resource through the path of the call; made once."""
+    """The apply rules of the call's resource and subresource; cached."""
     resource = call.resource
     key = (resource.group, resource.version, resource.plural, call.info.subresource)
     found = call.server.updaters.get(key)
@@ -89,7 +89,7 @@ def _in_version(call: Call, version: str) -> Resource | None:
 
 
 def not_written(call: Call) -> Tree:
-    """The fields that the call's path does not write, whatever is sent (`GetResetFields`)."""
+    """The fields that the call's path never writes (`GetResetFields`)."""
     subresource = call.info.subresource
     if not subresource:
         return {"f:status": LEAF} if "status" in call.resource.subresources else {}

@@ -1,7 +1,7 @@
-"""What a path writes of its object, as values: the whole object, its status, or one other part.
+"""The part of an object that a path writes: the whole object, its status, or another part.
 
-kube-apiserver gives each such path a strategy of its own (`rest.RESTUpdateStrategy`) over one generic store; the way of
-a write itself is in `write`.
+In kube-apiserver each such path has its own strategy (`rest.RESTUpdateStrategy`) over the same generic store. The
+pipeline that uses these parts is `write`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 def same_call(call: Call) -> Call:
-    """The bodies of the path are of the resource's own kind."""
+    """The default of `Part.body`: the bodies of the path have the kind of the resource."""
     return call
 
 
@@ -45,9 +45,9 @@ def _stored_object(call: Call, entry: Entry) -> StoredObject:
 class Part:
     """One part of an object.
 
-    `prepare` makes the object to be stored; its last argument says whether this is a dry run. `validate` lists the
-    errors in it. `body` is the call with the kind of the path's bodies and answers; `shown` is an object in that kind,
-    `merged` puts a body of that kind into the stored object, and `answer` is what the response contains.
+    `prepare` returns the object to store; its last argument is true for a dry run. `validate` returns the errors of
+    that object. `body` returns the call with the kind of the path's bodies and responses. `shown` converts an object to
+    that kind, `merged` merges a body of that kind into the stored object, and `answer` returns the response body.
     """
 
     prepare: Callable[[Call, Object, Object, bool], Object]
@@ -58,14 +58,14 @@ class Part:
     answer: Callable[[Call, Entry], StoredObject] = _stored_object
     is_whole: bool = False
     checks_uid: bool = False
-    """`merged` checks the uid of the body itself, in words of its own."""
+    """`merged` checks the uid of the body, with its own error message."""
 
 
 # --- the object itself -----------------------------------------------------------------------------------------------
 
 
 def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-    """Keep what the server owns, and the status where it has a path of its own (`rest.BeforeUpdate`)."""
+    """Keep the fields that the server owns, and the status if it is a subresource (`rest.BeforeUpdate`)."""
     strategy = call.strategy
     merged = {**obj, "metadata": objectmeta.kept_on_update(obj["metadata"], old["metadata"])}
     if "status" in call.resource.subresources:
@@ -85,7 +85,10 @@ def _with_generation(obj: Object, generation: int | None) -> Object:
 
 
 def _validate_whole(call: Call, obj: Object, old: Object) -> list[FieldError]:
-    return call.strategy.validate_update(obj, old)
+    strategy = call.strategy
+    if strategy.validate_update_with_warnings is not None:
+        return strategy.validate_update_with_warnings(obj, old, call.warnings)
+    return strategy.validate_update(obj, old)
 
 
 WHOLE = Part(_prepare_whole, _validate_whole, is_whole=True)
@@ -95,14 +98,14 @@ WHOLE = Part(_prepare_whole, _validate_whole, is_whole=True)
 
 
 def initial_status(call: Call) -> Object | None:
-    """The status of an object that has none yet; None: its kind shows none."""
+    """The status of a new object; None if its kind has no initial status."""
     if call.strategy.default_status is not None:
         return call.strategy.default_status
     return call.registration.empty.get("status")
 
 
 def _prepare_status(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-    """The stored object with the new status, and with what of metadata its kind accepts through /status."""
+    """The stored object with the new status, and with the metadata that its kind accepts through /status."""
     strategy = call.strategy
     merged = dict(old)
     if "status" in obj:
@@ -161,7 +164,7 @@ def _of_field(field: Field) -> Part:
 
 
 def _prepare_finalize(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-    """The namespace with the finalizers of the body, of its spec and of its metadata."""
+    """The stored namespace with the finalizers of the body, in spec and in metadata."""
     finalizers = (obj.get("spec") or {}).get("finalizers") or []
     meta = _with_owners(obj, old)
     if obj["metadata"].get("finalizers"):
@@ -173,7 +176,7 @@ def _validate_finalize(call: Call, obj: Object, old: Object) -> list[FieldError]
     return validate_finalize(obj, old)
 
 
-#: (collection, subresource) -> the part that the path writes; `/status` and `/scale` are the same for many.
+#: (collection, subresource) -> the part that the path writes; the shared `/status` and `/scale` are elsewhere.
 PARTS = {
     **{key: _of_field(field) for key, field in FIELDS.items()},
     ("namespaces", "finalize"): Part(_prepare_finalize, _validate_finalize),

@@ -1,4 +1,4 @@
-"""PATCH of an object (`endpoints/handlers/patch.go`); an apply has a module of its own."""
+"""PATCH of an object (`endpoints/handlers/patch.go`). Server-side apply is in `apply`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ Object = dict[str, Any]
 
 
 def patch(call: Call, part: Part = WHOLE) -> Step:
+    """Patch the object, or the part of it that the path writes."""
     kind = patch_type(call)
     options = parse_write_options(call.request, "PatchOptions", applying=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
@@ -47,7 +48,7 @@ def _produced(call: Call, kind: str, options: WriteOptions, current: Object | No
 
 
 def patch_type(call: Call) -> str:
-    """Raises 415 for a media type that the resource does not take."""
+    """The patch type of the request. Raises 415 for one that the resource does not support."""
     kind = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in call.resource.patch_types:
         raise call.registration.refuse_patch_type()
@@ -55,9 +56,9 @@ def patch_type(call: Call) -> str:
 
 
 def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnings: list[str]) -> Object:
-    """The stored object with the patch, as an object of its kind; what a client is to be warned of goes to `warnings`.
+    """Apply the patch to the stored object. Appends the warnings for the client to `warnings`.
 
-    Raises StatusError: 400 and 422 in the real server's words, which differ by the kind of patch.
+    Raises StatusError: 400 or 422, with messages that depend on the patch type.
     """
     current = {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **stored}
     strict = options.field_validation != "Ignore"
@@ -86,7 +87,7 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
 
 
 def _encoded(call: Call, result: Any) -> str:
-    """The result as an error shows it. Raises 422 for one that is nested beyond what can be encoded."""
+    """The result as error messages quote it. Raises 422 if it is nested too deeply to be encoded."""
     try:
         return call.registration.patch_text(result)
     except TypeError:
@@ -94,7 +95,7 @@ def _encoded(call: Call, result: Any) -> str:
 
 
 def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
-    """The body's JSON, and what stands in it twice. Raises 400."""
+    """The decoded body and the warnings for its duplicate fields. Raises 400."""
     body = call.request.body
     if not isinstance(body, bytes):
         return body, []
@@ -133,16 +134,17 @@ def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
 
 
 def without_kind(patch: Object) -> Object:
-    """A strategic merge patch cannot change what kind the object is."""
+    """The patch without apiVersion and kind, which a strategic merge patch cannot change."""
     return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
 def _as_object(
     call: Call, result: Any, stored: Object, shown: Callable[[], str], *, converted: bool
 ) -> tuple[Object, list[str]]:
-    """The result as an object of the kind, and the fields that the kind does not have. Raises 422 where it is none.
+    """Decode the result of a patch. Returns the object and the errors for unknown fields. Raises 422.
 
-    `shown` tells what an error shows. `converted`: the real server converts the result instead of decoding its text.
+    `shown` returns the text that error messages quote. `converted`: kube-apiserver converts the result from
+    unstructured data instead of decoding JSON, and words type errors accordingly.
     """
     if not isinstance(result, dict):
         raise invalid_patch(shown(), f"json: cannot unmarshal {gojson.type_name(result)} into Go value")

@@ -1,4 +1,4 @@
-"""The shapes in which an answer shows objects: themselves, their metadata only, or a table (`handlers/response.go`)."""
+"""Representations of objects in responses: full, PartialObjectMetadata or Table (`handlers/response.go`)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fakekube.apiserver.storage.watch import View, partial_view
 
 Object = dict[str, Any]
 
-#: What a client may want instead of the object itself (`as=` in its Accept header).
+#: The kinds that a client can request instead of the object (`as=` in the Accept header).
 SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList", "Table"})
 
 
 def view(call: Call, printer: Printer | None = None) -> View:
-    """How the answer shows objects. `printer` prints tables (None: the resource's). Raises 400 for unknown options."""
+    """The view of objects in the response. `printer` prints tables (None: the resource's). Raises 400."""
     representation = call.representation
     if representation.shape.startswith("PartialObjectMetadata"):
         return partial_view(representation.shape_version)
@@ -39,7 +39,7 @@ def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
 
 
 def _table_view(maker: TableMaker) -> View:
-    """Every object a table of its own; ages differ from moment to moment, so that nothing is kept."""
+    """A view that shows each object as a Table. Encodings are not shared, because ages change with time."""
     api_version = f"meta.k8s.io/{maker.version}"
     following = View(api_version, "Table", maker.row_of, shared=False)
     return View(api_version, "Table", maker.of_object, shared=False, following=following)

@@ -1,7 +1,7 @@
-"""What serves each path and verb: the one place where an endpoint is chosen (`rest.Storage`, `endpoints/installer.go`).
+"""The endpoint of each path and verb (`rest.Storage`, `endpoints/installer.go`).
 
-An endpoint is a function from a call to the steps of its answer. Writes are values that `write` leads through their
-stages; a path that is not listed here answers 501.
+An endpoint is a function that takes a call and returns its response, or a generator that does. A path that is served
+but not listed here is answered with 501.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fakekube.apiserver.endpoints.create import create
 from fakekube.apiserver.endpoints.delete import delete, delete_collection
 from fakekube.apiserver.endpoints.get import get
 from fakekube.apiserver.endpoints.list import list
-from fakekube.apiserver.endpoints.part import PARTS, STATUS, WHOLE, Part
+from fakekube.apiserver.endpoints.part import PARTS, STATUS, Part
 from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.subresources import customscale, proxy, scale, streams
 from fakekube.apiserver.endpoints.subresources.binding import BINDING, BINDING_BY_NAME
@@ -34,7 +34,7 @@ from fakekube.apiserver.wire.status import not_found, not_implemented
 
 Endpoint = Callable[[Call], Response | Generator[Need, Any, Response]]
 
-#: Verb -> endpoint, of objects and collections.
+#: Verb -> endpoint, for objects and collections.
 VERBS: Mapping[str, Endpoint] = {
     "get": get,
     "list": list,
@@ -79,14 +79,14 @@ SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Endpoint]] = {
 
 
 def _component_statuses(call: Call) -> Response:
-    """Deprecated, and of components that do not run here: an empty list."""
+    """An empty list with a deprecation warning: no components run here."""
     if call.info.name:
         raise not_found("componentstatuses", call.info.name)
     call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
     return Response(body=representation.listed(call, {}, ()))
 
 
-#: Qualified resource -> endpoint, of kinds that are not stored.
+#: Qualified resource -> endpoint, for kinds that are not stored.
 VIRTUAL: Mapping[str, Endpoint] = {
     **{name: partial(act, action=review) for name, review in REVIEWS.items()},
     "bindings": partial(act, action=BINDING_BY_NAME),
@@ -114,6 +114,3 @@ def _of_subresource(call: Call) -> Mapping[str, Endpoint]:
     if call.info.subresource == "scale" and call.registration.version is not None:
         return _CUSTOM_SCALE
     return {}
-
-
-__all__ = ["WHOLE", "endpoint"]

@@ -1,4 +1,4 @@
-"""PUT of an object, or of a part of one (`endpoints/handlers/update.go`)."""
+"""PUT of an object or of a part of it (`endpoints/handlers/update.go`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ Object = dict[str, Any]
 
 
 def update(call: Call, part: Part = WHOLE) -> Step:
+    """Replace the object, or the part of it that the path writes; create it if its kind allows that."""
     options = parse_write_options(call.request, "UpdateOptions")
     body = part.body(call)
     obj = check_place(body, decode_object(body, field_validation=options.field_validation), naming=True)

@@ -1,4 +1,4 @@
-"""GET of a collection as a stream (`apiserver/pkg/storage/cacher`)."""
+"""Watches: GET of a collection as a stream of events (`apiserver/pkg/storage/cacher`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from fakekube.apiserver.wire.options import ListOptions, parse_list_options, par
 from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
 
-#: A watch that names no timeout lasts between this and twice as long, in seconds (`--min-request-timeout`).
+#: A watch without timeoutSeconds lasts between this and twice as many seconds (`--min-request-timeout`).
 MIN_REQUEST_TIMEOUT = 1800
 
 
 def watch(call: Call) -> Step:
+    """Watch the selected objects."""
     options = parse_list_options(call.request, watch=True, as_list=call.info.watch_path)
     selection = selection_of(call, options)
     if call.info.watch_path and _path_name(call):
@@ -33,7 +34,7 @@ def watch(call: Call) -> Step:
 
 
 def _path_name(call: Call) -> str:
-    """The name in an old `/watch/` path."""
+    """The name in a deprecated `/watch/` path."""
     parts = call.info.parts
     return parts[1] if len(parts) > 1 else ""
 
@@ -47,7 +48,7 @@ def _one_name(call: Call, options: ListOptions, selection: Selection) -> Selecti
 
 
 def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
-    """A cursor where the options want it, with the events that come first."""
+    """A watch from the requested resourceVersion, with its initial events."""
     store = call.server.store
     try:
         revision = parse_resource_version(options.resource_version)
@@ -83,8 +84,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
             if selection.takes(path, entry.object)
         ]
         if options.bookmarks:
-            asked = options.send_initial_events is True or not revision
-            found.initial.append(found.bookmark(initial_events_end=asked))
+            marked = options.send_initial_events is True or not revision
+            found.initial.append(found.bookmark(initial_events_end=marked))
     return found
 
 
@@ -93,7 +94,7 @@ def _gone(catalog: Catalog, resource: Resource) -> bool:
 
 
 def _wants_initial(options: ListOptions, revision: int) -> bool:
-    """Synthetic ADDED events: asked for, or a watch from nowhere, which begins with what there is."""
+    """Whether the watch begins with synthetic ADDED events: on request, or if it has no resourceVersion."""
     if options.send_initial_events is not None:
         return options.send_initial_events
     return revision == 0

@@ -1,10 +1,11 @@
-"""The one way of a write: every resource, every subresource and every verb goes through it (`registry.Store`, `rest`).
+"""The write pipeline, shared by every resource, subresource and verb (`registry.Store`, `rest`).
 
-decode → produce the new object from the current one → managedFields → mutating admission → prepare → validate →
-validating admission, quota → commit, if the stored object is still the one that was read; else from the beginning.
+The stages are: decode, produce the new object from the current one, managedFields, mutating admission, prepare,
+validate, validating admission, quota, commit. If the stored object has changed in the meantime, the write starts again.
 
-Verbs supply values only: how the new object is produced (`Write.produce`), which part of the object the path writes
-(`part.Part`), what an action does instead of storing its body (`Action`). None of them calls admission or the store.
+The verbs supply values only: how the new object is produced (`Write.produce`), which part of the object the path
+writes (`part.Part`), and what an action does instead of storing its body (`Action`). None of them calls admission or
+the store.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from fakekube.apiserver.wire.status import (
 
 Object = dict[str, Any]
 
-#: How often a generated name that is taken is drawn again (`maxNameGenerationCreateAttempts`).
+#: The number of attempts to generate a name that is not in use (`maxNameGenerationCreateAttempts`).
 NAME_ATTEMPTS = 8
 
 
 class Write(NamedTuple):
     """A create, update, patch or apply.
 
-    `produce` makes the new object, with its managedFields, from the current one in the kind of the path (None: there is
-    none). `named`: the path names the object. `creates`: an object that does not exist is created. `uid` is a
-    precondition ("": none).
+    `produce` returns the new object with its managedFields, given the current object in the kind of the path (None: it
+    does not exist). `named`: the path names the object. `creates`: the write creates an object that does not exist.
+    `uid` is a precondition ("": none).
     """
 
     options: WriteOptions
@@ -62,25 +63,25 @@ class Write(NamedTuple):
     uid: str = ""
 
 
-def write(call: Call, asked: Write) -> Step:
-    """Lead one write through all stages. Raises StatusError if it is rejected."""
-    part, options = asked.part, asked.options
+def write(call: Call, operation: Write) -> Step:
+    """Run a write through all stages. Raises StatusError if it is rejected."""
+    part, options = operation.part, operation.options
     body = part.body(call)
     while True:
-        existing = call.stored() if asked.named else None
-        _check_target(call, asked, existing)
+        existing = call.stored() if operation.named else None
+        _check_target(call, operation, existing)
         if existing is not None and call.converted is not None:
             yield from conversion.read(call, [existing])
         old = call.shown(existing) if existing is not None else None
         current = part.shown(call, old) if old is not None else None
 
-        sent = asked.produce(current)
+        sent = operation.produce(current)
         if admission.has_mutating_hooks(call):
             attributes = _attributes(call, body, sent, current, options)
             sent = yield from admission.mutate(attributes)
         else:
             sent = admission.mutate_in_process(call, sent, current)
-        sent = ownership.owners_once(body, sent)
+        sent = ownership.without_duplicate_owners(body, sent)
         if existing is not None and current is not None:
             sent = managedfields.keep_times(sent, current)
             obj = part.merged(call, sent, existing)
@@ -89,30 +90,33 @@ def write(call: Call, asked: Write) -> Step:
         escalation.check(call, obj, old)
         if existing is not None:
             check_version(call, obj, existing, unconditional=call.strategy.unconditional_update)
-        response: Response | None = yield from _stored(call, body, asked, obj, old, existing)
+        response: Response | None = yield from _stored(call, body, operation, obj, old, existing)
         if response is not None:
             return response
 
 
-def _check_target(call: Call, asked: Write, existing: Entry | None) -> None:
+def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
     """Raises 404 for an object that does not exist, 409 for one with another uid."""
-    if existing is None and asked.named and not asked.creates:
+    if existing is None and operation.named and not operation.creates:
         raise not_found(call.resource.qualified, call.info.name)
-    if asked.uid:
+    if operation.uid:
         have = existing.object["metadata"]["uid"] if existing is not None else ""
-        if asked.uid != have:
-            raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, asked.uid, have))
+        if operation.uid != have:
+            raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, operation.uid, have))
 
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
     name = obj["metadata"].get("name") or call.info.name
-    operation = CREATE if old is None else UPDATE
-    return Attributes(call, body, operation, name, obj, old, _options_object(call, options), options.dry_run)
+    operation, kind = (CREATE, "CreateOptions") if old is None else (UPDATE, "UpdateOptions")
+    return Attributes(call, body, operation, name, obj, old, _options_object(kind, options), options.dry_run)
 
 
-def _options_object(call: Call, options: WriteOptions) -> Object:
-    """The options of the request as an object, for webhooks and expressions."""
-    kind = {"create": "CreateOptions", "patch": "PatchOptions"}.get(call.info.verb, "UpdateOptions")
+def _options_object(kind: str, options: WriteOptions) -> Object:
+    """The options of the operation as an object, as webhooks and expressions receive them.
+
+    The kind is that of the operation, not of the request: PatchOptions become CreateOptions or UpdateOptions
+    (`handlers/patch.go`, `patchToUpdateOptions`; `handlers/update.go`, `updateToCreateOptions`).
+    """
     shown: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         shown["dryRun"] = ["All"]
@@ -123,49 +127,49 @@ def _options_object(call: Call, options: WriteOptions) -> Object:
 
 
 def _stored(
-    call: Call, body: Call, asked: Write, obj: Object, old: Object | None, existing: Entry | None
+    call: Call, body: Call, operation: Write, obj: Object, old: Object | None, existing: Entry | None
 ) -> Generator[Need, Any, Response | None]:
-    """The stages from the preparation on. None: somebody else has written the object in the meantime."""
-    part, options = asked.part, asked.options
+    """Run the stages from prepare to commit. Returns None if another request has written the object."""
+    part, options = operation.part, operation.options
     name = obj["metadata"].get("name") or ""
     attempts = 1 if name or existing is not None else NAME_ATTEMPTS
     while True:
         attempts -= 1
         if old is None:
-            made = _completed(call, obj, name or generated_name(call, obj), dry_run=options.dry_run)
-            _check_new(call, made)
-            call.warnings += call.strategy.warnings(made)
+            prepared = _completed(call, obj, name or generated_name(call, obj), dry_run=options.dry_run)
+            _check_new(call, prepared)
+            call.warnings += call.strategy.warnings(prepared)
         else:
-            made = part.prepare(call, obj, old, options.dry_run)
-            _check_changed(call, part, made, old)
+            prepared = part.prepare(call, obj, old, options.dry_run)
+            _check_changed(call, part, prepared, old)
             if part.is_whole:
-                call.warnings += warnings_of_update(call.strategy, made, old)
-        shown, before = part.shown(call, made), part.shown(call, old) if old is not None else None
+                call.warnings += warnings_of_update(call.strategy, prepared, old)
+        shown, before = part.shown(call, prepared), part.shown(call, old) if old is not None else None
         if admission.has_validating_hooks(call):
             yield from admission.validate(_attributes(call, body, shown, before, options))
         else:
             admission.validate_in_process(call, shown, before, dry_run=options.dry_run)
-        stored = made
+        stored = prepared
         if call.converted is not None:
-            stored = yield from conversion.written(call, made)
+            stored = yield from conversion.written(call, prepared)
         elif call.registration.write is not None:
-            stored = call.registration.write(made)
+            stored = call.registration.write(prepared)
 
-        path = call.path if existing is not None else path_of(call.namespace, made["metadata"].get("name") or "")
+        path = call.path if existing is not None else path_of(call.namespace, prepared["metadata"].get("name") or "")
         found = call.server.store.get(call.resource.collection, path)
         if found is existing:
             if existing is None and not options.dry_run and _has_version(obj):
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
-            entry = _committed(call, path, existing, made, stored, old, options)
+            entry = _committed(call, path, existing, prepared, stored, old, options)
             if call.converted is not None:
                 yield from conversion.read(call, [entry])
             return Response(201 if existing is None else 200, part.answer(call, entry))
-        if existing is not None or asked.named:
+        if existing is not None or operation.named:
             return None
         assert found is not None, "a create that is not committed found an object"
         if not attempts:
             raise _name_taken(
-                call, made["metadata"]["name"], found, generated=bool(obj["metadata"].get("generateName"))
+                call, prepared["metadata"]["name"], found, generated=bool(obj["metadata"].get("generateName"))
             )
 
 
@@ -173,7 +177,7 @@ def _committed(
     call: Call,
     path: str,
     existing: Entry | None,
-    made: Object,
+    prepared: Object,
     stored: Object,
     old: Object | None,
     options: WriteOptions,
@@ -181,7 +185,11 @@ def _committed(
     if existing is None:
         return commit.create(call, call.resource.collection, path, stored, dry_run=options.dry_run)
     assert old is not None, "an existing object is shown"
-    if is_finished(made) and not made["metadata"].get("finalizers") and old["metadata"].get("deletionTimestamp"):
+    if (
+        is_finished(prepared)
+        and not prepared["metadata"].get("finalizers")
+        and old["metadata"].get("deletionTimestamp")
+    ):
         commit.delete(call, call.resource.collection, path, existing, dry_run=options.dry_run)
         return Entry(existing.revision, stored)
     return commit.update(call, call.resource.collection, path, existing, stored, dry_run=options.dry_run)
@@ -193,7 +201,8 @@ def _has_version(obj: Object) -> bool:
 
 
 def is_finished(obj: Object) -> bool:
-    """Deleted, without grace left: removed once the last finalizer is gone (`rest.ShouldDeleteDuringUpdate`)."""
+    """Whether the object is removed as soon as it has no finalizers: deleted, with no grace period left
+    (`rest.ShouldDeleteDuringUpdate`)."""
     meta = obj["metadata"]
     return (
         bool(meta.get("deletionTimestamp"))
@@ -206,7 +215,7 @@ def is_finished(obj: Object) -> bool:
 
 
 def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bool) -> None:
-    """Optimistic concurrency. Raises 409, or 422 if the kind requires a resourceVersion and there is none."""
+    """Check the resourceVersion of an update. Raises 409 if it is stale, 422 if it is required and missing."""
     text = obj["metadata"].get("resourceVersion") or ""
     if text == existing.object["metadata"]["resourceVersion"]:
         return
@@ -233,7 +242,7 @@ def _precondition_failed(call: Call, wanted: str, have: str) -> str:
 
 
 def generated_name(call: Call, obj: Object) -> str:
-    """The object's generateName, cut to leave room, and five random characters ("": it has none)."""
+    """The object's generateName, truncated if necessary, with a random suffix of five characters ("": it has none)."""
     prefix = obj["metadata"].get("generateName") or ""
     if not prefix:
         return ""
@@ -242,7 +251,7 @@ def generated_name(call: Call, obj: Object) -> str:
 
 
 def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
-    """A new object with what the server and the kind's strategy set (`rest.BeforeCreate`)."""
+    """A new object with the fields that the server and the strategy of its kind set (`rest.BeforeCreate`)."""
     strategy, context = call.strategy, call.context
     uid = context.uid(f"{call.resource.collection}/{path_of(call.namespace, name)}")
     meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=uid, now=context.now)
@@ -262,7 +271,7 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
 
 
 def _check_new(call: Call, obj: Object) -> None:
-    """Raises 422 with every cause."""
+    """Validate a new object. Raises 422 with all causes."""
     meta, strategy = obj["metadata"], call.strategy
     errors = objectmeta.validate(
         meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=strategy.name_check
@@ -285,7 +294,7 @@ def _name_taken(call: Call, name: str, existing: Entry, *, generated: bool) -> S
 
 
 def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
-    """Raises 422 with every cause."""
+    """Validate a changed object. Raises 422 with all causes."""
     meta, strategy = obj["metadata"], call.strategy
     errors = objectmeta.content_errors(meta)
     unchanging = objectmeta.validate_update(meta, old["metadata"])
@@ -305,7 +314,7 @@ def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
 def delete(
     call: Call, path: str, options: DeleteOptions, check: Callable[[Entry], None]
 ) -> Generator[Need, Any, Entry | None]:
-    """The object to delete, after preconditions (`check`) and admission; None: it does not exist."""
+    """Returns the object to delete after its preconditions (`check`) and admission; None if it does not exist."""
     admission.delete_in_process(call)
     while True:
         existing = call.server.store.get(call.resource.collection, path)
@@ -327,16 +336,16 @@ def delete(
 
 
 def read_body(call: Call, body: Call, options: WriteOptions) -> Object:
-    """The body as an object of its kind, in the namespace of the path."""
+    """Decode the body as an object of its kind, in the namespace of the path."""
     return check_place(body, decode_object(body, field_validation=options.field_validation), naming=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A POST whose body is not stored: eviction, binding, a token, a review.
+    """A POST whose body is not stored, such as an eviction, a binding, a token request or an access review.
 
-    `body` is the call with the kind of the body, `read` decodes it, `check` runs before validating admission, `act`
-    after it; what it stores goes through `commit`.
+    `body` returns the call with the kind of the body, and `read` decodes the body. `check` runs before validating
+    admission and `act` after it; `act` changes the store through `commit` only.
     """
 
     check: Callable[[Call, Object], None]
@@ -346,7 +355,7 @@ class Action:
 
 
 def act(call: Call, action: Action) -> Step:
-    """Lead an action through the stages that it has: decode, mutate, check, validate, act."""
+    """Run an action through its stages: decode, mutating admission, check, validating admission, act."""
     options = parse_write_options(call.request, "CreateOptions")
     body = action.body(call)
     obj = action.read(call, body, options)
@@ -363,7 +372,7 @@ def act(call: Call, action: Action) -> Step:
 
 
 def connect(call: Call, body: Call, options: Object, open: Callable[[Call], Response]) -> Step:
-    """Lead a CONNECT through admission, which is given its options as the object; then open the connection."""
+    """Run admission for a CONNECT, with its options as the object, and open the connection."""
     if admission.has_hooks(call):
         attributes = Attributes(call, body, CONNECT, call.info.name, options, None, {}, dry_run=False)
         yield from admission.connect(attributes)

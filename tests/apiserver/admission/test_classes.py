@@ -1,4 +1,4 @@
-"""Classes that objects get without asking: priorities of pods, storage of claims."""
+"""Default classes: PriorityClasses of pods and StorageClasses of claims."""
 
 import pytest
 

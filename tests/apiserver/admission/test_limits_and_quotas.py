@@ -1,4 +1,4 @@
-"""LimitRanges and ResourceQuotas: what is filled in, what is refused, what is counted."""
+"""LimitRanges and ResourceQuotas: defaults, limits and usage."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def claim(size, name="c", **spec):
         ),
         pytest.param(
             [limit("Pod", max={"memory": "1Gi"})], pod(),
-            "maximum memory usage per Pod is 1Gi.  No limit is specified", id="nothing-said",
+            "maximum memory usage per Pod is 1Gi.  No limit is specified", id="no-limits",
         ),
         pytest.param(
             [limit("Pod", max={"memory": "1Gi"})],
@@ -80,14 +80,14 @@ def test_pods_out_of_bounds(api, each, body, why):
     assert api.refused("POST", PODS, body) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
 
 
-def test_the_first_range_speaks(api):
+def test_the_first_limit_range_that_rejects_is_reported(api):
     limits(api, limit(max={"cpu": "1"}), name="b")
     limits(api, limit(max={"memory": "1Gi"}), name="a")
     body = pod(container(limits={"cpu": "2", "memory": "2Gi"}))
     assert api.refused("POST", PODS, body)[2].endswith("maximum memory usage per Container is 1Gi, but limit is 2Gi")
 
 
-def test_names_that_are_not_drawn_yet_are_shown_as_they_begin(api):
+def test_errors_before_name_generation_show_generate_name(api):
     body = pod(container(), priorityClassName="none") | {"metadata": {"generateName": "p-"}}
     assert api.refused("POST", PODS, body)[2] == 'pods "p-" is forbidden: no PriorityClass with name none was found'
 
@@ -135,14 +135,14 @@ def test_a_quota_without_a_status_covers_nothing(api):
     api.ok("POST", CONFIGMAPS, configmap())
 
 
-def test_unknown_use_is_refused(api):
+def test_a_quota_without_usage_rejects_writes(api):
     quota(api, {"configmaps": "5", "count/configmaps": "5", "secrets": "1"}, used={"configmaps": "0"})
     assert api.refused("POST", CONFIGMAPS, configmap())[2] == (
         'configmaps "a" is forbidden: status unknown for quota: q, resources: configmaps,count/configmaps'
     )
 
 
-def test_what_is_counted(api):
+def test_counted_resources(api):
     quota(api, {"configmaps": "1", "count/configmaps": "9"})
     api.ok("POST", f"{CONFIGMAPS}?dryRun=All", configmap())
     assert used(api) == {"configmaps": "0", "count/configmaps": "0"}
@@ -191,7 +191,7 @@ def test_pods_and_quotas(api, hard, body, why):
     assert api.refused("POST", PODS, body) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
 
 
-def test_what_pods_use_is_added_in_its_spelling(api):
+def test_usage_keeps_the_format_of_quantities(api):
     quota(api, {"requests.memory": "2Gi", "requests.cpu": "2"})
     api.ok("POST", PODS, pod(container(requests={"memory": "512Mi", "cpu": "100m"})))
     api.ok("POST", PODS, pod(container(requests={"memory": "512Mi", "cpu": "1"}), name="other"))

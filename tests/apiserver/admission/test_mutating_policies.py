@@ -1,4 +1,4 @@
-"""Policies that change what they admit."""
+"""MutatingAdmissionPolicies."""
 
 from tests.apiserver.api import CRDS
 
@@ -11,7 +11,7 @@ def version(name, default, *, storage=False):
     return {"name": name, "served": True, "storage": storage, "schema": schema}
 
 
-def test_a_mutation_is_made_and_defaulted_in_the_version_of_the_policy(api):
+def test_a_mutation_is_applied_and_defaulted_in_the_version_of_the_policy(api):
     names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
     versions = [version("v1", "one", storage=True), version("v2", "two")]
     spec = {"group": "x.io", "scope": "Namespaced", "names": names, "versions": versions}

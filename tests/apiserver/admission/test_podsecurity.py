@@ -1,4 +1,4 @@
-"""Pod security: the rules of each standard and version, their errors, and the evaluation of namespaces and pods."""
+"""Pod security standards: their checks by version, their messages, and the updates that are checked."""
 
 import pytest
 
@@ -28,14 +28,14 @@ GOOD = context(
 OWN_USERS_PROC = spec({"securityContext": {**GOOD["securityContext"], "procMount": "Unmasked"}}, hostUsers=False)
 
 
-def violated(level, minor, pod, annotations=None):
+def messages(level, minor, pod, annotations=None):
     return [str(one) for one in violations(level, minor, {"annotations": annotations or {}}, pod)]
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "expected"),
     [
-        pytest.param(spec(), [], id="nothing-set"),
+        pytest.param(spec(), [], id="empty"),
         pytest.param(spec(hostPID=True, hostNetwork=True), ["host namespaces (hostNetwork=true, hostPID=true)"], id="host"),
         pytest.param(
             spec(volumes=[{"name": "v", "hostPath": {}}, {"name": "w", "hostPath": {}}]),
@@ -97,14 +97,14 @@ def violated(level, minor, pod, annotations=None):
         pytest.param(spec(context(procMount="Unmasked"), hostUsers=False), [], id="proc-of-own-users"),
     ],
 )  # fmt: skip
-def test_violations_of_baseline(pod, said):
-    assert violated("baseline", LATEST, pod) == said
+def test_baseline(pod, expected):
+    assert messages("baseline", LATEST, pod) == expected
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "expected"),
     [
-        pytest.param(spec(GOOD), [], id="all-said"),
+        pytest.param(spec(GOOD), [], id="complete"),
         pytest.param(
             spec(),
             [
@@ -115,12 +115,12 @@ def test_violations_of_baseline(pod, said):
                 'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to '
                 '"RuntimeDefault" or "Localhost")',
             ],
-            id="nothing-said",
+            id="no-security-context",
         ),
         pytest.param(
             spec(GOOD, volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {}}, {"name": "x", "secret": {}}]),
             ['restricted volume types (volumes "v", "w" use restricted volume types "hostPath", "nfs")'],
-            id="volumes-are-told-once",
+            id="each-volume-type-once",
         ),
         pytest.param(
             spec(GOOD, securityContext={"runAsNonRoot": False, "runAsUser": 0}),
@@ -143,8 +143,8 @@ def test_violations_of_baseline(pod, said):
         ),
     ],
 )
-def test_violations_of_restricted(pod, said):
-    assert violated("restricted", LATEST, pod) == said
+def test_restricted(pod, expected):
+    assert messages("restricted", LATEST, pod) == expected
 
 
 @pytest.mark.parametrize(
@@ -167,24 +167,24 @@ def test_violations_of_restricted(pod, said):
     ],
 )
 def test_standards_change_with_versions(level, minor, pod, count):
-    assert len(violated(level, minor, pod)) == count
+    assert len(messages(level, minor, pod)) == count
 
 
-def test_seccomp_annotations_until_1_18():
+def test_deprecated_annotations():
     key = "seccomp.security.alpha.kubernetes.io/pod"
-    assert violated("baseline", 18, spec(), {key: "unconfined"}) == [
+    assert messages("baseline", 18, spec(), {key: "unconfined"}) == [
         f'seccompProfile (forbidden annotation {key}="unconfined")'
     ]
-    assert violated("baseline", 19, spec(), {key: "unconfined"}) == []
+    assert messages("baseline", 19, spec(), {key: "unconfined"}) == []
 
 
-def test_rules_are_in_the_order_of_their_names():
+def test_violations_are_sorted_by_rule():
     for rules in (BASELINE, RESTRICTED):
         assert list(rules) == sorted(rules)
     assert len(checks("restricted", LATEST)) == len(BASELINE) + len(RESTRICTED) - 4
 
 
-# --- labels of namespaces ---------------------------------------------------------------------------------------
+# --- labels of namespaces -------------------------------------------------------------------------------------------
 
 
 def labels(**values):
@@ -207,7 +207,7 @@ def labels(**values):
                      id="no-versions"),
     ],
 )  # fmt: skip
-def test_policies_of_labels(given, enforced, warned, wrong):
+def test_labels_select_standards(given, enforced, warned, wrong):
     policy = policy_of(labels(**given))
     assert (str(policy.enforce), str(policy.warn), len(policy.errors)) == (enforced, warned, wrong)
 
@@ -230,7 +230,7 @@ def test_invalid_labels_are_rejected_once(api):
     )
 
 
-def test_pods_are_rejected_or_warned_about(api):
+def test_violating_pods_are_rejected_or_warned_about(api):
     labelled(api, enforce="baseline", warn="restricted")
     _, _, message = api.refused("POST", PODS, pod(hostPID=True))
     assert message == 'pods "a" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
@@ -239,7 +239,7 @@ def test_pods_are_rejected_or_warned_about(api):
     assert response.warnings[-1].startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation')
 
 
-def test_an_older_version_has_its_own_rules(api):
+def test_a_pinned_version_keeps_its_rules(api):
     labelled(api, enforce="restricted", enforce_version="v1.0")
     _, _, message = api.refused("POST", PODS, pod())
     assert message.endswith(
@@ -248,7 +248,7 @@ def test_an_older_version_has_its_own_rules(api):
     )
 
 
-def test_only_images_and_new_containers_are_evaluated_again(api):
+def test_only_updates_of_images_and_ephemeral_containers_are_checked(api):
     api.ok("POST", PODS, pod(hostPID=True))
     labelled(api, enforce="baseline")
     merge = {"content_type": "application/merge-patch+json"}
@@ -261,7 +261,7 @@ def test_only_images_and_new_containers_are_evaluated_again(api):
     assert (code, "violates PodSecurity" in message) == (403, True)
 
 
-def test_a_stricter_namespace_warns_about_its_pods(api):
+def test_a_stricter_namespace_warns_about_existing_pods(api):
     for name in ("a", "b", "c"):
         api.ok("POST", PODS, pod(name, hostPID=True))
     api.ok("POST", PODS, pod("z", hostNetwork=True, hostIPC=True))
@@ -280,7 +280,7 @@ def test_a_stricter_namespace_warns_about_its_pods(api):
     assert relaxed.warnings == []
 
 
-def test_warnings_about_workloads(api):
+def test_violating_workloads_cause_warnings(api):
     labelled(api, enforce="baseline")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": spec(hostPID=True)}
     body = {
@@ -294,9 +294,9 @@ def test_warnings_about_workloads(api):
     assert response.warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)']
 
 
-def test_an_unknown_newer_version_is_the_latest(api):
+def test_a_future_version_is_the_latest(api):
     class Call:
-        server = api.core
+        server = api.apiserver
 
     old = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]})["spec"]
     assert len(Standard("baseline", "v1.99").violations(Call, {}, old)) == 1

@@ -1,4 +1,4 @@
-"""Admission policies: for which requests they are, what they say, and what follows where they cannot be asked."""
+"""Admission policies: matching, evaluation, parameters and failures."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def rule(resources=("configmaps",), operations=("CREATE", "UPDATE"), groups=("",
 
 
 def policy(api, *validations, name="p", binding=None, constraints=None, **spec):
-    """A policy with a binding; a validation is an expression, or all of it."""
+    """A policy with a binding; `validation` is an expression or a complete validation."""
     validations = [{"expression": one} if isinstance(one, str) else one for one in validations]
     constraints = {"resourceRules": [rule()], **(constraints or {})}
     spec = {"matchConstraints": constraints, "validations": validations, **spec}
@@ -26,7 +26,7 @@ def policy(api, *validations, name="p", binding=None, constraints=None, **spec):
 
 
 def denied(api, body=None, path=CONFIGMAPS, method="POST", **how):
-    """What the policy says, behind its name and its binding's; "" where it lets pass."""
+    """The message of the denial without the names of policy and binding; "" if the request is admitted."""
     code, shown = api.call(method, path, configmap() if body is None else body, **how)
     if code < 400:
         return ""
@@ -35,7 +35,7 @@ def denied(api, body=None, path=CONFIGMAPS, method="POST", **how):
 
 
 @pytest.mark.parametrize(
-    ("validation", "said"),
+    ("validation", "message"),
     [
         pytest.param("true", "", id="holds"),
         pytest.param(" 1 ==  2 ", "failed expression: 1 ==  2", id="no-words"),
@@ -53,9 +53,9 @@ def denied(api, body=None, path=CONFIGMAPS, method="POST", **how):
         ),
     ],
 )
-def test_what_is_said(api, validation, said):
+def test_messages(api, validation, message):
     policy(api, validation)
-    assert denied(api) == said
+    assert denied(api) == message
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_reasons(api, reason, code, shown):
 
 
 @pytest.mark.parametrize(
-    ("constraints", "method", "asked"),
+    ("constraints", "method", "matched"),
     [
         pytest.param({}, "POST", True, id="rule"),
         pytest.param({"resourceRules": [rule(operations=("UPDATE",))]}, "POST", False, id="other-operation"),
@@ -98,7 +98,7 @@ def test_reasons(api, reason, code, shown):
         pytest.param({"namespaceSelector": {"matchLabels": {"x": "y"}}}, "POST", False, id="other-namespace"),
     ],
 )
-def test_for_which_requests(api, constraints, method, asked):
+def test_match_constraints(api, constraints, method, matched):
     if method != "POST":
         api.ok("POST", CONFIGMAPS, configmap())
     policy(api, "false", constraints=constraints)
@@ -108,10 +108,10 @@ def test_for_which_requests(api, constraints, method, asked):
         "PATCH": (change, f"{CONFIGMAPS}/a", MERGE),
         "DELETE": (b"", f"{CONFIGMAPS}/a", {}),
     }[method]
-    assert bool(denied(api, body, path, method, **how)) == asked
+    assert bool(denied(api, body, path, method, **how)) == matched
 
 
-def test_what_expressions_see(api):
+def test_variables_of_expressions(api):
     seen = [
         "request.operation == 'UPDATE' && request.name == 'a' && request.namespace == 'default'",
         "request.kind.kind == 'ConfigMap' && request.resource.resource == 'configmaps' && !request.dryRun",
@@ -132,7 +132,7 @@ def test_what_expressions_see(api):
 
 
 @pytest.mark.parametrize(
-    ("conditions", "failure", "said"),
+    ("conditions", "failure", "message"),
     [
         pytest.param(["true", "true"], "Fail", "failed expression: false", id="all-hold"),
         pytest.param(["true", "false"], "Fail", "", id="one-does-not"),
@@ -150,13 +150,13 @@ def test_what_expressions_see(api):
         pytest.param(["object.x == 1"], "Ignore", "", id="ignored"),
     ],
 )
-def test_match_conditions(api, conditions, failure, said):
+def test_match_conditions(api, conditions, failure, message):
     named = [{"name": f"c{i}", "expression": one} for i, one in enumerate(conditions)]
     policy(api, "false", matchConditions=named, failurePolicy=failure)
-    assert denied(api) == said
+    assert denied(api) == message
 
 
-def test_a_failure_that_is_to_be_ignored(api):
+def test_failure_policy_ignore(api):
     policy(api, "object.x == 1", failurePolicy="Ignore")
     assert denied(api) == ""
 
@@ -168,7 +168,7 @@ def test_warnings(api):
     assert response.warnings == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p-b': hm"]
 
 
-def test_the_deletion_of_many_asks_about_each_and_names_none(api):
+def test_a_collection_is_deleted_with_one_review_per_object_and_no_name(api):
     for name in ("a", "b"):
         api.ok("POST", CONFIGMAPS, configmap(name))
     deletions = {"resourceRules": [rule(operations=("DELETE",))]}
@@ -197,7 +197,7 @@ NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAct
 
 
 @pytest.mark.parametrize(
-    ("ref", "said"),
+    ("ref", "message"),
     [
         pytest.param(None, "", id="no-reference"),
         pytest.param({"name": "yes"}, "", id="name"),
@@ -212,22 +212,22 @@ NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAct
         pytest.param({"name": "there", "namespace": "other"}, "", id="elsewhere"),
     ],
 )
-def test_params(api, ref, said):
+def test_params(api, ref, message):
     api.ok("POST", NAMESPACES, {"metadata": {"name": "other"}})
     for name, data in (("yes", {"a": ""}), ("no", {"b": ""})):
         api.ok("POST", CONFIGMAPS, configmap(name, data=data, metadata={"labels": {"of": "p"}}))
     api.ok("POST", f"{NAMESPACES}/other/configmaps", configmap("there", data={"a": ""}))
     ref = ref and {"parameterNotFoundAction": "Deny", **ref}
     with_params(api, ref)
-    assert denied(api, SECRET, SECRETS) == said
+    assert denied(api, SECRET, SECRETS) == message
 
 
-def test_what_cannot_be_asked_denies_even_where_failures_only_warn(api):
+def test_a_misconfigured_binding_denies_even_if_its_action_is_warn(api):
     with_params(api, {"name": "gone", "parameterNotFoundAction": "Deny"}, binding={"validationActions": ["Warn"]})
     assert denied(api, SECRET, SECRETS).endswith(NO_PARAMS)
 
 
-def test_a_kind_that_is_not_there(api):
+def test_an_unknown_param_kind(api):
     kind = {"apiVersion": "example.com/v1", "kind": "Limit"}
     with_params(api, {"name": "x", "parameterNotFoundAction": "Allow"}, kind=kind)
     code, _, message = api.refused("POST", SECRETS, SECRET)
@@ -246,7 +246,7 @@ def test_audit_annotations_must_have_values(api):
 # --- versions --------------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_sees_the_version_that_it_is_for(api):
+def test_a_policy_receives_the_version_that_it_matches(api):
     versions = [{**definition()["spec"]["versions"][0], "name": name, "storage": name == "v1"} for name in ("v1", "v2")]
     api.ok("POST", CRDS, definition(versions=versions))
     ours = rule(("backups",), groups=("example.com",), versions=("v1",))
@@ -256,7 +256,7 @@ def test_a_policy_sees_the_version_that_it_is_for(api):
     assert denied(api, body, "/apis/example.com/v2/namespaces/default/backups") == ""
 
 
-def test_a_policy_for_exactly_one_version_is_not_asked_about_others(api):
+def test_match_policy_exact(api):
     versions = [{**definition()["spec"]["versions"][0], "name": name, "storage": name == "v1"} for name in ("v1", "v2")]
     api.ok("POST", CRDS, definition(versions=versions))
     ours = rule(("backups",), groups=("example.com",), versions=("v1",))
@@ -265,7 +265,7 @@ def test_a_policy_for_exactly_one_version_is_not_asked_about_others(api):
     assert denied(api, body, "/apis/example.com/v2/namespaces/default/backups") == ""
 
 
-# --- policies that change --------------------------------------------------------------------------------------------
+# --- mutating policies -----------------------------------------------------------------------------------------------
 
 
 def mutation(api, *mutations, name="m", binding=None, **spec):
@@ -285,7 +285,7 @@ def patching(expression):
     return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
 
 
-def test_mutations_see_what_those_before_them_did(api):
+def test_mutations_see_previous_mutations(api):
     mutation(
         api,
         merging("Object{data: {'x': '1'}}"),
@@ -316,14 +316,14 @@ def test_a_mutation_that_fails(api, failure, data):
 
 
 @pytest.mark.parametrize(("reinvocation", "count"), [("Never", "1"), ("IfNeeded", "11")])
-def test_policies_are_called_again_where_they_ask_for_it(api, reinvocation, count):
+def test_reinvocation_policy(api, reinvocation, count):
     expression = "Object{data: {'n': (has(object.data) && 'n' in object.data ? object.data.n : '') + '1'}}"
     mutation(api, merging(expression), name="a", reinvocationPolicy=reinvocation)
     mutation(api, merging("Object{data: {'other': 'x'}}"), name="b")
     assert api.ok("POST", CONFIGMAPS, configmap())["data"] == {"n": count, "other": "x"}
 
 
-def test_a_policy_sees_whose_request_it_is():
+def test_a_policy_receives_the_user():
     api = Api(authorization_mode="RBAC")
     policy(api, "request.userInfo.username != 'jane'")
     jane = User("jane", groups=("system:masters",))
@@ -331,7 +331,7 @@ def test_a_policy_sees_whose_request_it_is():
     assert denied(api) == ""
 
 
-def test_a_namespace_must_be_there_before_anybody_is_asked(api):
+def test_the_namespace_is_checked_before_policies(api):
     mutation(api, merging("Object{data: {'y': object.nothing}}"))
     path = f"{NAMESPACES}/gone/configmaps"
     assert api.refused("POST", path, configmap()) == (404, "NotFound", 'namespaces "gone" not found')

@@ -1,4 +1,4 @@
-"""Who is called again in a second round: a script of what happens, and of who is wanted then."""
+"""Reinvocation: a script of the first round, and the plugins that are invoked in the second."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from fakekube.apiserver.admission.reinvocation import Calls
 
 
 def script(steps):
-    """`a` is called, `a+` asks to be called again, `a!` changes the object; `|` ends the first round, `~` too, after which
-    others change the object. Returns whom the second round wants of a, b and c, and whether there is one."""
+    """Run a script: `a` is invoked, `a+` is reinvocable, `a!` changes the object; `|` ends the first round, and `~` does
+    so with a change by another plugin. Returns which of a, b and c the second round invokes, and whether there is one."""
     calls, obj = Calls(), {"changes": 0}
     for step in steps.split():
         if step in "|~":
@@ -24,20 +24,20 @@ def script(steps):
 @pytest.mark.parametrize(
     ("steps", "again", "changed"),
     [
-        pytest.param("a b |", "", False, id="nobody-asks"),
+        pytest.param("a b |", "", False, id="none-reinvocable"),
         pytest.param("a+ b+ |", "", False, id="nothing-changes"),
         pytest.param("a+ b! |", "a", True, id="changed-after"),
         pytest.param("a! b+ |", "", True, id="changed-before"),
-        pytest.param("a+! |", "", True, id="ones-own-change"),
-        pytest.param("a+! b+! c |", "a", True, id="the-last-change-is-nobodys"),
+        pytest.param("a+! |", "", True, id="only-own-change"),
+        pytest.param("a+! b+! c |", "a", True, id="change-by-the-last"),
         pytest.param("a+ b+ ~", "ab", False, id="others-change"),
         pytest.param("a+! b! ~", "a", True, id="both"),
         pytest.param("a+ b+! | a!", "ab", True, id="in-the-second-round-too"),
     ],
 )
-def test_who_is_called_again(steps, again, changed):
+def test_second_round(steps, again, changed):
     assert script(steps) == (again, changed)
 
 
-def test_in_the_first_round_everybody_is():
+def test_first_round():
     assert Calls().is_wanted("a")

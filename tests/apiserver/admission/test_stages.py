@@ -1,5 +1,5 @@
-"""Every write goes through the same stages: each (resource, subresource, verb) of discovery is tried with recording
-policies, webhooks, strategies and commits."""
+"""The stages of every write: each (resource, subresource, verb) of discovery is tested with recording policies,
+webhooks, strategies and commits."""
 
 import base64
 import json
@@ -101,11 +101,11 @@ def body_of(resource: Resource) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
 
 
-# --- what records ----------------------------------------------------------------------------------------------------
+# --- recorders -------------------------------------------------------------------------------------------------------
 
 
 def annotated(name: str) -> str:
-    """An expression: the JSON Patch that sets an annotation."""
+    """The expression of a JSON Patch that sets an annotation."""
     return (
         "has(object.metadata.annotations)"
         f' ? [JSONPatch{{op: "add", path: "/metadata/annotations/{name}", value: "1"}}]'
@@ -185,7 +185,7 @@ class Recorder:
     warnings: list[str] = field(default_factory=list)
     while_waiting: Callable[[], None] | None = None
     patch: list[Object] | None = None
-    """What the mutating webhook changes; None: it sets the annotation `hook`."""
+    """The patch of the mutating webhook; None: it sets the annotation `hook`."""
 
     def __post_init__(self) -> None:
         replicas = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
@@ -196,7 +196,7 @@ class Recorder:
 
     def record(self, resource: Resource) -> None:
         """Record the stages of a resource's writes from now on."""
-        registration = self.api.core.registration(resource)
+        registration = self.api.apiserver.registration(resource)
         registration.strategy = self._recording(registration.strategy)
         for plural, obj in POLICIES.items():
             self.api.ok("POST", f"/apis/{EXEMPT}/v1/{plural}", obj)
@@ -230,7 +230,7 @@ class Recorder:
         self.stages.clear()
         self.reviews.clear()
         revision = self.api.revision
-        step = self.api.core.answer(request, parse(request), ADMIN, self.api.context)
+        step = self.api.apiserver.answer(request, parse(request), ADMIN, self.api.context)
         changes = len(self.api.changes)
         try:
             need = next(step)
@@ -255,13 +255,13 @@ class Recorder:
         return len(self.api.changes)
 
     def _reply(self, url: str, review: Object) -> Reply:
-        asked, mutating = review["request"], "/mutating" in url
+        request, mutating = review["request"], "/mutating" in url
         self.stages.append(MUTATE if mutating else REVIEW)
-        self.reviews.append(asked)
-        response: Object = {"uid": asked["uid"], "allowed": True}
-        has_metadata = asked["resource"]["group"] != WITHOUT_METADATA
-        if mutating and has_metadata and asked["operation"] in ("CREATE", "UPDATE"):
-            present = asked["object"]["metadata"].get("annotations")
+        self.reviews.append(request)
+        response: Object = {"uid": request["uid"], "allowed": True}
+        has_metadata = request["resource"]["group"] != WITHOUT_METADATA
+        if mutating and has_metadata and request["operation"] in ("CREATE", "UPDATE"):
+            present = request["object"]["metadata"].get("annotations")
             patch = self.patch or (
                 [{"op": "add", "path": "/metadata/annotations/hook", "value": "1"}]
                 if present
@@ -300,7 +300,7 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """Every write and every connection that discovery lists."""
-    for resource in Recorder().api.core.catalog.resources():
+    for resource in Recorder().api.apiserver.catalog.resources():
         for verb in WRITES:
             if verb in resource.verbs:
                 yield Row(resource, "", verb)
@@ -323,7 +323,7 @@ def is_stored(row: Row) -> bool:
 
 
 def object_path(recorder: Recorder, row: Row) -> str:
-    """The path of an object that is there."""
+    """The path of an existing object."""
     collection = collection_of(row.resource)
     made = recorder.api.ok("POST", collection, body_of(row.resource))
     return f"{collection}/{made['metadata']['name']}"
@@ -334,12 +334,12 @@ def is_exempt(row: Row) -> bool:
 
 
 def admission_sees(recorder: Recorder, row: Row, operation: str) -> None:
-    """What the webhooks were asked about is the row."""
-    for asked in recorder.reviews:
-        assert asked["operation"] == operation
-        assert asked["requestResource"]["resource"] == row.resource.plural
-        assert asked.get("requestSubResource", "") == row.subresource
-        assert asked["kind"]["kind"], asked
+    """Check that the reviews of the webhooks describe the row."""
+    for review in recorder.reviews:
+        assert review["operation"] == operation
+        assert review["requestResource"]["resource"] == row.resource.plural
+        assert review.get("requestSubResource", "") == row.subresource
+        assert review["kind"]["kind"], review
 
 
 def expected(row: Row, *stages: str) -> list[str]:
@@ -347,7 +347,7 @@ def expected(row: Row, *stages: str) -> list[str]:
 
 
 def seen(recorder: Recorder) -> list[str]:
-    """The stages, with more than one commit of the kinds whose controllers write, too, as one."""
+    """The stages; several commits count as one for kinds whose controllers write, too."""
     found: list[str] = []
     for stage in recorder.stages:
         if not (stage == COMMIT and found[-1:] == [COMMIT]):
@@ -377,7 +377,7 @@ def is_part(row: Row) -> bool:
 
 
 def warned(recorder: Recorder, row: Row, *, after_the_webhook: bool = True) -> None:
-    """The validating policy ran, on the object as the webhook left it."""
+    """Check that the validating policy received the object that the webhook returned."""
     shown = f"seen after the webhook: {'true' if after_the_webhook else 'false'}"
     assert any(shown in one for one in recorder.warnings) or is_exempt(row), recorder.warnings
 
@@ -432,7 +432,7 @@ def test_update_and_patch(row: Row) -> None:
 
 
 def change(recorder: Recorder, row: Row, path: str, target: str) -> tuple[int, Any]:
-    """Send the row's request for an object that is there."""
+    """Send the request of the row for an existing object."""
     if row.verb == "patch":
         labels: Object = {"metadata": {"labels": {"changed": "1"}}}
         return recorder.send("PATCH", target, labels, "application/merge-patch+json")
@@ -445,7 +445,7 @@ def change(recorder: Recorder, row: Row, path: str, target: str) -> tuple[int, A
 @pytest.mark.parametrize(
     "row", of_verb("patch", sub=lambda row: (is_object(row) or is_part(row)) and not is_exempt(row))
 )
-def test_a_patch_looks_afresh_at_the_object_after_each_wait(row: Row) -> None:
+def test_a_patch_reads_the_object_again_after_each_wait(row: Row) -> None:
     recorder = Recorder()
     path = object_path(recorder, row)
     target = f"{path}/{row.subresource}" if row.subresource else path
@@ -458,7 +458,7 @@ def test_a_patch_looks_afresh_at_the_object_after_each_wait(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", of_verb("delete", sub=lambda row: is_object(row) and not is_exempt(row)))
-def test_a_delete_looks_afresh_at_the_object_after_each_wait(row: Row) -> None:
+def test_a_delete_reads_the_object_again_after_each_wait(row: Row) -> None:
     recorder = Recorder()
     path = object_path(recorder, row)
     recorder.record(row.resource)
@@ -476,11 +476,11 @@ def once(action: Callable[[], None]) -> Callable[[], None]:
 
 def relabel(recorder: Recorder, resource: Resource, value: str = "1") -> None:
     """Another client changes the label of every object of the test."""
-    store = recorder.api.core.store
+    store = recorder.api.apiserver.store
     for path, entry in list(store.collection(resource.collection).scan("", "", None)):
         labels = {**(entry.object["metadata"].get("labels") or {}), "concurrent": value}
         obj = {**entry.object, "metadata": {**entry.object["metadata"], "labels": labels}}
-        recorder.api.core.on_commit(store.update(resource.collection, path, entry, obj))
+        recorder.api.apiserver.on_commit(store.update(resource.collection, path, entry, obj))
 
 
 @pytest.mark.parametrize("row", of_verb("delete", "deletecollection", sub=is_object))
@@ -525,7 +525,7 @@ def test_virtual_resources(row: Row) -> None:
     """Reviews, and bindings by name: created, never stored."""
     recorder = Recorder()
     if row.resource.plural == "bindings":
-        pods = next(one for one in recorder.api.core.catalog.resources() if one.collection == "pods")
+        pods = next(one for one in recorder.api.apiserver.catalog.resources() if one.collection == "pods")
         recorder.api.ok("POST", collection_of(pods), {**body_of(pods), **meta("p")})
     recorder.record(row.resource)
     code, answer = recorder.send("POST", collection_of(row.resource), body_of(row.resource))
@@ -551,7 +551,7 @@ def test_connect(row: Row) -> None:
     assert recorder.reviews[0]["kind"]["kind"].endswith("Options")
 
 
-def test_every_row_of_discovery_is_tried() -> None:
+def test_every_row_of_discovery_is_tested() -> None:
     groups: list[Callable[[Row], bool]] = [
         is_object,
         is_part,

@@ -1,4 +1,4 @@
-"""What the one way of a write guarantees: admission before preparation, a fresh look after every wait."""
+"""Guarantees of the write pipeline: admission precedes preparation, and objects are read again after every wait."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def deployment(replicas: int = 1) -> Object:
 
 
 def resource(recorder: Recorder, collection: str) -> Resource:
-    return next(one for one in recorder.api.core.catalog.resources() if one.collection == collection)
+    return next(one for one in recorder.api.apiserver.catalog.resources() if one.collection == collection)
 
 
 def test_b1_a_webhook_that_changes_the_spec_moves_the_generation() -> None:
@@ -52,7 +52,7 @@ def test_b2_a_webhook_cannot_write_the_status_through_the_object() -> None:
     assert "replicas" not in answer["status"]
 
 
-def test_b3_webhooks_see_what_the_plugins_before_them_set() -> None:
+def test_b3_webhooks_receive_the_fields_that_plugins_set() -> None:
     recorder = Recorder()
     recorder.record(resource(recorder, "pods"))
     recorder.send("POST", PODS, pod())

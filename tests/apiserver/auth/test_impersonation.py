@@ -43,7 +43,7 @@ def acting(api, requestor, target=PODS, method="GET", **headers):
     path, _, query = target.partition("?")
     sent = {f"impersonate-{name.replace('_', '-')}": value for name, value in headers.items()}
     request = Request(method, path, parse_qs(query), sent, b"", requestor)
-    return api.core.impersonation.effective(request, parse(request))
+    return api.apiserver.impersonation.effective(request, parse(request))
 
 
 @pytest.mark.parametrize(

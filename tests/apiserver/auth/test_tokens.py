@@ -190,15 +190,15 @@ def test_a_pod_of_another_account(accounts):
 
 def test_a_request_with_an_expired_token_is_unauthorized(accounts):
     made = token(accounts, expirationSeconds=600)
-    core, now = accounts.core, accounts.context
-    assert core.user_of(f"Bearer {made}", now.now).name == "system:serviceaccount:default:a"
+    apiserver, now = accounts.apiserver, accounts.context
+    assert apiserver.user_of(f"Bearer {made}", now.now).name == "system:serviceaccount:default:a"
     later(accounts, 661)
     with pytest.raises(StatusError) as refused:
-        core.user_of(f"Bearer {made}", now.now)
+        apiserver.user_of(f"Bearer {made}", now.now)
     assert refused.value.code == 401
 
 
 def test_static_tokens_are_valid_for_the_audience_of_the_server(api):
-    api.core.tokens = {"t": User("jane")}
+    api.apiserver.tokens = {"t": User("jane")}
     assert reviewed(api, "t")["user"]["username"] == "jane"
     assert reviewed(api, "t", audiences=["x"]) == {"user": {}, "error": "invalid bearer token"}

@@ -240,14 +240,15 @@ def test_warnings_of_tolerated_rules_belong_to_their_own_update(api: Api) -> Non
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {**TEXT}, "b": TEXT}}}}
     schema["properties"]["spec"]["properties"]["a"]["x-kubernetes-validations"] = [rule]
     definition = widgets(version(schema=schema))
-    compiled = compile_versions(definition, api.core.schemas.type("meta.v1.ObjectMeta"))["v1"]
+    compiled = compile_versions(definition, api.apiserver.schemas.type("meta.v1.ObjectMeta"))["v1"]
     meta = {"name": "w"}
     old, new = ({"metadata": meta, "spec": {"a": "x", "b": b}} for b in ("1", "2"))
     valid = {"metadata": meta, "spec": {"a": "ab"}}
-    assert compiled.validate_update(new, old) == []
-    assert compiled.validate_update(valid, valid) == []
-    assert compiled.update_warnings(valid, valid) == []
-    assert compiled.update_warnings(new, old) == ["spec.a: Invalid value: \"x\": failed rule: self.startsWith('a')"]
+    warnings: list[str] = []
+    other: list[str] = []
+    assert compiled.validate_update(new, old, warnings) == []
+    assert compiled.validate_update(valid, valid, other) == []
+    assert (warnings, other) == (["spec.a: Invalid value: \"x\": failed rule: self.startsWith('a')"], [])
 
 
 def test_versions_differ_only_in_their_api_version(api: Api) -> None:

@@ -1,1 +1,1 @@
-"""Subresources that are more than a part of their object: actions, other kinds, connections."""
+"""Subresources that do more than write a part of their object: actions, Scale, and connections."""

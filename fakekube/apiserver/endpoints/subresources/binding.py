@@ -1,4 +1,4 @@
-"""POST `/binding`, and the old POST to `/bindings`: gives a pod its node, once (`core/pod/storage.BindingREST`)."""
+"""POST `/binding`, and the deprecated POST to `/bindings`: assigns a pod to a node (`core/pod/storage.BindingREST`)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _check_target(call: Call, binding: Object) -> None:
 
 
 def bind(call: Call, binding: Object, options: WriteOptions) -> Response:
-    """Give the pod of the path its node. Raises 404, 409."""
+    """Assign the pod of the path to a node. Raises 404, 409."""
     existing = call.stored()
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
@@ -68,7 +68,7 @@ def bind(call: Call, binding: Object, options: WriteOptions) -> Response:
 
 
 def bind_by_name(call: Call, binding: Object, options: WriteOptions) -> Response:
-    """The same for the pod that the binding is named after: POST to the collection `bindings`."""
+    """Assign the pod with the name of the binding to a node: POST to the collection `bindings`."""
     pods = call.server.catalog.find("", "v1", "pods")
     assert pods is not None, "every server has pods"
     info = replace(call.info, resource="pods", name=binding["metadata"].get("name") or "", subresource="binding")
@@ -76,7 +76,7 @@ def bind_by_name(call: Call, binding: Object, options: WriteOptions) -> Response
 
 
 def validate(binding: Object) -> list[FieldError]:
-    """What a binding must say (`ValidatePodBinding`)."""
+    """The errors of a binding (`ValidatePodBinding`)."""
     target = binding.get("target") or {}
     errors: list[FieldError] = []
     kind = target.get("kind") or ""
@@ -88,7 +88,7 @@ def validate(binding: Object) -> list[FieldError]:
 
 
 def _check_unbound(call: Call, binding: Object, existing: Entry) -> None:
-    """Raises 409 for a pod that cannot be given a node (any more), or that is another one than was meant."""
+    """Raises 409 if the pod cannot be assigned to a node, or if a precondition of the binding fails."""
     pod, name = existing.object, call.info.name
     spec = pod.get("spec") or {}
     wanted = binding["metadata"]
@@ -113,7 +113,7 @@ def _check_unbound(call: Call, binding: Object, existing: Entry) -> None:
 
 
 def bound(pod: Object, binding: Object, now: str) -> Object:
-    """The pod on its node: annotations come along, and labels that it has not yet."""
+    """The pod with its node, the annotations of the binding, and those labels of the binding that it does not have."""
     meta, given = dict(pod["metadata"]), binding["metadata"]
     if given.get("annotations"):
         meta["annotations"] = {**(meta.get("annotations") or {}), **given["annotations"]}

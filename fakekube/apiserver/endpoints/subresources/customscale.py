@@ -1,4 +1,4 @@
-"""`/scale` of a custom resource: replicas at the paths that its definition names
+"""`/scale` of a custom resource, with replicas at the paths that its definition declares
 (`apiextensions-apiserver/pkg/registry/customresource.ScaleREST`)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fakekube.apiserver.wire.status import (
 
 Object = dict[str, Any]
 
-#: What `spec.replicas` holds for a patch where the object has none.
+#: The value of `spec.replicas` in a patched Scale if the object has no replicas.
 NOT_SET = -(2**31)
 
 
@@ -66,7 +66,7 @@ def _shown(call: Call, obj: Object) -> Object:
 
 
 def _merged(call: Call, scale: Object, existing: Entry) -> Object:
-    """The object with the replicas of the Scale, which belong to who wrote it. Raises 400, 409, 422."""
+    """The object with the replicas of the Scale, owned by the manager of the request. Raises 400, 409, 422."""
     path, paths = _paths(call)["specReplicasPath"], _replicas(call)
     obj = call.shown(existing)
     replicas = (scale.get("spec") or {}).get("replicas") or 0
@@ -85,7 +85,7 @@ def _merged(call: Call, scale: Object, existing: Entry) -> Object:
 
 
 def _replicas(call: Call) -> fields.Paths:
-    """Where each version has its replicas."""
+    """The path of the replicas in each version."""
     return {
         version.api_version: _field_path((custom.scale or {}).get("specReplicasPath"))
         for version in call.server.catalog.resources()
@@ -101,7 +101,7 @@ def _field_path(path: str | None) -> tuple[str, ...] | None:
 def _paths(call: Call) -> Object:
     version = call.registration.version
     paths = version.scale if version is not None else None
-    assert paths is not None, "the route is there only with a scale subresource"
+    assert paths is not None, "the path is served only with a scale subresource"
     return paths
 
 
@@ -132,7 +132,7 @@ def _scale(call: Call, obj: Object) -> tuple[Object, bool]:
 
 
 def with_value(obj: Object, path: list[str], value: Any) -> Object:
-    """The object with a value at a path; missing maps are made. Raises 500 where something else stands in between."""
+    """The object with a value at a path, creating missing maps. Raises 500 if a value on the path is not a map."""
     head, *rest = path
     if not rest:
         return {**obj, head: value}

@@ -1,4 +1,4 @@
-"""POST `/eviction`: deletes a pod where its disruption budget allows that (`core/pod/storage.EvictionREST`)."""
+"""POST `/eviction`: deletes a pod if its disruption budget allows it (`core/pod/storage.EvictionREST`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 BUDGETS = "poddisruptionbudgets.policy"
 
-#: More pods than this cannot be on their way out of one budget (`MaxDisruptedPodSize`).
+#: The maximum size of `status.disruptedPods` of a budget (`MaxDisruptedPodSize`).
 MAX_DISRUPTED = 2000
 
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -68,20 +68,20 @@ def evict(call: Call, eviction: Object, options: WriteOptions) -> Response:
     if pod is None:
         raise not_found(call.resource.qualified, call.info.name)
     if not _ignores_budgets(pod.object):
-        _take_disruption(call, pod.object, dry_run=deletion.dry_run)
+        _use_disruption(call, pod.object, dry_run=deletion.dry_run)
     if not deletion.dry_run:
         check_preconditions(call, deletion, pod)
-        condemned = _with_target_condition(call, pod)
-        if condemned is not pod and deletion.resource_version is not None:
-            deletion = replace(deletion, resource_version=condemned.object["metadata"]["resourceVersion"])
-        pod = condemned
+        marked = _with_target_condition(call, pod)
+        if marked is not pod and deletion.resource_version is not None:
+            deletion = replace(deletion, resource_version=marked.object["metadata"]["resourceVersion"])
+        pod = marked
     delete_entry(call, call.path, pod, deletion)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, Document(status))
 
 
 def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOptions:
-    """The eviction's own options; a dry run may be asked for in the query, too. Raises 400, 422."""
+    """The deleteOptions of the eviction, with dryRun of the query. Raises 400, 422."""
     body = dict(eviction.get("deleteOptions") or {})
     if options.dry_run:
         if body.get("dryRun", ["All"]) != ["All"]:
@@ -97,7 +97,7 @@ def _ignores_budgets(pod: Object) -> bool:
 
 
 def _budgets(call: Call, pod: Object) -> list[Entry]:
-    """The budgets of the pod's namespace that select it. A pod without labels has none."""
+    """The budgets that select the pod; a pod without labels has none."""
     labels = pod["metadata"].get("labels")
     if not labels:
         return []
@@ -115,13 +115,13 @@ def _is_ready(pod: Object) -> bool:
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
-def _take_disruption(call: Call, pod: Object, *, dry_run: bool) -> None:
-    """Take one disruption from the pod's budget, where it has one. Raises 429, 403, and 500 for two budgets."""
+def _use_disruption(call: Call, pod: Object, *, dry_run: bool) -> None:
+    """Decrement the disruptions that the pod's budget allows. Raises 403, 429, and 500 for several budgets."""
     budgets = _budgets(call, pod)
     if len(budgets) > 1:
         why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise StatusError(500, "", why)
-    if not budgets or _unhealthy_may_go(pod, budgets[0].object):
+    if not budgets or _may_evict_unready(pod, budgets[0].object):
         return
     budget = budgets[0]
     _check_allowed(budget.object)
@@ -129,8 +129,8 @@ def _take_disruption(call: Call, pod: Object, *, dry_run: bool) -> None:
     _commit_status(call, budget, changed, dry_run=dry_run)
 
 
-def _unhealthy_may_go(pod: Object, budget: Object) -> bool:
-    """A pod that is not ready counts for no budget: it goes where the budget holds anyway, or does not mind."""
+def _may_evict_unready(pod: Object, budget: Object) -> bool:
+    """Whether the pod is unready and its budget allows the eviction of unready pods (unhealthyPodEvictionPolicy)."""
     if _is_ready(pod):
         return False
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -175,7 +175,7 @@ def _refused(cause: str, retry_after: int = 0) -> StatusError:
 
 
 def _decremented(budget: Object, pod: str, now: str) -> Object:
-    """The budget with one disruption less, and the pod on its list until its controller has seen it go."""
+    """The budget with one allowed disruption less, and with the pod in disruptedPods."""
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: now}
@@ -205,7 +205,7 @@ _BY_SERVER = WriteOptions(dry_run=False, field_manager=MANAGER, field_validation
 
 
 def _with_target_condition(call: Call, pod: Entry) -> Entry:
-    """Set the condition DisruptionTarget; the server itself writes it, so no manager owns it."""
+    """Set the condition DisruptionTarget on a pod. No manager owns it, because the server writes it internally."""
     status = pod.object.get("status") or {}
     condition = {**CONDITION, "lastProbeTime": None, "lastTransitionTime": call.context.now}
     conditions = with_condition(status.get("conditions") or (), condition)
@@ -214,7 +214,7 @@ def _with_target_condition(call: Call, pod: Entry) -> Entry:
 
 
 def with_condition(conditions: Any, condition: Object) -> list[Object]:
-    """The conditions with one of them set; its transition time stays where its status does."""
+    """The conditions with one of them set; lastTransitionTime changes only if its status changes."""
     found, seen = [], False
     for one in conditions:
         if one.get("type") != condition["type"]:

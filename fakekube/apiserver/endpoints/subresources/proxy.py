@@ -1,6 +1,6 @@
-"""`/proxy` of pods, services and nodes: resolved as the real server resolves it (`ResourceLocation` of each registry).
+"""`/proxy` of pods, services and nodes, resolved as kube-apiserver does (`ResourceLocation` of each registry).
 
-Behind the server is nothing that could answer; where the real one would dial, this one says so.
+There are no backends: a request that kube-apiserver would proxy is answered with 501.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def split(target: str) -> tuple[str, str] | None:
-    """Name and port of `name`, `name:port` or `scheme:name:port` (`SplitSchemeNamePort`); None: it is none of them."""
+    """Name and port of `name`, `name:port` or `scheme:name:port` (`SplitSchemeNamePort`); None for any other text."""
     parts = target.split(":")
     scheme = parts.pop(0) if len(parts) == 3 else ""
     name, *port = parts
@@ -43,7 +43,7 @@ def _check_pod(call: Call, name: str, port: str) -> None:
 
 
 def is_global_unicast(text: str) -> bool:
-    """`net.IP.IsGlobalUnicast`: private addresses count, loopback, link-local and multicast ones do not."""
+    """Whether an address is global unicast, which includes private addresses (`net.IP.IsGlobalUnicast`)."""
     try:
         ip = ip_address(text)
     except ValueError:
@@ -71,24 +71,24 @@ def _check_node(call: Call, name: str, port: str) -> None:
     check_node(call, name)
 
 
-def _refusal(check: Callable[[Call, str, str], None]) -> Callable[[Call], Response]:
+def _checked_proxy(check: Callable[[Call, str, str], None]) -> Callable[[Call], Response]:
     def proxy(call: Call) -> Response:
         target = split(call.info.name)
         if target is None:
             raise bad_request(f'invalid {call.resource.singular} request "{call.info.name}"')
         check(call, *target)
-        raise _nothing_behind(call)
+        raise _no_backend(call)
 
     return proxy
 
 
-def _nothing_behind(call: Call) -> StatusError:
+def _no_backend(call: Call) -> StatusError:
     return not_implemented(f"proxying: nothing runs behind {call.resource.plural}")
 
 
-#: (collection, subresource) -> the kind of the connection's options, and what opens it.
+#: (collection, subresource) -> the kind of the connection's options, and the function that opens it.
 CONNECTIONS = {
-    ("pods", "proxy"): ("PodProxyOptions", _refusal(_check_pod)),
-    ("services", "proxy"): ("ServiceProxyOptions", _refusal(_check_service)),
-    ("nodes", "proxy"): ("NodeProxyOptions", _refusal(_check_node)),
+    ("pods", "proxy"): ("PodProxyOptions", _checked_proxy(_check_pod)),
+    ("services", "proxy"): ("ServiceProxyOptions", _checked_proxy(_check_service)),
+    ("nodes", "proxy"): ("NodeProxyOptions", _checked_proxy(_check_node)),
 }

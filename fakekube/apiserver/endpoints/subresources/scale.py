@@ -1,5 +1,5 @@
-"""`/scale` of what has replicas: Deployment, ReplicaSet, StatefulSet, ReplicationController
-(`pkg/registry/apps/deployment/storage.ScaleREST` and kin)."""
+"""`/scale` of Deployments, ReplicaSets, StatefulSets and ReplicationControllers
+(`pkg/registry/apps/deployment/storage.ScaleREST` and its counterparts)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def scale_of(obj: Object) -> Object:
 
 
 def _selector(selector: Object) -> str:
-    """The pods' selector in the form of a query; a ReplicationController has plain labels."""
+    """The pod selector in query form; that of a ReplicationController is a map of labels."""
     is_plain = not selector.keys() <= {"matchLabels", "matchExpressions"}
     return label_set(selector) if is_plain else selector_text(selector)
 
 
 def as_scale(call: Call) -> Call:
-    """The call with bodies and answers of the kind Scale."""
+    """The call with bodies and responses of the kind Scale."""
     parent = call.resource
     resource = Resource(
         group="autoscaling",
@@ -89,7 +89,7 @@ def _paths(call: Call) -> fields.Paths:
 
 
 def _merged(call: Call, scale: Object, existing: Entry) -> Object:
-    """The object with the replicas of the Scale, which belong to who wrote it. Raises 409, 422."""
+    """The object with the replicas of the Scale, owned by the manager of the request. Raises 409, 422."""
     _check(call, scale, existing)
     obj, wanted = existing.object, scale["metadata"]
     entries = obj["metadata"].get("managedFields") or ()
@@ -103,7 +103,7 @@ def _merged(call: Call, scale: Object, existing: Entry) -> Object:
 
 
 def _check(call: Call, scale: Object, existing: Entry) -> None:
-    """Raises 422 for an invalid Scale, 409 for one of another object (`ValidateScale`)."""
+    """Raises 422 if the Scale is invalid, 409 if it has another uid (`ValidateScale`)."""
     meta = scale["metadata"]
     errors = objectmeta.validate(
         meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=DEFAULT.name_check

@@ -1,5 +1,7 @@
-"""`/log`, `/exec`, `/attach`, `/portforward` of pods: checked as the real server checks them before it asks the kubelet
-(`core/pod.LogLocation`, `streamLocation`), then answered by whom a test registered."""
+"""`/log`, `/exec`, `/attach` and `/portforward` of pods, answered by the handlers that a test registers.
+
+Requests are checked first, as kube-apiserver does before it calls the kubelet (`core/pod.LogLocation`,
+`streamLocation`)."""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def log(call: Call) -> Response:
     if handler is None:
         if not (pod.get("spec") or {}).get("nodeName"):
             return Response(204, content_type="")
-        raise _nobody(call, pod, "on_logs")
+        raise _no_handler(call, pod, "on_logs")
     query = call.request.query
     request = LogRequest(
         pod,
@@ -52,7 +54,7 @@ def log(call: Call) -> Response:
 
 
 def _log_options(call: Call) -> dict[str, int | None]:
-    """The numbers that a log may be asked for with. Raises 422 (`ValidatePodLogOptions`)."""
+    """The numeric options of a log request. Raises 422 (`ValidatePodLogOptions`)."""
     found = {name: parse_int(call.request.query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
     tail, limit, since = found.values()
     errors: list[FieldError] = []
@@ -70,7 +72,7 @@ def _log_options(call: Call) -> dict[str, int | None]:
 
 
 def cut(text: bytes, tail: int | None, limit: int | None) -> bytes:
-    """The last `tail` lines of a log, and of these the first `limit` bytes."""
+    """The first `limit` bytes of the last `tail` lines of a log."""
     if tail is not None:
         lines = text.splitlines(keepends=True)
         text = b"".join(lines[len(lines) - min(tail, len(lines)) :])
@@ -92,7 +94,7 @@ def _command(call: Call, handler: ExecHandler | None, register: str, command: tu
     pod = _pod(call)
     container = _container(call, pod)
     if handler is None:
-        raise _nobody(call, pod, register)
+        raise _no_handler(call, pod, register)
     query = call.request.query
     stdin, tty = parse_bool(query, "stdin") or False, parse_bool(query, "tty") or False
 
@@ -109,7 +111,7 @@ def port_forward(call: Call) -> Response:
     pod = _pod(call)
     handler = call.server.kubelet.forward
     if handler is None:
-        raise _nobody(call, pod, "on_port_forward")
+        raise _no_handler(call, pod, "on_port_forward")
     ports = _ports(call.request.query.get("ports", ()))
 
     def open(protocol: str) -> Session:
@@ -119,7 +121,7 @@ def port_forward(call: Call) -> Response:
 
 
 def _ports(texts: Sequence[str]) -> list[int]:
-    """`ports=80,443`, or several of them. Raises 400."""
+    """The ports of `ports=80,443`, which may be repeated. Raises 400."""
     found = []
     for text in (part for one in texts for part in one.split(",")):
         if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
@@ -129,7 +131,7 @@ def _ports(texts: Sequence[str]) -> list[int]:
 
 
 def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
-    """The connection becomes a WebSocket. Raises 400 where it cannot."""
+    """Upgrade the connection to a WebSocket. Raises 400 if the client does not offer a supported protocol."""
     headers = call.request.headers
     if "websocket" not in headers.get("upgrade", "").lower():
         raise bad_request("unable to upgrade: fakekube speaks WebSocket only, not SPDY")
@@ -140,7 +142,7 @@ def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
     return Response(101, upgrade=Upgrade(protocol, open(protocol)))
 
 
-# --- what all of them check ------------------------------------------------------------------------------------------
+# --- shared checks ------------------------------------------------------------------------------------------
 
 
 def _pod(call: Call) -> Object:
@@ -155,13 +157,13 @@ def _names(pod: Object, kind: str) -> list[str]:
 
 
 def _container(call: Call, pod: Object) -> str:
-    """The container that is asked for, else the only one. Raises 400."""
-    asked, name = call.request.option("container") or "", call.info.name
+    """The requested container; without a request, the only one of the pod. Raises 400."""
+    requested, name = call.request.option("container") or "", call.info.name
     containers, initial = _names(pod, "containers"), _names(pod, "initContainers")
-    if asked:
-        if asked not in [*containers, *initial, *_names(pod, "ephemeralContainers")]:
-            raise bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
+    if requested:
+        if requested not in [*containers, *initial, *_names(pod, "ephemeralContainers")]:
+            raise bad_request(f"container {requested} is not valid for pod {name}")
+        return requested
     if len(containers) == 1:
         return containers[0]
     text = f"a container name must be specified for pod {name}"
@@ -172,8 +174,8 @@ def _container(call: Call, pod: Object) -> str:
     raise bad_request(text)
 
 
-def _nobody(call: Call, pod: Object, register: str) -> StatusError:
-    """There is no kubelet, and nobody in its place: as far as the real server would come, in its words."""
+def _no_handler(call: Call, pod: Object, register: str) -> StatusError:
+    """The error of a request without a handler: that of kube-apiserver before it calls the kubelet, else 501."""
     node = (pod.get("spec") or {}).get("nodeName")
     if not node:
         return bad_request(f"pod {call.info.name} does not have a host assigned")
@@ -182,7 +184,7 @@ def _nobody(call: Call, pod: Object, register: str) -> StatusError:
 
 
 def check_node(call: Call, name: str) -> None:
-    """Raises 404 of a node that is not there, 500 of one that says nowhere where it is (`GetConnectionInfo`)."""
+    """Raises 404 if the node does not exist, 500 if its status has no addresses (`GetConnectionInfo`)."""
     found = call.server.store.get("nodes", name)
     if found is None:
         raise not_found("nodes", name)
@@ -190,7 +192,7 @@ def check_node(call: Call, name: str) -> None:
         raise internal_error("no preferred addresses found; known addresses: []")
 
 
-#: (collection, subresource) -> the kind of the connection's options, and what opens it.
+#: (collection, subresource) -> the kind of the connection's options, and the function that opens it.
 CONNECTIONS = {
     ("pods", "exec"): ("PodExecOptions", exec_),
     ("pods", "attach"): ("PodAttachOptions", attach),

@@ -1,4 +1,4 @@
-"""POST `/serviceaccounts/NAME/token`: a token for a service account (`serviceaccount/storage.TokenREST`)."""
+"""POST `/serviceaccounts/NAME/token`: issues a token for a service account (`serviceaccount/storage.TokenREST`)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _seconds(sent: Object) -> int:
 
 
 def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
-    """A token for the service account of the path. Raises 404, 409."""
+    """Issue a token for the service account of the path. Raises 404, 409."""
     meta = _metadata(sent)
     account = call.stored()
     if account is None:
@@ -96,7 +96,7 @@ def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
 
 
 def _check_place(call: Call, meta: Object) -> None:
-    """Raises 400 for another namespace than the path's, 422 for another name."""
+    """Raises 400 if the namespace is not that of the path, 422 if the name is not."""
     if meta.get("namespace", call.namespace) != call.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     name = meta.get("name", call.info.name)
@@ -126,7 +126,7 @@ def _check(seconds: int) -> None:
 
 
 def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReference | None:
-    """What the token is to be bound to. Raises 400, 404, 409."""
+    """The object to which the token is bound. Raises 400, 404, 409."""
     if not ref:
         return None
     version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""

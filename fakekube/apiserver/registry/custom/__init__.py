@@ -1,1 +1,1 @@
-"""Custom resources behind the interface of every resource (apiextensions-apiserver `pkg/registry/customresource`)."""
+"""The registry of custom resources (apiextensions-apiserver `pkg/registry/customresource`)."""

@@ -1,4 +1,5 @@
-"""A version of a custom resource as the endpoints see it (`customresource_handler.go`, `customresource.strategy`)."""
+"""The registration and the strategy of a version of a custom resource (`customresource_handler.go`,
+`customresource.strategy`)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _SCALE_PRINTER = table_printer(SCALE_COLUMNS)
 
 
 class CustomRegistration:
-    """A version of a definition. `meta` is the schema of ObjectMeta."""
+    """The registration of a version of a CustomResourceDefinition. `meta` is the schema of ObjectMeta."""
 
     schema: Schema | None = None
     unstructured = True
@@ -68,7 +69,7 @@ class CustomRegistration:
         return without_kind(self._version.decode(obj, unknown))
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        """Metadata that the patch has not replaced is not decoded again: most patches are of a status."""
+        """Decode the result of a patch; metadata that the patch does not change is not decoded again, for speed."""
         meta = stored["metadata"]
         if obj.get("metadata") is not meta:
             return self.decode(obj, unknown)
@@ -128,7 +129,7 @@ def _no_such_path() -> PlainAnswer:
 
 
 def strategy_of(definition: Object, resource: Resource, version: CustomVersion) -> Strategy:
-    """The strategy of one version's objects."""
+    """The strategy of a version."""
     declared = version_of(definition, resource.version)
     paths = [(field.get("jsonPath") or "").lstrip(".") for field in declared.get("selectableFields") or ()]
     return Strategy(
@@ -140,7 +141,7 @@ def strategy_of(definition: Object, resource: Resource, version: CustomVersion) 
         qualified_finalizers=False,
         counts_update=_counts_update(resource),
         validate=version.validate,
-        validate_update=version.validate_update,
+        validate_update_with_warnings=version.validate_update,
         validate_status_update=version.validate_status_update,
         warnings=version.warnings,
         update_warnings=version.update_warnings,
@@ -148,7 +149,8 @@ def strategy_of(definition: Object, resource: Resource, version: CustomVersion) 
 
 
 def _counts_update(resource: Resource) -> Callable[[Object, Object], bool]:
-    """Every field but metadata counts, and but status where that is a subresource (`PrepareForUpdate`)."""
+    """A function that returns whether an update increments the generation: any field but metadata has changed, and but
+    status if it is a subresource (`PrepareForUpdate`)."""
     ignored = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
 
     def counts(new: Object, old: Object) -> bool:

@@ -1,4 +1,5 @@
-"""Tables of custom resources: the definition's printer columns (apiextensions-apiserver `tableconvertor`)."""
+"""Tables of custom resources, with the printer columns of their definition (apiextensions-apiserver
+`tableconvertor`)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Object = dict[str, Any]
 #: The columns of a definition without printer columns.
 DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
-#: The columns of `/scale` of custom resources (`getScaleColumnsForVersion`).
+#: The columns of `/scale` (`getScaleColumnsForVersion`).
 SCALE_COLUMNS: Sequence[Object] = (
     {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Replicas that are wanted."},
     {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": "Replicas that there are."},
@@ -29,8 +30,7 @@ Value = Callable[[Any, Ages], Any]
 
 
 def printer(declared: Sequence[Object]) -> Printer:
-    """Returns the printer of a version's `additionalPrinterColumns`. Columns from the first invalid path on are left
-    out."""
+    """The printer of the `additionalPrinterColumns` of a version, up to the first column with an invalid path."""
     headers: list[Column] = [NAME]
     readers: list[Callable[[Object, Ages], Any]] = []
     for column in declared:
@@ -94,7 +94,7 @@ def _date(value: Any, ages: Ages) -> str | None:
 
 
 def _string(value: Any, ages: Ages) -> str:
-    """Returns any value as Go prints it."""
+    """The value as Go prints it."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -111,7 +111,7 @@ def _float(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-#: Type of a column -> how it shows a value; for any other type the cell is null.
+#: Column type -> the conversion of values. Values of other column types are null.
 VALUES: dict[str, Value] = {
     "string": _string,
     "integer": _integer,

@@ -1,7 +1,6 @@
-"""A served resource as the endpoints see it: one interface for built-in kinds and for custom ones.
+"""The interface between endpoints and resources, which built-in and custom resources implement.
 
-kube-apiserver has the same split: the endpoints know `rest.Storage` and a RequestScope, and whoever serves a resource
-fills them in.
+In kube-apiserver the same interface consists of `rest.Storage` and RequestScope.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ Object = dict[str, Any]
 
 
 class Registration(Protocol):
-    """The rules of one resource in one version.
+    """The implementation of one resource in one version.
 
     `read` and `write` convert between the stored form and this version (None: they are the same). `version` is the
-    version of a CustomResourceDefinition behind the resource, or None. `unstructured`: objects are handled without Go
-    types, which shows in lists (items name their kind) and in some messages.
+    version of the CustomResourceDefinition of a custom resource, else None. `unstructured`: kube-apiserver handles the
+    objects without Go types, which affects lists (items have a kind) and some messages.
     """
 
     resource: Resource
@@ -62,31 +61,31 @@ class Registration(Protocol):
         """The schema that OpenAPI documents publish for the kind; None: that of a built-in type."""
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
-        """The object of a body in its kind's form, with defaults, without apiVersion and kind.
+        """Decode a body: the object with defaults, without apiVersion and kind.
 
-        Paths of unknown fields are added to `unknown`. Raises WrongType, or StatusError 400.
+        Appends the paths of unknown fields to `unknown`. Raises WrongType, or StatusError 400.
         """
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        """The same for the result of patching `stored`."""
+        """Decode the result of a patch of `stored`."""
 
     def printer(self, kind: str) -> Printer:
-        """The table printer; `kind` is that of a subresource with a kind of its own ("": none)."""
+        """The table printer; `kind` is the kind of the subresource if it is not the resource's ("": it is)."""
 
     def check_kind(self, api_version: str, kind: str, obj: Object) -> None:
-        """Check the apiVersion and kind of a body that are not the resource's. Raises 400 or 422."""
+        """Report the apiVersion and kind of a body that differ from the resource's. Raises 400 or 422."""
 
     def check_route(self, request: Request, info: RequestInfo) -> None:
         """Check that the path and the method are served. Raises 404, 405, 400."""
 
     def refuse_patch_type(self) -> StatusError:
-        """415 for a patch of a media type that the resource does not take."""
+        """The 415 error for a patch type that the resource does not support."""
 
     def patch_text(self, result: Any) -> str:
         """The result of a patch as error messages show it. Raises TypeError for one nested too deeply."""
 
 
-#: Method -> verb, on a collection and on an object. Others are 405.
+#: HTTP method -> verb, for collections and objects. Other methods are answered with 405.
 COLLECTION_METHODS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -94,7 +93,7 @@ SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
 
 class BuiltinRegistration:
-    """A built-in resource, or the kind of a body that is never stored, such as an Eviction."""
+    """The registration of a built-in resource, or of a kind that is not stored, such as Eviction."""
 
     strategy: Strategy
     resource: Resource
@@ -126,7 +125,7 @@ class BuiltinRegistration:
         draft = without_kind(decode(self.schema, obj, unknown))
         self.strategy.default(draft)
         if self._schemas.version != RECORDED:
-            # defaults are those of the recorded version: drop those of fields that came later
+            # the defaults are those of the recorded version: drop fields that this version does not have
             return without_kind(decode(self.schema, draft, []))
         return draft
 
@@ -191,13 +190,13 @@ class BuiltinRegistration:
 
 
 def without_kind(obj: Object) -> Object:
-    """The object in its stored layout: metadata first, without apiVersion and kind, which the path implies."""
+    """The object in its stored form: metadata first, without apiVersion and kind."""
     kept: Object = {"metadata": strings_without_null(obj.get("metadata") or {})}
     kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
     return kept
 
 
-#: Collections whose storage key is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).
+#: Collections whose storage prefix is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).
 SPECIAL_PREFIXES = {
     "replicationcontrollers": "controllers",
     "endpoints": "services/endpoints",
@@ -209,7 +208,7 @@ GROUPED_PREFIXES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 
 def storage_prefix(resource: Resource) -> str:
-    """The name of a built-in collection in the storage's error messages."""
+    """The storage prefix of a built-in collection, which error messages of the storage contain."""
     if resource.group in GROUPED_PREFIXES:
         return f"{resource.group}/{resource.plural}"
     return SPECIAL_PREFIXES.get(resource.collection, resource.plural)

@@ -1,7 +1,7 @@
-"""What a kind does differently: who may write what, when generation moves, what a delete answers.
+"""The strategy of a kind: preparation, validation, generation and deletion of its objects.
 
-A Strategy is data, with functions only where a kind has a rule that is its own (`kinds`). It follows the strategies
-below kubernetes `pkg/registry`.
+A Strategy corresponds to the strategies in Kubernetes' `pkg/registry`. It is data; a kind supplies functions only for
+rules that differ from the defaults.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
 Object = dict[str, Any]
 
 Prepare = Callable[[Object], Object]
-"""The object of a create, as the kind stores it."""
+"""Returns the object to store, given the new object (`PrepareForCreate`)."""
 
 PrepareUpdate = Callable[[Object, Object], Object]
-"""The object of an update, given also the stored one."""
+"""Returns the object to store, given the new and the stored object (`PrepareForUpdate`)."""
 
 Convert = Callable[[Object], Object]
-"""An object in another form."""
+"""Returns the object converted between its stored form and a version."""
 
 Allocate = Callable[[Allocator, Object, Object | None], Object]
-"""The object with what the server gives out of its ranges, given also the stored one (None: it is new)."""
+"""Returns the object with allocated addresses and ports, given the new and the stored object (None: it is new)."""
 
 Fields = Mapping[str, Callable[[Object], str]]
-"""Fields that can be selected by, and how each reads an object."""
+"""Field labels that selectors support -> the function that reads the field of an object."""
 
 
 def no_defaults(obj: Object) -> None:
-    """Most kinds have none."""
+    """Sets no defaults; the default of `Strategy.default`."""
 
 
 def _no_errors(obj: Object) -> list[FieldError]:
@@ -60,76 +60,78 @@ def _no_warnings(obj: Object) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The rules of one kind; the defaults are those of most.
+    """The rules of one kind; the defaults are those of most kinds.
 
-    `generation`: the top-level fields whose change moves metadata.generation (none: the kind has no generation);
-    `annotations_count` and `labels_count` add these to them, `constant_generation` sets 1 and leaves it.
-    `create_on_update`: a PUT of what is missing creates it. `unconditional_update`: a PUT may come without a
-    resourceVersion. `returns_deleted`: a delete answers with the object. `deletes_collection`: DELETE on the
-    collection. `status_on_create`: a create may bring a status. `other_fields_refused`: how an unknown field of a
-    selector is refused.
+    `generation`: the top-level fields whose changes increment metadata.generation (none: the kind has no generation).
+    `annotations_count`, `labels_count`: changes of annotations or labels increment it, too. `constant_generation`: it
+    is always 1. `create_on_update`: a PUT creates an object that does not exist (AllowCreateOnUpdate).
+    `unconditional_update`: a PUT needs no resourceVersion (AllowUnconditionalUpdate). `returns_deleted`: a DELETE
+    returns the object instead of a Status. `status_on_create`: a create can set the status. `fields_message`: the
+    wording of the error for an unknown field label.
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
     name_limit: int = 253
-    """The longest name; a generated one is a prefix cut to leave room for its random suffix."""
+    """The maximum length of a name; generateName is truncated to it, less the random suffix."""
     generation: tuple[str, ...] = ()
     annotations_count: bool = False
     labels_count: bool = False
     constant_generation: bool = False
     first_generation: int | None = 1
-    """Of a new object of a kind that has one; None: only its first change gives it one."""
+    """The generation of a new object, if the kind has generations; None: none before the first change."""
     create_on_update: bool = False
     unconditional_update: bool = True
     returns_deleted: bool = False
     status_on_create: bool = False
     default_status: Object | None = None
     status_keeps: tuple[str, ...] = ("generation",)
-    """Fields of metadata that a write through /status does not change."""
+    """Fields of metadata that a write to /status does not change."""
     status_resets_metadata: bool = False
-    """A write through /status changes nothing of metadata but managedFields (`rest.ResetObjectMetaForStatus`)."""
+    """A write to /status changes no metadata except managedFields (`rest.ResetObjectMetaForStatus`)."""
     counts_update: Callable[[Object, Object], bool] | None = None
-    """Whether an update moves metadata.generation, for kinds whose top-level fields are not known beforehand; None:
+    """Whether an update increments metadata.generation, for kinds without a fixed set of top-level fields; None:
     the fields of `generation` decide."""
     qualified_finalizers: bool = True
     """Finalizers without a domain are rejected (`ValidateFinalizerName`)."""
     graceful: bool = False
     delete_finalizers: tuple[str, ...] = ()
-    """Finalizers that a delete adds: the server cleans up before the object goes."""
+    """Finalizers that a delete adds, so that the server can clean up before it removes the object."""
     mark_deleted: Callable[[Object, str], Object] | None = None
-    """What the first delete makes of the object, given the time; None: as most kinds are marked."""
+    """Marks an object as terminating, given the time; None: as for most kinds."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults
-    """Fills a draft: an object that was just decoded, and that nobody else has seen."""
+    """Sets the defaults of a decoded object in place."""
     author: Callable[[Object, User], Object] | None = None
-    """What a new object says of who makes it; None: nothing."""
+    """Records the user in a new object; None: the kind does not record it."""
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is
     date_status: Callable[[Object, Object, str], Object] | None = None
-    """Puts the time into a status that changes, given also the stored object; None: the kind has no such time."""
+    """Sets timestamps in a changed status, given the new and the stored object and the time; None: there are none."""
     validate: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    validate_update_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
+    """In place of `validate_update`, for kinds whose validation of an update also warns."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
-    """What a write through /status is checked for instead."""
+    """Validates a write to /status."""
     repeats_metadata: bool = True
-    """An update's metadata is looked at twice: by the generic check and by the kind's own (`ValidateObjectMetaUpdate`),
-    so that each of its causes shows twice."""
+    """The kind's own validation checks the metadata of an update again (`ValidateObjectMetaUpdate`), so that each of
+    its causes is reported twice."""
     warnings: Callable[[Object], list[str]] = _no_warnings
-    """Of a create, and of an update that has none of its own."""
+    """The warnings of a create, and of an update if `update_warnings` is None."""
     update_warnings: Callable[[Object, Object], list[str]] | None = None
-    """Of an update, where they are not those of a create."""
+    """The warnings of an update, if they differ from those of a create."""
     read: Convert | None = None
     write: Convert | None = None
-    """From the stored form to the one of this group, and back (None: they are the same)."""
+    """`read` converts from the stored form to this group's, `write` converts back (None: they are the same)."""
     named_group: str | None = None
-    """The group by which a 422 names the kind, where it is not the resource's own."""
+    """The group in 422 errors, if it is not the resource's."""
     deprecation: str = ""
-    """What every answer of the resource warns of."""
+    """The warning that every response of the resource contains."""
     allocate: Allocate | None = None
-    """Allocates from limited ranges before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`,
-    `BeginUpdate`); None: the kind needs nothing of them."""
+    """Allocates addresses and ports before `prepare_create` and `prepare_update` (`registry.Store.BeginCreate`,
+    `BeginUpdate`); None: the kind has none."""
 
     @property
     def counts_generations(self) -> bool:
@@ -148,14 +150,14 @@ METADATA_FIELDS: Fields = {"metadata.name": metadata_field("name"), "metadata.na
 
 
 def field_reader(strategy: Strategy) -> Callable[[Object, str], str]:
-    """Reads the fields that the kind offers to selectors."""
+    """A function that reads the fields that the kind supports in selectors."""
     fields = {**METADATA_FIELDS, **strategy.fields}
     return lambda obj, name: fields[name](obj)
 
 
-def check_fields(strategy: Strategy, resource: Resource, asked: list[str]) -> None:
-    """Raises 400 for a field that the kind does not offer."""
-    for name in asked:
+def check_fields(strategy: Strategy, resource: Resource, names: list[str]) -> None:
+    """Raises 400 for a field that the kind does not support in selectors."""
+    for name in names:
         if name in strategy.fields:
             continue
         own = strategy.fields_message == "label"
@@ -165,7 +167,7 @@ def check_fields(strategy: Strategy, resource: Resource, asked: list[str]) -> No
 
 
 def unknown_field(strategy: Strategy, name: str) -> StatusError:
-    """Kinds with fields of their own refuse in other words than those with just the metadata."""
+    """The 400 error for an unknown field label; its wording depends on the kind."""
     if strategy.fields_message == "label":
         return bad_request(f"field label not supported: {name}")
     return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
@@ -178,7 +180,7 @@ def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str
 
 
 def next_generation(strategy: Strategy, new: Object, old: Object) -> int | None:
-    """The generation after an update: one more if a field that counts differs."""
+    """The generation after an update: incremented if a field that counts has changed."""
     current: int | None = old["metadata"].get("generation")
     if strategy.counts_update is not None:
         return (current or 0) + 1 if strategy.counts_update(new, old) else current or 0
