@@ -157,3 +157,72 @@ def test_nothing_is_given_twice(steps):
         assert headless or one["spec"]["clusterIP"]
         wants = one["spec"]["type"] in ("NodePort", "LoadBalancer")
         assert all(("nodePort" in port) is wants for port in one["spec"]["ports"])
+
+
+LOCAL = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+
+
+def test_the_port_for_health_can_be_named_and_stays():
+    api = Api()
+    assert create(api, **LOCAL, healthCheckNodePort=30500)["healthCheckNodePort"] == 30500
+    sent = {**api.ok("GET", f"{SERVICES}/s"), "spec": {**service()["spec"], **LOCAL}}
+    assert api.ok("PUT", f"{SERVICES}/s", sent)["spec"]["healthCheckNodePort"] == 30500
+    code, reason, message = api.refused("POST", SERVICES, service("t", **LOCAL, healthCheckNodePort=30500))
+    assert (code, reason) == (500, "InternalError")
+    assert message.endswith(
+        "failed to allocate requested HealthCheck NodePort 30500: provided port is already allocated"
+    )
+
+
+def test_an_update_without_an_address_keeps_it():
+    api = Api()
+    made = create(api)
+    sent = {**api.ok("GET", f"{SERVICES}/s"), "spec": service()["spec"]}
+    assert api.ok("PUT", f"{SERVICES}/s", sent)["spec"]["clusterIPs"] == made["clusterIPs"]
+
+
+def test_one_address_field_changes_with_the_other():
+    api = Api()
+    create(api, clusterIP="None", selector={"a": "b"})
+    assert patch(api, type="ExternalName", externalName="a.example.com", clusterIP="").get("clusterIPs") is None
+
+
+def test_a_dry_run_shows_invented_ports_and_addresses():
+    api = Api()
+    ports = [{"name": name, "port": port} for name, port in (("a", 1), ("b", 2))]
+    shown = api.ok("POST", f"{SERVICES}?dryRun=All", service(type="NodePort", ports=ports))["spec"]
+    assert shown["clusterIP"] == "10.0.0.0"
+    assert len({port["nodePort"] for port in shown["ports"]}) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"clusterIP": "2001:db8::1"}, 'spec.clusterIPs[0]: Invalid value: ["2001:db8::1"]: IPv6 is not configured on this cluster'),
+        (
+            {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "SingleStack"},
+            'spec.ipFamilyPolicy: Invalid value: "SingleStack": must be \'RequireDualStack\' or \'PreferDualStack\' '
+            "when multiple IP families are specified",
+        ),
+    ],
+)  # fmt: skip
+def test_families_that_the_cluster_does_not_have(spec, problem):
+    code, _, message = Api().refused("POST", SERVICES, service(**spec))
+    assert (code, message) == (422, f'Service "s" is invalid: {problem}')
+
+
+def test_a_load_balancer_s_addresses_have_a_mode():
+    api = Api()
+    create(api, type="LoadBalancer")
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "a.example.com"}]}}}
+    points = api.ok("PATCH", f"{SERVICES}/s/status", status, **MERGE)["status"]["loadBalancer"]["ingress"]
+    assert points == [{"ip": "1.2.3.4", "ipMode": "VIP"}, {"hostname": "a.example.com"}]
+
+
+def test_allocations_are_counted_again_after_the_history_is_compacted():
+    api = Api(history_window=5)
+    create(api, clusterIP="10.0.0.77")
+    for number in range(10):
+        api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{number}"}})
+        create(api, f"s{number}", clusterIP="None")
+    assert api.refused("POST", SERVICES, service("t", clusterIP="10.0.0.77"))[0] == 422

@@ -88,7 +88,7 @@ def test_defaults(obj, path, expected):
     assert found(complete("Pod", obj), path) == expected
 
 
-def test_ports_on_the_hosts_network_are_the_hosts():
+def test_host_ports_default_to_container_ports_on_the_host_network():
     spec = complete("Pod", {**container(ports=[{"containerPort": 80}])})["spec"]
     assert "hostPort" not in spec["containers"][0]["ports"][0]
     given = pod(hostNetwork=True, containers=[{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}])
@@ -97,13 +97,13 @@ def test_ports_on_the_hosts_network_are_the_hosts():
     assert "hostPort" not in template["spec"]["containers"][0]["ports"][0]
 
 
-def test_a_pod_that_waits_at_a_gate_says_so():
+def test_a_gated_pod_has_a_condition():
     made = as_new("Pod", {**pod(schedulingGates=[{"name": "a"}]), "metadata": {"creationTimestamp": None}})
     (condition,) = made["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
 
 
-def test_selectors_of_pods_like_this_one_know_its_labels():
+def test_label_keys_are_merged_into_selectors():
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     term = {"topologyKey": "z", "matchLabelKeys": ["a"], "mismatchLabelKeys": ["b", "c"], "labelSelector": {}}
     constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["a"]}

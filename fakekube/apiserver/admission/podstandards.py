@@ -1,4 +1,4 @@
-"""The pod security standards: what a pod may ask of its node (`pod-security-admission/policy`)."""
+"""The pod security standards (`pod-security-admission/policy`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule of a standard that a pod breaks."""
+    """A rule of a standard that a pod violates."""
 
     reason: str
     detail: str
@@ -24,7 +24,7 @@ class Violation:
 
 
 Check = Callable[[Object, Object], Violation | None]
-"""A rule: given a pod's metadata and its spec."""
+"""Checks the metadata and the spec of a pod against a rule."""
 
 
 def _containers(spec: Object) -> Iterator[Object]:
@@ -60,12 +60,12 @@ def _windows(spec: Object) -> bool:
 
 
 def _own_users(spec: Object) -> bool:
-    """A pod in a user namespace of its own: some rules do not matter there."""
+    """Whether the pod has its own user namespace, which exempts it from some rules."""
     return spec.get("hostUsers") is False
 
 
 def _bad_type(one: Object, field: str, allowed: Iterable[str]) -> str:
-    """The type of a profile in a security context, where it is none of these."""
+    """The type of a profile in a security context if it is not allowed, else an empty string."""
     profile = _context(one).get(field)
     found: str = (profile or {}).get("type") or ""
     return found if profile is not None and found not in allowed else ""
@@ -226,7 +226,7 @@ SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 
 
 def _annotated_seccomp(meta: Object, spec: Object) -> Violation | None:
-    """Profiles were annotations before they were fields."""
+    """Profiles in annotations, which preceded the fields."""
     annotations = meta.get("annotations") or {}
     keys = [SECCOMP_POD, *(f"{SECCOMP_CONTAINER}{one.get('name') or ''}" for one in _containers(spec))]
     bad = sorted(
@@ -261,7 +261,7 @@ def _restricted_seccomp(meta: Object, spec: Object) -> Violation | None:
     return Violation("seccompProfile", f"pod or {_counted('container', bad)} {what}") if bad else None
 
 
-#: Since which version which names are safe.
+#: Minor version -> the sysctls that are safe since then.
 SYSCTLS: Mapping[int, tuple[str, ...]] = {
     0: (
         "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
@@ -340,11 +340,11 @@ def _root_user(meta: Object, spec: Object) -> Violation | None:
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
 
 
-# --- which rules there are --------------------------------------------------------------------------------------------
+# --- standards -----------------------------------------------------------------------------------------------------
 
 
 def _but_windows(check: Check) -> Check:
-    """Pods for Windows have no such fields."""
+    """Exempts pods for Windows, which do not have the fields."""
     return lambda meta, spec: None if _windows(spec) else check(meta, spec)
 
 
@@ -354,8 +354,8 @@ def _but_own_users(check: Check) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a standard: how it is checked since which minor version, and the rule of the weaker standard whose
-    place it takes."""
+    """A rule of a standard: its checks by the minor version that introduced them, and the rule of the weaker standard
+    that it replaces."""
 
     versions: Mapping[int, Check]
     instead: str = ""
@@ -365,7 +365,7 @@ class Rule:
         return self.versions[max(known)] if known else None
 
 
-#: Rules by their names, in whose order they are told.
+#: The rules by name; violations are reported in the order of the names.
 BASELINE: Mapping[str, Rule] = {
     "appArmorProfile": Rule({0: _apparmor}),
     "capabilities_baseline": Rule({0: _default_capabilities}),
@@ -397,7 +397,7 @@ RESTRICTED: Mapping[str, Rule] = {
 
 @lru_cache(maxsize=256)
 def checks(level: str, minor: int) -> tuple[Check, ...]:
-    """The rules of a level as they were in a minor version."""
+    """The rules of a level in a minor version of Kubernetes."""
     if level == "privileged":
         return ()
     rules = dict(BASELINE)
@@ -409,5 +409,5 @@ def checks(level: str, minor: int) -> tuple[Check, ...]:
 
 
 def violations(level: str, minor: int, meta: Object, spec: Object) -> list[Violation]:
-    """What of a standard, as it was in a minor version, a pod breaks."""
+    """The rules of a standard, in a minor version of Kubernetes, that a pod violates."""
     return [found for check in checks(level, minor) if (found := check(meta, spec)) is not None]

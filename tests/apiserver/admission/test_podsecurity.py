@@ -25,6 +25,9 @@ GOOD = context(
 )  # fmt: skip
 
 
+OWN_USERS_PROC = spec({"securityContext": {**GOOD["securityContext"], "procMount": "Unmasked"}}, hostUsers=False)
+
+
 def messages(level, minor, pod, annotations=None):
     return [str(one) for one in violations(level, minor, {"annotations": annotations or {}}, pod)]
 
@@ -156,6 +159,8 @@ def test_restricted(pod, expected):
             "baseline", 34, spec(context(procMount="Unmasked"), hostUsers=False), 1, id="own-users-since-1.35"
         ),
         pytest.param("restricted", 0, spec(), 1, id="only-root-in-1.0"),
+        pytest.param("restricted", 35, OWN_USERS_PROC, 1, id="proc-even-of-own-users-since-1.35"),
+        pytest.param("baseline", 35, OWN_USERS_PROC, 0, id="proc-of-own-users-since-1.35"),
         pytest.param("restricted", 24, spec(context(runAsNonRoot=True), os={"name": "windows"}), 3, id="windows"),
         pytest.param("restricted", 22, spec(GOOD, securityContext={"runAsUser": 0}), 0, id="user-since-1.23"),
         pytest.param("privileged", LATEST, spec(hostPID=True), 0, id="privileged"),

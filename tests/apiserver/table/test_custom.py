@@ -38,7 +38,7 @@ def cell(type, value):
         pytest.param("object", {}, None, id="a-type-that-columns-have-not"),
     ],
 )
-def test_what_a_cell_shows(type, value, shown):
+def test_cells_of_each_type(type, value, shown):
     found = cell(type, value)
     assert (found, found is True, found is False) == (shown, shown is True, shown is False)
 
@@ -56,19 +56,19 @@ def test_columns_have_the_names_and_types_that_are_declared():
     ]
 
 
-def test_without_columns_there_is_the_age():
+def test_the_default_column_is_the_age():
     found = printer(DEFAULT_COLUMNS)
     assert [column.name for column in found.columns] == ["Name", "Age"]
     assert found.cells({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}}, AGES) == ["a", "60m"]
     assert found.cells({"metadata": {}}, AGES) == ["", None]
 
 
-def test_a_path_that_finds_nothing_leaves_the_cell_empty():
+def test_a_path_without_a_match_gives_an_empty_cell():
     found = printer([{"name": "C", "type": "string", "jsonPath": ".spec[3]"}])
     assert found.cells({"metadata": {"name": "a"}, "spec": []}, AGES) == ["a", None]
 
 
-def test_columns_end_where_a_path_is_none():
+def test_columns_end_at_an_invalid_path():
     declared = [
         {"name": "A", "type": "string", "jsonPath": ".a"},
         {"name": "B", "type": "string", "jsonPath": ".b["},

@@ -38,7 +38,7 @@ OBJECT = {
         pytest.param(".spec.numbers[2:2]", [], id="an-empty-slice"),
         pytest.param(".spec.numbers[0,2]", [1, 3], id="a-union"),
         pytest.param(".metadata.*", [{"example.com/x": "1"}, "a"], id="all-fields"),
-        pytest.param("..type", ["Ready", "Gone"], id="wherever-it-stands"),
+        pytest.param("..type", ["Ready", "Gone"], id="at-any-depth"),
         pytest.param('.status.conditions[?(@.type=="Ready")].status', ["True"], id="a-filter"),
         pytest.param(".status.conditions[?(@.type!='Ready')].status", ["False"], id="a-filter-by-what-it-is-not"),
         pytest.param(".status.conditions[?(@.count>2)].type", ["Ready"], id="a-filter-by-a-number"),
@@ -46,7 +46,7 @@ OBJECT = {
         pytest.param('.status.conditions[?(@.type==")]")].status', [], id="brackets-in-a-quoted-text"),
     ],
 )
-def test_what_a_path_finds(path, found):
+def test_matches_of_a_path(path, found):
     assert Path(path).find(OBJECT) == found
 
 
@@ -59,7 +59,7 @@ def test_what_a_path_finds(path, found):
         pytest.param(".status.conditions[?(@.type>1)]", id="texts-against-numbers"),
     ],
 )
-def test_a_path_that_does_not_fit(path):
+def test_a_path_without_a_match(path):
     with pytest.raises(NoValue):
         Path(path).find(OBJECT)
 
@@ -68,13 +68,13 @@ def test_a_path_that_does_not_fit(path):
     "path",
     [".spec[", ".spec[x]", ".spec[?(@.x]", ".spec[?(@.x)", '.spec["x', "range", ".spec[?(@.x=!1)]", "#"],
 )
-def test_what_is_no_path(path):
+def test_invalid_paths(path):
     with pytest.raises(InvalidPath):
         Path(path)
 
 
 @given(st.text(alphabet=".[]()@$*?:,'\"=<>!\\ -0123ab{}\n", max_size=25))
-def test_any_text_is_a_path_or_refused(text):
+def test_any_text_is_parsed_or_rejected(text):
     try:
         path = Path(text)
     except InvalidPath:

@@ -37,7 +37,7 @@ def test_a_selector_as_text(selector, text):
     assert selector_cell(selector) == (text or "<none>")
 
 
-def test_a_selector_that_is_none():
+def test_an_absent_selector():
     bad = {"matchExpressions": [expression("k", "Like", "a")]}
     with pytest.raises(InvalidSelector):
         selector_text(bad)

@@ -1,4 +1,4 @@
-"""The rows of built-in kinds."""
+"""Rows of built-in kinds."""
 
 import pytest
 
@@ -11,7 +11,7 @@ NOW = "2026-01-01T01:00:00Z"
 AGES = Ages(NOW)
 META = {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}
 OWN_COUNT = {"ipaddresses.networking.k8s.io": 3}
-"""Printers whose rows are longer than their columns, in the real server too."""
+"""Printers whose rows are longer than their columns, as in kube-apiserver."""
 
 
 def row(qualified, **obj):
@@ -28,7 +28,7 @@ def test_an_empty_object_has_a_cell_for_each_column(qualified):
     assert len(found.cells({"metadata": {}}, AGES)) == OWN_COUNT.get(qualified, len(found.columns))
 
 
-def test_printers_are_of_resources_that_there_are():
+def test_printers_belong_to_existing_resources():
     served = {
         resource.qualified for version in bootstrap.known_versions() for resource in bootstrap._resources(version)
     }
@@ -123,7 +123,7 @@ def test_the_state_of_a_pod(spec, state, ready, word, restarts):
 @pytest.mark.parametrize(
     ("state", "word"),
     [
-        pytest.param({"phase": "Running"}, "Terminating", id="going"),
+        pytest.param({"phase": "Running"}, "Terminating", id="terminating"),
         pytest.param({"phase": "Succeeded"}, "Succeeded", id="done-before"),
         pytest.param({"phase": "Running", "reason": "NodeLost"}, "Unknown", id="its-node-is-lost"),
     ],
@@ -133,7 +133,7 @@ def test_a_pod_that_is_being_deleted(state, word):
     assert found[2] == word
 
 
-def test_where_a_pod_is():
+def test_addresses_and_node_of_a_pod():
     spec = {"nodeName": "n", "readinessGates": [{"conditionType": "x"}, {"conditionType": "y"}]}
     state = {"podIPs": [{"ip": "10.0.0.1"}], "nominatedNodeName": "m", "conditions": [{"type": "x", "status": "True"}]}
     found = row("pods", spec=spec, status=state)
@@ -146,7 +146,7 @@ def test_where_a_pod_is():
 
 
 @pytest.mark.parametrize(("phase", "count"), [("Succeeded", 1), ("Failed", 1), ("Running", 0)])
-def test_a_pod_that_has_ended_is_marked(phase, count):
+def test_a_terminated_pod_has_a_condition(phase, count):
     found = printer_of("pods").conditions({"metadata": META, "status": {"phase": phase}})
     assert [(one["type"], one["reason"]) for one in found] == [("Completed", phase)] * count
 
@@ -362,11 +362,11 @@ def test_the_state_of_a_job(held, state):
         pytest.param({}, {}, "<unknown>", id="no-type"),
     ],
 )
-def test_how_a_service_is_reached_from_outside(spec, status, address):
+def test_external_addresses_of_a_service(spec, status, address):
     assert row("services", spec=spec, status=status)["External-IP"] == address
 
 
-def test_flow_schemas_stand_in_the_order_in_which_they_match():
+def test_flow_schemas_are_in_matching_order():
     schemas = [
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
         for name, precedence in (("c", 1), ("a", 9), ("b", 1))
@@ -375,12 +375,12 @@ def test_flow_schemas_stand_in_the_order_in_which_they_match():
     assert [one["metadata"]["name"] for one in found] == ["b", "c", "a"]
 
 
-def test_a_kind_without_a_printer_shows_when_it_was_created():
+def test_a_kind_without_a_printer_shows_its_creation_time():
     assert printer_of("limitranges") is DEFAULT
     assert DEFAULT.cells({"metadata": META}, AGES) == ["a", "2026-01-01T00:00:00Z"]
 
 
-def test_a_scale_is_printed_as_such():
+def test_the_row_of_a_scale():
     found = printer_of("deployments.apps", "Scale")
     assert found.cells({"metadata": META, "spec": {"replicas": 2}, "status": {"replicas": 1}}, AGES) == [
         "a",
@@ -388,3 +388,27 @@ def test_a_scale_is_printed_as_such():
         1,
         "60m",
     ]
+
+
+def _average(kind, current, **target):
+    source = {"target": target, **({"name": "cpu"} if kind == "resource" else {})}
+    spec = {"metrics": [{"type": kind[0].upper() + kind[1:], kind: source}]}
+    status = {"currentMetrics": [{"type": kind, kind: {"current": current}}]} if current is not None else {}
+    return row("horizontalpodautoscalers.autoscaling", spec=spec, status=status)["Targets"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "current", "target", "text"),
+    [
+        ("external", {"averageValue": "1"}, {"averageValue": "2"}, "1/2 (avg)"),
+        ("object", {}, {"averageValue": "2"}, "<unknown>/2 (avg)"),
+        ("object", {"value": "1"}, {"value": "2"}, "1/2"),
+        ("resource", {"averageValue": "1"}, {"averageValue": "2"}, "cpu: 1/2"),
+        ("resource", None, {"averageValue": "2"}, "cpu: <unknown>/2"),
+        ("resource", None, {}, "cpu: <unknown>/<auto>"),
+        ("pods", {}, {"averageValue": "2"}, "<nil>/2"),
+        ("other", {}, {}, "<unknown type>"),
+    ],
+)
+def test_targets_of_an_autoscaler(kind, current, target, text):
+    assert _average(kind, current, **target) == text

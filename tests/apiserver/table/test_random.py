@@ -1,4 +1,4 @@
-"""Objects of any content that a kind may have can be printed, in a row like its columns."""
+"""Every valid object has a row with a cell for each column."""
 
 import random
 

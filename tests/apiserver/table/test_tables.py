@@ -38,7 +38,7 @@ def test_one_object_has_one_row_and_its_own_revision(api):
     assert (names(table), table["metadata"]) == (["a"], {"resourceVersion": one["metadata"]["resourceVersion"]})
 
 
-def test_the_answer_to_a_write_is_a_table_too_but_that_of_a_delete_a_status(api):
+def test_a_write_returns_a_table_and_a_delete_a_status(api):
     assert names(api.ok("POST", CONFIGMAPS, configmap("c"), accept=TABLE)) == ["c"]
     assert api.ok("DELETE", f"{CONFIGMAPS}/c", accept=TABLE)["kind"] == "Status"
 
@@ -52,14 +52,14 @@ def test_the_answer_to_a_write_is_a_table_too_but_that_of_a_delete_a_status(api)
         pytest.param("None", None, id="none"),
     ],
 )
-def test_what_a_row_carries_of_its_object(api, include, shown):
+def test_the_object_in_a_row(api, include, shown):
     table = api.ok("GET", f"{CONFIGMAPS}/a?includeObject={include}", accept=TABLE)
     found = table["rows"][0]["object"]
     assert (found and (found["kind"], found["apiVersion"], "data" in found)) == shown
 
 
 @pytest.mark.parametrize("target", [CONFIGMAPS, f"{CONFIGMAPS}/a", f"{CONFIGMAPS}?watch=1"])
-def test_other_contents_of_rows_are_refused(api, target):
+def test_an_unknown_include_object_is_rejected(api, target):
     mark = "&" if "?" in target else "?"
     assert api.refused("GET", f"{target}{mark}includeObject=All", accept=TABLE) == (
         400,
@@ -69,7 +69,7 @@ def test_other_contents_of_rows_are_refused(api, target):
     )
 
 
-def test_a_missing_object_is_missing_before_its_table_is_looked_at(api):
+def test_a_missing_object_is_not_found_before_table_options_are_validated(api):
     assert api.refused("GET", f"{CONFIGMAPS}/none?includeObject=All", accept=TABLE)[0] == 404
 
 
@@ -78,7 +78,7 @@ def test_the_older_version_of_tables(api):
     assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"
 
 
-def test_ages_are_those_of_the_moment(api):
+def test_ages_are_computed_for_each_request(api):
     api.context.time = START + timedelta(minutes=5)
     assert api.ok("GET", f"{CONFIGMAPS}/a", accept=TABLE)["rows"][0]["cells"] == ["a", 1, "5m"]
 
@@ -89,7 +89,7 @@ def test_without_objects_printers_have_no_rows_and_the_default_null():
     assert api.ok("GET", "/api/v1/namespaces/default/limitranges", accept=TABLE)["rows"] is None
 
 
-def test_pods_that_have_ended_are_marked():
+def test_terminated_pods_have_a_condition():
     api = Api()
     spec = {"containers": [{"name": "c", "image": "i"}]}
     api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
@@ -99,7 +99,7 @@ def test_pods_that_have_ended_are_marked():
     ]
 
 
-def test_scales_are_tables_of_their_own():
+def test_scales_have_their_own_columns():
     api = Api()
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}
@@ -131,7 +131,7 @@ def test_columns_of_a_custom_kind_follow_its_definition():
     assert [column["name"] for column in found] == ["Name", "How big"]
 
 
-def test_scales_of_custom_kinds_have_columns_of_their_own():
+def test_scales_of_custom_kinds_have_their_own_columns():
     api = Api()
     made = with_columns(COLUMNS)
     version = made["spec"]["versions"][0]
@@ -157,14 +157,14 @@ def events(api, target):
 
 def test_a_watch_names_its_columns_once(api):
     watch = events(api, f"{CONFIGMAPS}?watch=1")
-    told = [orjson.loads(event.line) for event in watch.initial]
+    delivered = [orjson.loads(event.line) for event in watch.initial]
     api.ok("POST", CONFIGMAPS, configmap("c"))
     api.ok("DELETE", f"{CONFIGMAPS}/c")
-    told += [orjson.loads(event.line) for event in watch.read()]
-    assert [(event["type"], names(event["object"])) for event in told] == [
+    delivered += [orjson.loads(event.line) for event in watch.read()]
+    assert [(event["type"], names(event["object"])) for event in delivered] == [
         ("ADDED", ["a"]), ("ADDED", ["b"]), ("ADDED", ["c"]), ("DELETED", ["c"]),
     ]  # fmt: skip
-    assert [bool(event["object"]["columnDefinitions"]) for event in told] == [True, False, False, False]
+    assert [bool(event["object"]["columnDefinitions"]) for event in delivered] == [True, False, False, False]
 
 
 def test_tables_of_a_watch_are_not_shared_with_other_watches(api):
@@ -177,7 +177,7 @@ def test_tables_of_a_watch_are_not_shared_with_other_watches(api):
     assert [shown and shown["kind"] for shown in found] == ["PartialObjectMetadata", None]
 
 
-def test_the_bookmark_that_ends_the_initial_events_has_its_object_in_any_case(api):
+def test_the_bookmark_that_ends_the_initial_events_always_has_its_object(api):
     wanted = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     watch = events(api, f"{CONFIGMAPS}?{wanted}&includeObject=None")
     last = orjson.loads(watch.initial[-1].line)

@@ -40,6 +40,7 @@ PLURALS = {
     "ResourceQuota": ("", "v1", "resourcequotas"),
     "LimitRange": ("", "v1", "limitranges"),
     "Lease": ("coordination.k8s.io", "v1", "leases"),
+    "LeaseCandidate": ("coordination.k8s.io", "v1beta1", "leasecandidates"),
     "Role": ("rbac.authorization.k8s.io", "v1", "roles"),
     "ClusterRole": ("rbac.authorization.k8s.io", "v1", "clusterroles"),
     "RoleBinding": ("rbac.authorization.k8s.io", "v1", "rolebindings"),

@@ -5,6 +5,7 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
+from fakekube.apiserver.registry.builtin import STRATEGIES
 from tests.apiserver.api import Api
 from tests.apiserver.validation.support import check_new, check_update, complete
 
@@ -117,3 +118,43 @@ def test_the_newer_version_of_an_event_keeps_what_it_says():
     assert (code, "message: Invalid value" in message) == (422, True)
     series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
     assert api.ok("PUT", f"{NEWER}/e", {**made, "series": series})["series"] == series
+
+
+def test_the_newer_version_of_an_event_keeps_its_object():
+    api = Api()
+    made = api.ok("POST", NEWER, EVENT)
+    code, _, message = api.refused("PUT", f"{NEWER}/e", {**made, "regarding": {**EVENT["regarding"], "name": "q"}})
+    shown = (
+        '{"Kind":"Pod","Namespace":"default","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}'
+    )
+    assert (code, f"involvedObject: Invalid value: {shown}: field is immutable" in message) == (422, True)
+    assert "source: Invalid value" in api.refused("POST", NEWER, {**EVENT, "deprecatedSource": {"host": "h"}})[2]
+
+
+SERIES = {"count": 1}
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"metadata": {"namespace": "x"}, "involvedObject": {"namespace": "y"}}, ['involvedObject.namespace: Invalid value: "y": does not match event.namespace']),
+        ({"metadata": {"namespace": "x"}, "involvedObject": {}}, ['involvedObject.namespace: Invalid value: "": does not match event.namespace']),
+        ({"metadata": {"namespace": "default"}, "involvedObject": {}}, []),
+        (
+            {"metadata": {"namespace": "default"}, "involvedObject": {}, "eventTime": "2026-01-01T00:00:00.000000Z", "reportingComponent": "a",
+             "reportingInstance": "i", "action": "x" * 129, "reason": "r"},
+            ['action: Invalid value: "": can have at most 128 characters'],
+        ),
+    ],
+)  # fmt: skip
+def test_an_event_of_core(event, expected):
+    assert [str(error) for error in STRATEGIES["events"].validate(event)] == expected
+
+
+def test_a_series_has_two_events_at_least():
+    event = {"metadata": {"namespace": "default"}, "regarding": {}, "type": "Normal", "series": SERIES}
+    found = [str(error) for error in STRATEGIES["events.events.k8s.io"].validate(event)]
+    assert found[:2] == [
+        'series.count: Invalid value: "": should be at least 2',
+        "series.lastObservedTime: Required value",
+    ]

@@ -7,7 +7,7 @@ import base64
 
 import pytest
 
-from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_der
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import validate_approval
 from tests.apiserver.api import Api
 from tests.apiserver.validation.support import as_new, check_new, check_status, merged, texts
@@ -120,3 +120,23 @@ def test_the_way_of_a_request():
     assert shown["conditions"][1]["lastTransitionTime"] == api.context.now
     code, _, message = api.refused("PATCH", f"{path}/r/status", {"status": {"conditions": []}}, **merge)
     assert (code, 'may not remove a condition of type "Approved"' in message) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+            "must contain at least one CERTIFICATE PEM block",
+        ),
+        ("-----BEGIN CERTIFICATE-----\nAAA=\n-----END CERTIFICATE-----\n", "x509: malformed certificate"),
+        ("-----BEGIN KEY-----\nMAA=\n-----END KEY-----\n", 'only CERTIFICATE PEM blocks are allowed, found "KEY"'),
+    ],
+)
+def test_what_is_no_certificate(text, problem):
+    assert certificate_problem(encoded(text)) == problem
+
+
+def test_what_is_no_request():
+    assert request_der("!") is None
+    assert request_der(encoded("-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n")) is None

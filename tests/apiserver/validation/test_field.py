@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakekube.apiserver.registry.generic.validation.content import port_name_problems
-from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
+from fakekube.apiserver.registry.generic.validation.field import MEMORY, SKIPPED, Field, memoized
 
 SPEC = {
     "type": "ClusterIP",
@@ -232,3 +232,86 @@ def test_errors_of_a_skipped_field_are_dropped() -> None:
     SKIPPED["x"].forbidden("no")
     assert SKIPPED.errors == []
     assert not SKIPPED
+
+
+CHOICES: list[tuple[str, Callable[[Field], object], list[str]]] = [
+    ("require_text", lambda f: f.require_text("type", lambda text: []), []),
+    ("require_text: absent", lambda f: f.require_text("x", lambda text: ["bad"]), ["spec.x: Required value"]),
+    (
+        "require_text: bad",
+        lambda f: f.require_text("type", lambda text: ["bad"]),
+        ['spec.type: Invalid value: "ClusterIP": bad'],
+    ),
+    ("require_choice", lambda f: f.require_choice("type", ("ClusterIP",)), []),
+    ("require_choice: absent", lambda f: f.require_choice("x", ("a",)), ["spec.x: Required value"]),
+    (
+        "require_choice: other",
+        lambda f: f.require_choice("type", ("a",)),
+        ['spec.type: Unsupported value: "ClusterIP": supported values: "a"'],
+    ),
+    ("choice: absent", lambda f: f.choice("x", ("a",)), []),
+    (
+        "choice: empty",
+        lambda f: f.choice("empty", ("a",)),
+        ['spec.empty: Unsupported value: "": supported values: "a"'],
+    ),
+    (
+        "non_negative_members",
+        lambda f: f.with_value({"a": -1, "b": 0}).non_negative_members("a", "b", "c"),
+        ["spec.a: Invalid value: -1: must be greater than or equal to 0"],
+    ),
+    (
+        "each",
+        lambda f: [port["x"].missing() for port in f.each("ports")],
+        ["spec.ports[0].x: Required value", "spec.ports[1].x: Required value"],
+    ),
+    ("each: absent", lambda f: [item.missing() for item in f.each("x")], []),
+    (
+        "check_members",
+        lambda f: f.check_members({"zero": Field.positive, "none": Field.missing}),
+        ["spec.zero: Invalid value: 0: must be greater than zero"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "errors"), [row[1:] for row in CHOICES], ids=[row[0] for row in CHOICES])
+def test_checks_of_members(check: Callable[[Field], object], errors: list[str]) -> None:
+    assert found(check) == errors
+
+
+def test_a_memoized_rule_runs_once_for_each_valid_value() -> None:
+    called: list[int] = []
+
+    @memoized("a", maps=("m",))
+    def rule(field: Field, limit: int) -> None:
+        called.append(field["a"].number)
+        if field["a"].number > limit:
+            field["a"].forbidden("too much")
+
+    errors: list[Any] = []
+    for value in ({"a": 1}, {"a": 1}, {"a": 1, "m": {"x": 1}}, {"a": 1, "m": {"x": 1}}, {"a": 3}, {"a": 3}):
+        rule(Field(value, "f", errors), 2)
+    assert called == [1, 1, 3, 3]
+    assert [str(error) for error in errors] == ["f.a: Forbidden: too much"] * 2
+    rule(Field({"a": 3}), 4)
+    rule(SKIPPED, 4)
+    rule(SKIPPED, 4)
+    assert called == [1, 1, 3, 3, 3, 0, 0]
+
+
+def test_a_memoized_rule_remembers_a_limited_number_of_values() -> None:
+    called: list[int] = []
+
+    @memoized("a")
+    def rule(field: Field) -> None:
+        called.append(field["a"].number)
+
+    for number in (*range(MEMORY + 1), 0, MEMORY):
+        rule(Field({"a": number}))
+    assert called == [*range(MEMORY + 1), 0]
+
+
+def test_a_warning_has_the_path_of_its_field() -> None:
+    warnings: list[Any] = []
+    Field(SPEC, "spec", warnings)["type"].warn("is deprecated")
+    assert warnings == ["spec.type: is deprecated"]

@@ -6,8 +6,16 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 import pytest
 
 from fakekube.apiserver.registry.generic.validation.content import ip_problems, parse_ip
-from fakekube.apiserver.registry.generic.validation.ip import canonical, cidr_problems, parse_cidr
-from tests.apiserver.validation.support import check_new, check_update
+from fakekube.apiserver.registry.generic.validation.ip import (
+    canonical,
+    cidr_problems,
+    cidr_warnings,
+    family,
+    ip_warnings,
+    parse_cidr,
+    special_problems,
+)
+from tests.apiserver.validation.support import check_new, check_update, strategy
 
 PORTS = [{"port": 80}]
 LABEL = "a lowercase RFC 1123 label must consist of"
@@ -149,3 +157,76 @@ def test_the_spelling_of_an_address():
     assert address is not None
     assert canonical(address) == "2001:db8::1"
     assert parse_cidr("10.0.0.0/8")
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [
+        ("10.0.0.1", []),
+        ("2001:db8::1", []),
+        ("2001:DB8::1", ['must be in canonical form ("2001:db8::1")']),
+        ("a", [IP]),
+    ],
+)
+def test_an_address_is_the_name_of_its_object(name, problems):
+    assert list(strategy("IPAddress").name_check(name, False)) == problems
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "10.0.0.1/8",
+            'p: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)',
+        ),
+        (
+            "fd00::1/64",
+            'p: CIDR value "fd00::1/64" is ambiguous in this context (should be "fd00::/64" or "fd00::1/128"?)',
+        ),
+        ("010.0.0.0/8", 'p: non-standard CIDR value "010.0.0.0/8" is invalid: use "10.0.0.0/8"'),
+        (
+            "2001:DB8::/32",
+            'p: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")',
+        ),
+        ("::ffff:1.2.3.0/120", 'p: non-standard CIDR value "::ffff:1.2.3.0/120" is invalid: use "::ffff:102:300/120"'),
+        ("10.0.0.0/8", ""),
+        ("x", ""),
+    ],
+)
+def test_warnings_about_ranges(text, expected):
+    assert cidr_warnings(text, "p") == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "of_family", "expected"),
+    [
+        ("01.1.1.1", "IPv4", 'p: non-standard IP address "01.1.1.1" is invalid: use "1.1.1.1"'),
+        ("FD00::1", "IPv6", 'p: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")'),
+        ("::ffff:1.2.3.4", "IPv4", 'p: non-standard IP address "::ffff:1.2.3.4" is invalid: use "1.2.3.4"'),
+        ("fd00::1", "IPv6", ""),
+        ("1.1.1.1", "IPv4", ""),
+        ("x", "", ""),
+    ],
+)
+def test_warnings_about_addresses(text, of_family, expected):
+    assert ip_warnings(text, "p") == ([expected] if expected else [])
+    assert family(text) == of_family
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("0.0.0.0", "may not be unspecified (0.0.0.0)"),
+        ("::", "may not be unspecified (::)"),
+        ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        ("169.254.0.1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        ("fe80::1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        ("224.0.0.1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        ("ff02::1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        ("x", "must be a valid IP address"),
+        ("1.1.1.1", ""),
+    ],
+)
+def test_addresses_that_no_endpoint_can_have(text, problem):
+    assert special_problems(text) == ([problem] if problem else [])

@@ -1,10 +1,9 @@
-"""`/resize` and `/ephemeralcontainers`: what may change of a pod there."""
+"""Changes of a pod through `/resize` and `/ephemeralcontainers`."""
 
 import pytest
 
-from fakekube.apiserver.registry.core.pod.resources import qos_class
-from fakekube.apiserver.registry.core.pod.validation import podresize
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
+from fakekube.apiserver.registry.core.pod.validation.podresize import validate_resize
 from tests.apiserver.validation.support import as_new, complete, merged, texts
 
 POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
@@ -71,7 +70,7 @@ IMMUTABLE = "spec: Forbidden: only cpu and memory resources are mutable"
 def test_resizes(before, change, expected):
     stored = as_new("Pod", merged(POD, before))
     sent = {**stored, "spec": complete("Pod", merged(stored, change))["spec"]}
-    found = texts(podresize.validator(qos_class)(sent, stored))
+    found = texts(validate_resize(sent, stored))
     assert found == expected
 
 
@@ -95,3 +94,31 @@ def test_ephemeral_containers(before, after, expected):
     )
     found = texts(validate_ephemeral_containers(sent, stored))
     assert found == expected if expected is not None else len(found) == 2
+
+
+RESTARTS = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
+
+
+def with_init(**fields):
+    resources = {"requests": {"cpu": "1"}}
+    init = {"name": "i", "image": "i", "resources": resources, **fields}
+    return {"spec": {"initContainers": [init], "containers": [{"name": "c", "image": "i", "resources": resources}]}}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "expected"),
+    [
+        ({}, {"resources": {"requests": {"cpu": "2"}}}, []),
+        ({}, {"image": "j"}, ["only cpu and memory resources for init or sidecar containers are mutable"]),
+        ({"restartPolicy": "Always", **RESTARTS}, {"resources": {"requests": {"cpu": "2"}}}, []),
+        (
+            RESTARTS,
+            {"resources": {"requests": {"cpu": "2"}}},
+            ["non-sidecar init containers with a resize policy of RestartContainer cannot be resized"],
+        ),
+    ],
+)
+def test_resizes_of_init_containers(before, change, expected):
+    stored = as_new("Pod", with_init(**before))
+    sent = {**stored, "spec": complete("Pod", merged(stored, with_init(**{**before, **change})))["spec"]}
+    assert texts(validate_resize(sent, stored)) == [f"spec.initContainers[0]: Forbidden: {why}" for why in expected]

@@ -1,6 +1,6 @@
-"""Pods: what is said of new and of changed ones.
+"""Validation of new and of changed pods.
 
-An expected text that ends in an ellipsis is the beginning of the server's.
+An expected text that ends in an ellipsis is the beginning of the server's text.
 """
 
 import pytest

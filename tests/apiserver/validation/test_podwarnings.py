@@ -1,4 +1,4 @@
-"""What a server warns of in pods and in what makes them."""
+"""Warnings about pods and about workloads with pod templates."""
 
 import pytest
 
@@ -199,7 +199,7 @@ NAMES = (
         ),
     ],
 )
-def test_what_makes_pods(kind, obj, of_create, of_update):
+def test_workloads(kind, obj, of_create, of_update):
     rules, old = strategy(kind), complete(kind, {**obj, "metadata": {"name": "a.b", "generation": 1}})
     assert rules.warnings(old) == of_create
     assert rules.update_warnings(old, old) == []

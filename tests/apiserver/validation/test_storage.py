@@ -119,3 +119,14 @@ def test_a_driver_s_generation_starts_with_its_first_change():
     assert "generation" not in labelled["metadata"]
     changed = api.ok("PATCH", f"{path}/driver.example.com", {"spec": {"storageCapacity": True}}, **patch)
     assert changed["metadata"]["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "limit"), [({f"k{i}": "" for i in range(513)}, 512), ({"k": "x" * (256 * 1024)}, 256 * 1024)]
+)
+def test_too_many_parameters_of_a_class(parameters, limit):
+    check_new(
+        "StorageClass",
+        merged(CLASS, {"parameters": parameters}),
+        [f"parameters: Too long: may not be more than {limit} bytes"],
+    )

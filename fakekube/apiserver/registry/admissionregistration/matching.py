@@ -33,7 +33,7 @@ def default_rules(rules: Sequence[Object] | None) -> None:
 
 
 def default_selectors(obj: Object) -> None:
-    """All objects of all namespaces, in every version of them."""
+    """Matches all objects of all namespaces, in equivalent versions."""
     obj.setdefault("matchPolicy", "Equivalent")
     obj.setdefault("namespaceSelector", {})
     obj.setdefault("objectSelector", {})
@@ -51,7 +51,7 @@ class Compiler:
     environment: Environment
 
     def resulting(self, result: str, **changes: Any) -> Compiler:
-        """A compiler of expressions with this result."""
+        """Returns a compiler of expressions with this result."""
         return replace(self, environment=replace(self.environment, result=result, **changes))
 
     def check(self, expression: Field) -> None:
@@ -66,7 +66,7 @@ class Compiler:
             expression.missing("expression is not specified")
 
     def check_trimmed(self, expression: Field) -> None:
-        """The same without white space around it."""
+        """Checks the expression without the white space around it."""
         trimmed = expression.with_value(expression.text.strip()).required()
         if trimmed:
             self.check(trimmed)

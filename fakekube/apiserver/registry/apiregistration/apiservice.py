@@ -24,7 +24,7 @@ def default_api_service(obj: Object) -> None:
 
 
 def prepare_api_service(obj: Object) -> Object:
-    """What this server serves itself is there at once."""
+    """A group that this server serves itself is available at once."""
     if (obj.get("spec") or {}).get("service") is not None:
         return {**obj, "status": {}}
     available = {

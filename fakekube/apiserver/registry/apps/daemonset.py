@@ -56,7 +56,7 @@ def _with_template_generation(obj: Object, generation: int) -> Object:
 
 
 def prepare_daemon_set(obj: Object) -> Object:
-    """It counts the changes of its template in an annotation."""
+    """An annotation counts the changes of the template."""
     return _with_template_generation(obj, _template_generation(obj))
 
 

@@ -41,7 +41,7 @@ def default_stateful_set(obj: Object) -> None:
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("partition", 0)
-        rolling.pop("maxUnavailable", None)  # its feature is off
+        rolling.pop("maxUnavailable", None)  # the feature gate MaxUnavailableStatefulSet is off
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")

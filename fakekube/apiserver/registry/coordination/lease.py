@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 
 def prepare_lease(obj: Object) -> Object:
-    """Coordinated leader election is switched off: what belongs to it is not taken."""
+    """Drops the fields of coordinated leader election, whose feature gate is off."""
     spec = obj.get("spec") or {}
     if not spec.keys() & {"strategy", "preferredHolder"}:
         return obj

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -15,27 +16,27 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 
 Object = dict[str, Any]
 
-#: Bytes of all values together (`MaxSecretSize`).
+#: The most bytes of all values together (`MaxSecretSize`).
 SIZE_LIMIT = 1024 * 1024
 
 FROZEN = "field is immutable when `immutable` is set"
 
 #: Keys that are valid for certain.
-PLAIN_KEY = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}")
+is_plain_key = re.compile(rf"(?!\.)(?=.{{1,253}}$){CONFIG_KEY}").fullmatch
 
 
 def validate(config_map: Field) -> None:
-    data, binary = config_map["data"], config_map["binaryData"]
-    binary_values = binary.struct
+    data: Mapping[str, str] = config_map.value.get("data") or {}
+    binary: Mapping[str, str] = config_map.value.get("binaryData") or {}
     size = 0
-    for key, value in data.struct.items():
-        if not PLAIN_KEY.fullmatch(key):
-            validate_key(data, key)
-        if key in binary_values:
-            data.entry(key).invalid("duplicate of key present in binaryData", key)
+    for key, value in data.items():
+        if not is_plain_key(key):
+            validate_key(config_map["data"], key)
+        if key in binary:
+            config_map["data"].entry(key).invalid("duplicate of key present in binaryData", key)
         size += len(value) if value.isascii() else len(value.encode())
-    for key, value in binary_values.items():
-        validate_key(binary, key)
+    for key, value in binary.items():
+        validate_key(config_map["binaryData"], key)
         size += decoded_size(value)
     if size > SIZE_LIMIT:
         config_map["[]"].too_long(SIZE_LIMIT)
@@ -52,13 +53,13 @@ def validate_key(data: Field, key: str) -> None:
 
 
 def decoded_size(text: str) -> int:
-    """Bytes that the base64 stands for."""
+    """Returns the number of bytes that the base64 text decodes to."""
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
 def validate_frozen(new: Field, old: Field, *fields: str) -> None:
     """An object that is marked as immutable stays as it is."""
-    if not old["immutable"]:
+    if not old.value.get("immutable"):
         return
     if not new["immutable"]:
         new["immutable"].forbidden(FROZEN)

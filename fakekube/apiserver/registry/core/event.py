@@ -68,7 +68,7 @@ def _validate_reporter(event: Field) -> None:
 
 
 def _event_times(event: Object, ages: Ages) -> tuple[str, str, int]:
-    """When an event was first and last seen, and how often."""
+    """Returns when an event was first and last seen, and how often."""
     first = ages(event.get("firstTimestamp") or event.get("eventTime"))
     last = ages(event["lastTimestamp"]) if event.get("lastTimestamp") else first
     series = event.get("series")

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 
 def default_limit_range(obj: Object) -> None:
-    """Of containers: the default limit is the highest there is, the default request the limit or else the lowest
+    """Sets the default limit of containers to the maximum, and the default request to the limit or else to the minimum
     (`SetDefaults_LimitRangeItem`)."""
     for limit in (obj.get("spec") or {}).get("limits") or ():
         if limit.get("type") != "Container":
@@ -39,7 +39,7 @@ LIMIT_TYPES = frozenset(("Pod", "Container", "PersistentVolumeClaim"))
 FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
-#: Lower bound, upper bound, the field that is said to be wrong, which of the two is shown, and what they are called.
+#: Lower bound, upper bound, the field of the error, which of the two it shows, and its text.
 BOUNDS = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     (

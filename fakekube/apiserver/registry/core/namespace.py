@@ -26,7 +26,7 @@ def _labelled(obj: Object) -> Object:
 
 
 def prepare_namespace(obj: Object) -> Object:
-    """Active, with the label that says its name and the finalizer that `/finalize` takes away."""
+    """A new namespace is active and has the label with its name and the finalizer that `/finalize` removes."""
     finalizers = list((obj.get("spec") or {}).get("finalizers") or ())
     if NAMESPACE_FINALIZER not in finalizers:
         finalizers.append(NAMESPACE_FINALIZER)
@@ -34,7 +34,7 @@ def prepare_namespace(obj: Object) -> Object:
 
 
 def prepare_namespace_update(new: Object, old: Object) -> Object:
-    """Spec and status are the server's."""
+    """Keeps spec and status, which only the server writes."""
     return {**_labelled(new), "spec": old.get("spec") or {}, "status": old.get("status") or {}}
 
 

@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 
 def default_node(obj: Object) -> None:
-    """One range of pod addresses is also the first of many; what can be allocated is all there is."""
+    """`podCIDR` is the first of `podCIDRs`, and `allocatable` defaults to `capacity`."""
     spec, status = obj.setdefault("spec", {}), obj.get("status") or {}
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
     if one and (not many or many[0] != one):

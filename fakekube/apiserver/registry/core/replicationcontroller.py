@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 def default_replication_controller(obj: Object) -> None:
-    """Its selector and its own labels come from its template's labels where they are missing."""
+    """Selector and labels default to the labels of the template."""
     default_replica_set(obj)
     spec = obj["spec"]
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 
-from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, Errors, qualified_name_problems
+from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
-from fakekube.apiserver.wire.status import field_invalid
 
 Quantities = Mapping[str, str]
 
@@ -71,11 +70,6 @@ def container_name_problems(name: str) -> tuple[str, ...]:
     elif not is_native(name) and not is_extended(name):
         problems += ("doesn't follow extended resource name standard",)
     return problems
-
-
-def check_container_resource(name: str, path: str, errors: Errors) -> None:
-    for problem in container_name_problems(name):
-        errors.append(field_invalid(path, name, problem))
 
 
 def validate_container_resource_name(quantity: Field) -> None:

@@ -15,7 +15,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field, update_v
 
 Object = dict[str, Any]
 
-#: Resources that a quota may name without a domain.
+#: Resources that a quota can name without a domain.
 STANDARD = frozenset(
     [
         *("cpu", "memory", "ephemeral-storage"),
@@ -27,7 +27,7 @@ STANDARD = frozenset(
 )
 
 
-#: What the scopes can be asked about.
+#: The resources that a scope applies to.
 PODS = frozenset(("pods",))
 
 OF_PODS = PODS | {*COMPUTE, *(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)}
@@ -48,7 +48,7 @@ SCOPES: dict[str, frozenset[str]] = {
 
 EXCLUSIVE = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
-#: Scopes that a selector can only ask to be there.
+#: Scopes that a selector can test for existence only.
 UNVALUED = frozenset(("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"))
 
 

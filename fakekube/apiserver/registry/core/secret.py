@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakekube.apiserver.registry.core.configmap import (
-    PLAIN_KEY,
     SIZE_LIMIT,
     decoded_size,
+    is_plain_key,
     validate_frozen,
     validate_key,
 )
@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 
 def default_secret(obj: Object) -> None:
-    """stringData goes into data, encoded, and is not kept; the type is Opaque where none is given."""
+    """Encodes stringData into data and drops it; the type defaults to Opaque."""
     text = obj.pop("stringData", None)
     if text:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
@@ -37,7 +37,7 @@ def default_secret(obj: Object) -> None:
 
 SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
-#: Type -> the keys that it requires: each of them; a JSON object in the first.
+#: Type -> the keys that it requires; below, type -> the key whose value is a JSON object.
 REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
 
 
@@ -52,7 +52,7 @@ def validate(secret: Field) -> None:
     values = data.struct
     size = 0
     for key, value in values.items():
-        if not PLAIN_KEY.fullmatch(key):
+        if not is_plain_key(key):
             validate_key(data, key)
         size += decoded_size(value or "")
     if size > SIZE_LIMIT:

@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 def default_endpoint_slice(obj: Object) -> None:
     for endpoint in obj.get("endpoints") or ():
-        endpoint.pop("deprecatedTopology", None)  # v1 shows it, and takes none (`dropTopologyOnV1`)
+        endpoint.pop("deprecatedTopology", None)  # v1 does not accept it (`dropTopologyOnV1`)
     for port in obj.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")

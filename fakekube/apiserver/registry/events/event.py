@@ -30,7 +30,7 @@ RENAMED = {
 _BACK = {core: new for new, core in RENAMED.items()}
 
 
-#: What shows in each form even where it is not set.
+#: The fields of each form that are shown even if they are not set.
 _CORE_ALWAYS: Object = {
     "involvedObject": {},
     "source": {},
@@ -52,14 +52,14 @@ _NEW_ALWAYS: Object = {
 
 
 def to_core(event: Object) -> Object:
-    """From the form of events.k8s.io/v1; one that is in the stored form already stays."""
+    """Converts from the form of events.k8s.io/v1; an event in the stored form is returned as it is."""
     if "involvedObject" in event:
         return event
     return {**_CORE_ALWAYS, **{RENAMED.get(key, key): value for key, value in event.items()}}
 
 
 def from_core(event: Object) -> Object:
-    """In the form of events.k8s.io/v1, which leaves an empty reporter out."""
+    """Converts to the form of events.k8s.io/v1, which omits an empty reporter."""
     found = {_BACK.get(key, key): value for key, value in event.items()}
     for key in ("reportingController", "reportingInstance"):
         if not found.get(key):
@@ -82,8 +82,8 @@ UNSET = "needs to be unset"
 _GO_NAMES = {"uid": "UID", "apiVersion": "APIVersion"}
 
 
-#: What an update through events.k8s.io/v1 leaves as it is, in the order of the errors: the field, how it is called in
-#: errors, and the fields of the struct that it is.
+#: The fields that an update through events.k8s.io/v1 cannot change, in the order of the errors: the field, its name in
+#: errors, and the fields of its struct.
 KEPT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("involvedObject", "involvedObject", REFERENCE_FIELDS),
     ("reason", "reason", ()),
@@ -102,7 +102,7 @@ KEPT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-#: What shows of a field that is not set and is not text.
+#: The value that an error shows of a field that is not set and is not text.
 _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "count": 0}
 
 

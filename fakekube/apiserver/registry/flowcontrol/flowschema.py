@@ -46,7 +46,7 @@ def _everything(*groups: str) -> list[Object]:
     ]
 
 
-#: Specs that cannot be changed: every request meets one of these flow schemas at last.
+#: Specs that cannot be changed: every request matches one of these flow schemas.
 FIXED_SCHEMAS: dict[str, Object] = {
     EXEMPT: {
         "priorityLevelConfiguration": {"name": EXEMPT},
@@ -77,7 +77,7 @@ def validate(schema: Field) -> None:
 
 
 def validate_status(obj: Field) -> None:
-    """Of both kinds of flow control."""
+    """Validates the status of both kinds of flow control."""
     seen: set[str] = set()
     for condition in obj["status"]["conditions"]:
         condition["type"].unique(seen).required("must not be empty")

@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
-#: What no path has that is matched as it stands.
+#: Sequences that paths of the types Exact and Prefix do not contain.
 FORBIDDEN_SEQUENCES = ("//", "/./", "/../", "%2f", "%2F")
 
 FORBIDDEN_ENDS = ("/..", "/.")
@@ -169,12 +169,12 @@ def ingress_warnings(ingress: Object) -> list[str]:
 
 
 def no_warnings(new: Object, old: Object) -> list[str]:
-    """An update's, where only a create has any."""
+    """An update has no warnings; only a create has."""
     return []
 
 
 def _hosts(rules: Sequence[Object]) -> str:
-    """The first hosts; how many more there are counts rules, also those without a host."""
+    """Returns the first hosts; the number of the others counts all rules, with a host or without one."""
     shown: list[str] = []
     for rule in rules:
         if len(shown) == SHOWN:

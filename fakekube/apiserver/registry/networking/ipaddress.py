@@ -47,7 +47,7 @@ def validate_update(new: Field, old: Field) -> None:
 
 
 def _ip_address(obj: Object, ages: Ages) -> list[Any]:
-    """One cell more than there are columns, as the real server has it."""
+    """Returns one cell more than there are columns, as the API server does."""
     parent, shown = get(obj, "spec.parentRef"), "<none>"
     if parent is not None:
         group, plural = parent.get("group") or "", parent.get("resource") or ""

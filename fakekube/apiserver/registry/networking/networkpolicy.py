@@ -31,12 +31,12 @@ PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 POLICY_TYPES = ("Ingress", "Egress")
 
-#: Direction -> where its rules name their peers.
+#: Direction -> the field for the peers of its rules.
 PEERS = {"ingress": "from", "egress": "to"}
 
 
 def _blocks(spec: Object) -> Iterator[tuple[str, Object]]:
-    """Every ipBlock with its path."""
+    """Yields every ipBlock with its path."""
     for direction, peers in PEERS.items():
         for i, rule in enumerate(spec.get(direction) or ()):
             for j, peer in enumerate(rule.get(peers) or ()):

@@ -22,7 +22,7 @@ SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 
 def default_binding(obj: Object) -> None:
-    """Groups of the role and of the subjects (`pkg/apis/rbac/v1/defaults.go`)."""
+    """Sets the groups of the role and of the subjects (`pkg/apis/rbac/v1/defaults.go`)."""
     obj.setdefault("roleRef", {})
     if not obj["roleRef"].get("apiGroup"):
         obj["roleRef"]["apiGroup"] = GROUP
@@ -67,7 +67,7 @@ def _validate_subject(subject: Field, namespaced: bool) -> None:
 
 
 def _subjects(obj: Object, kind: str) -> str:
-    """The binding's subjects of a kind; service accounts with their namespace."""
+    """Returns the binding's subjects of a kind; service accounts with their namespace."""
     found = [subject for subject in obj.get("subjects") or () if subject.get("kind") == kind]
     if kind == "ServiceAccount":
         return ", ".join(f"{one.get('namespace') or ''}/{one.get('name') or ''}" for one in found)

@@ -17,7 +17,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     age_of,
     columns,
     get,
-    going,
+    is_terminating,
     joined,
     name_of,
 )
@@ -46,7 +46,7 @@ def _requests(claim: Object) -> Iterator[Object]:
 
 
 def default_claim(obj: Object) -> None:
-    """One device for each request; tolerations compare (`pkg/apis/resource/v1/defaults.go`)."""
+    """Each request is for one device, and tolerations compare values (`pkg/apis/resource/v1/defaults.go`)."""
     for request in _requests(obj):
         mode = request.get("allocationMode") or "ExactCount"
         request["allocationMode"] = mode
@@ -125,7 +125,7 @@ def _validate_allocation(allocation: Field, known: Mapping[str, set[str]]) -> No
 
 
 def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
-    states = ["deleted"] if going(obj) else []
+    states = ["deleted"] if is_terminating(obj) else []
     if get(obj, "status.allocation") is not None:
         states += ["allocated", *(["reserved"] if get(obj, "status.reservedFor") else [])]
     elif not states:

@@ -32,7 +32,7 @@ MOST_ATTRIBUTES, MOST_VALUES, MOST_TAINTS = 32, 48, 16
 
 MOST_COUNTER_SETS, MOST_COUNTERS, MOST_CONSUMPTIONS = 8, 32, 2
 
-#: Where a slice's devices can be used: just one of these is set.
+#: The fields that say where a slice's devices can be used: exactly one of them is set.
 PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 _NUMBER, _BUILD = r"(0|[1-9]\d*)", r"[0-9a-zA-Z-]+"

@@ -23,7 +23,7 @@ RECLAIM_POLICIES = ("Delete", "Retain")
 
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 
-#: Parameters of a class: how many, and how many bytes in all.
+#: The most parameters of a class, and the most bytes of all of them.
 MAX_PARAMETERS, MAX_PARAMETER_BYTES = 512, 256 * 1024
 
 

@@ -34,8 +34,8 @@ SPEC_FIELDS = ("maxReplicas", "minReplicas", "scaleTargetRef")
 STATUS_FIELDS = ("desiredReplicas", "lastScaleTime", "observedGeneration")
 
 
-#: Where autoscaling/v1 has a metric's source: its fields in order, each with the field of v2 (`status` has `current`
-#: where `spec` has `target`), and the zero of what always shows.
+#: The sources of metrics in autoscaling/v1: the fields in order, each with its field of v2 (`status` has `current`
+#: where `spec` has `target`), and its value if it is absent (None: it stays absent).
 SPEC_SOURCES: Mapping[str, tuple[tuple[str, str, Any], ...]] = {
     "object": (
         ("target", "describedObject", {}),
@@ -127,7 +127,7 @@ def to_v1(stored: Object) -> Object:
 
 
 def _with_annotations(meta: Object, carried: dict[str, str]) -> Object:
-    """The metadata with these of the annotations that carry fields, and no others."""
+    """Returns the metadata with these annotations instead of all others that carry fields."""
     annotations = meta.get("annotations") or {}
     if not carried and ROUND_TRIP.isdisjoint(annotations):
         return meta
@@ -139,7 +139,7 @@ def _with_annotations(meta: Object, carried: dict[str, str]) -> Object:
 
 
 def _carried(spec: Object, status: Object) -> dict[str, str]:
-    """The annotations that carry what v1 has no fields for."""
+    """Returns the annotations that carry what v1 has no fields for."""
     found: dict[str, str] = {}
     others = [one for one in spec.get("metrics") or () if not _is_cpu(one, "target")]
     if others:
@@ -191,7 +191,7 @@ def _at(source: Object, place: str) -> Any:
 
 
 def _go_rules(rules: Object | None) -> Object | None:
-    """Rules in the shape of Go's internal type."""
+    """Returns the rules in the shape of Go's internal type."""
     if rules is None:
         return None
     policies = [
@@ -240,7 +240,7 @@ def _current_metrics(status: Object, annotations: Object) -> list[Object] | None
 
 
 def _carried_list(annotations: Object, key: str) -> list[Object]:
-    """What an annotation carries; nothing where it is not what the server wrote."""
+    """Returns the list in an annotation; it is empty if the server did not write the annotation."""
     try:
         found = json.loads(annotations.get(key) or "[]")
     except ValueError:

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def _metric_parts(spec: Object, status: Object) -> tuple[str, Object, Object]:
-    """Of one metric: how its type is called in the object, its target, and its current value."""
+    """Returns the field that holds the metric, its target and its current value."""
     kind = spec.get("type") or ""
     field = kind[:1].lower() + kind[1:]
     return field, get(spec, f"{field}.target", {}), get(status, f"{field}.current", {})

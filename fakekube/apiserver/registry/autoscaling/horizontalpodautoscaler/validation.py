@@ -23,7 +23,7 @@ METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
 
 
-#: Fields with a metric's source, in the order in which they are looked at, and the type of each.
+#: The fields with the source of a metric, in the order in which they are validated, and the type of each.
 SOURCES = {
     "object": "Object",
     "external": "External",

@@ -36,11 +36,11 @@ MAX_INT64 = 2**63 - 1
 
 
 class BadSchedule(Exception):
-    """A text that is no schedule; the message is the real server's."""
+    """The text is not a valid schedule; the message is the API server's."""
 
 
 def problem_of(schedule: str) -> str:
-    """What is wrong with a schedule, if anything is."""
+    """Returns the problem of a schedule; "" if it is valid."""
     try:
         _parse(schedule)
     except BadSchedule as problem:
@@ -78,7 +78,7 @@ def _check_descriptor(text: str) -> None:
 
 
 def _check_range(text: str, bounds: Bounds) -> None:
-    """`*`, `5`, `1-5`, any of them with `/STEP`."""
+    """Checks a range: `*`, `5`, `1-5`, each maybe with `/STEP`."""
     what, *steps = text.split("/")
     low, *highs = what.split("-")
     if low in ("*", "?"):
@@ -126,7 +126,7 @@ UNITS = frozenset(("ns", "us", "µs", "μs", "ms", "s", "m", "h"))
 
 
 def duration_problem(text: str) -> str:
-    """What is wrong with a duration (`time.ParseDuration`)."""
+    """Returns the problem of a duration (`time.ParseDuration`); "" if it is valid."""
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
         return ""
@@ -147,7 +147,7 @@ def duration_problem(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def zone_problem(name: str) -> str:
-    """What is wrong with the name of a time zone (`time.LoadLocation`)."""
+    """Returns the problem of the name of a time zone (`time.LoadLocation`); "" if it is valid."""
     if name in ("", "UTC", "Local"):
         return ""
     if ".." in name or name[0] in "/\\":

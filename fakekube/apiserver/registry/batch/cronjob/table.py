@@ -12,11 +12,11 @@ from fakekube.apiserver.registry.generic.table.columns import (
     Printer,
     age_of,
     boolean,
+    boolean_text,
     columns,
     get,
     integer,
     name_of,
-    printed,
 )
 from fakekube.apiserver.registry.generic.table.labels import selector_cell
 
@@ -29,7 +29,7 @@ def _cron_job(obj: Object, ages: Ages) -> list[Any]:
         name_of(obj),
         get(obj, "spec.schedule", ""),
         get(obj, "spec.timeZone", "<none>"),
-        printed(get(obj, "spec.suspend")),
+        boolean_text(get(obj, "spec.suspend")),
         len(get(obj, "status.active", ())),
         ages(last) if last else "<none>",
         age_of(obj, ages),

@@ -10,11 +10,11 @@ _index = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class BadIndexes(Exception):
-    """A text that is no set of indexes; the message is the real server's."""
+    """The text is not a valid set of indexes; the message is the API server's."""
 
 
 def count_of(text: str, completions: int) -> int:
-    """How many indexes there are. Raises BadIndexes."""
+    """Returns the number of indexes. Raises BadIndexes."""
     last: int | None = None
     total = 0
     for part in text.split(",") if text else ():
@@ -27,7 +27,7 @@ def count_of(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index that is in both, as the server finds it."""
+    """Returns the first index that is in both sets, in the API server's order of search; None if there is none."""
     if not completed or not failed:
         return None
     ours, theirs = _readable(completed, completions), _readable(failed, completions)

@@ -72,7 +72,7 @@ def _validate_times(status: Field, before: Field) -> None:
 
 
 def _validate_ends(status: Field, before: Field) -> None:
-    """A condition says beforehand that a Job will fail or complete."""
+    """A Job fails or completes only after a condition has announced it."""
     for type, first in ((FAILED, FAILURE_TARGET), (COMPLETE, SUCCESS)):
         if _moved(status, before, type, first) and has_condition(status, type) and not has_condition(status, first):
             status["conditions"].invalid_omitted(f"cannot set {type}=True condition without the {first}=true condition")

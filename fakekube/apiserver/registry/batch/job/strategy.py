@@ -47,7 +47,8 @@ JOB_LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-nam
 
 
 def prepare_job(obj: Object) -> Object:
-    """Unless it selects by hand, a Job selects by its uid, and its pods carry uid and name (`generateSelector`)."""
+    """Unless `manualSelector` is set, a Job selects by its uid, and its pods have uid and name as labels
+    (`generateSelector`)."""
     spec = dict(obj["spec"])
     if spec.get("manualSelector"):
         return obj

@@ -6,12 +6,21 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.podtemplate.table import SELECTED_COLUMNS, container_cells, count_at
 from fakekube.apiserver.registry.generic.table.ages import Ages, between
-from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, going, name_of
+from fakekube.apiserver.registry.generic.table.columns import (
+    AGE,
+    NAME,
+    Printer,
+    age_of,
+    columns,
+    get,
+    is_terminating,
+    name_of,
+)
 from fakekube.apiserver.registry.generic.table.labels import selector_cell
 
 Object = dict[str, Any]
 
-#: The first of a Job's conditions that holds names its state; where none does it runs.
+#: The state of a Job: that of the first of these conditions that is true; `Running` if none is.
 _JOB_STATES = (("Complete", "Complete"), ("Failed", "Failed"), ("", "Terminating"), ("Suspended", "Suspended"),
                ("FailureTarget", "FailureTarget"), ("SuccessCriteriaMet", "SuccessCriteriaMet"))  # fmt: skip
 
@@ -20,7 +29,7 @@ def _job_state(job: Object) -> str:
     statuses: dict[str, str] = {}
     for condition in get(job, "status.conditions", ()):
         statuses.setdefault(condition.get("type", ""), condition.get("status", ""))
-    statuses[""] = "True" if going(job) else "False"
+    statuses[""] = "True" if is_terminating(job) else "False"
     return next((state for type, state in _JOB_STATES if statuses.get(type) == "True"), "Running")
 
 

@@ -52,7 +52,7 @@ COUNTS = (
 )
 
 
-#: What says where the pods of a Job go: it may change as long as none is there.
+#: Scheduling directives of the pods: they can change as long as the Job has no pods.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 
 RESTARTS = ("OnFailure", "Never")
@@ -241,13 +241,12 @@ def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     labels = before["template"]["metadata"]["labels"].struct
     prefixed = UID_LABELS[1] in labels and NAME_LABELS[1] in labels
-    options = options_of(before.struct)
     if ratcheted(
         new,
         lambda job: _validate_job(job, TEMPLATE, prefixed=prefixed),
-        lambda job: _validate_job(job, options, prefixed=prefixed),
+        lambda job: _validate_job(job, options_of(before.struct), prefixed=prefixed),
     ):
-        _validate_selected(after, options)
+        _validate_selected(after, options_of(before.struct))
     _validate_completions(after, before)
     _validate_kept(after, before, "selector", "LabelSelector")
     _validate_template_kept(after, old)

@@ -21,7 +21,7 @@ def _decoded(encoded: str) -> str:
 
 
 def request_der(encoded: str) -> bytes | None:
-    """The request itself, from base64 of PEM; None where that is none."""
+    """Returns the request from base64 of PEM; None if it is not one."""
     block = _PEM.search(_decoded(encoded))
     if block is None or block[1] != "CERTIFICATE REQUEST":
         return None
@@ -32,7 +32,7 @@ def request_der(encoded: str) -> bytes | None:
 
 
 def request_problem(encoded: str) -> str:
-    """What is wrong with a PEM certificate request; "" where nothing is. The signature is not looked at."""
+    """Returns the problem of a PEM certificate request; "" if it is valid. The signature is not verified."""
     der = request_der(encoded)
     if der is None:
         return "PEM block type must be CERTIFICATE REQUEST"
@@ -40,7 +40,7 @@ def request_problem(encoded: str) -> str:
 
 
 def certificate_problem(encoded: str) -> str:
-    """What is wrong with PEM certificates; "" where nothing is, or where there are none at all."""
+    """Returns the problem of PEM certificates; "" if they are valid or absent."""
     if not encoded:
         return ""
     blocks = list(_PEM.finditer(_decoded(encoded)))

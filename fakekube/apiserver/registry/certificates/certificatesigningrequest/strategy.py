@@ -19,7 +19,7 @@ _IDENTITY = frozenset({"username", "uid", "groups", "extra"})
 
 
 def identify(request: Object, user: User) -> Object:
-    """The request in the name of who makes it, whatever it says itself."""
+    """Sets the identity of the user who creates the request, whatever the request says."""
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _IDENTITY}
     who: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     who["extra"] = {key: list(values) for key, values in user.extra.items()}
@@ -27,12 +27,12 @@ def identify(request: Object, user: User) -> Object:
 
 
 def prepare_update(new: Object, old: Object) -> Object:
-    """What was asked for stays; neither does a plain update decide."""
+    """An update of the object changes neither spec nor status."""
     return {**new, "spec": old.get("spec") or {}, "status": old.get("status") or {}}
 
 
 def prepare_status_update(new: Object, old: Object) -> Object:
-    """Decisions stay as they were, where there are as many (`preserveConditionInstances`)."""
+    """Keeps the stored decisions if there are as many as before (`preserveConditionInstances`)."""
     status = new.get("status") or {}
     conditions = list(status.get("conditions") or ())
     for decision in DECISIONS:
@@ -51,7 +51,7 @@ def date_status(new: Object, old: Object, now: str) -> Object:
 
 
 def _timed(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
-    """Conditions with the times that they came without (`populateConditionTimestamps`)."""
+    """Adds the times that the conditions lack (`populateConditionTimestamps`)."""
     found = []
     for condition in conditions:
         times = {"lastUpdateTime": condition.get("lastUpdateTime") or now}

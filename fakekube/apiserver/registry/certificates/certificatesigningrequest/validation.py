@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem impo
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
 from fakekube.apiserver.wire.goprint import go_quote
 
-#: What a certificate may be used for (`certificates/v1.KeyUsage`).
+#: The usages of a certificate (`certificates/v1.KeyUsage`).
 USAGES = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
     "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
@@ -19,7 +19,7 @@ USAGES = (
 )  # fmt: skip
 
 
-#: Seconds that a certificate must be valid at least.
+#: The shortest validity of a certificate, in seconds.
 SHORTEST = 600
 
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
@@ -31,7 +31,7 @@ LONGEST_SIGNER = LONGEST_DOMAIN + 1 + 253 + 1 + 63
 #: Conditions that only `/approval` sets.
 DECISIONS = ("Approved", "Denied")
 
-#: Conditions that hold or are not there, and that stay.
+#: Conditions that are true or absent, and that cannot be removed.
 FINAL = (*DECISIONS, "Failed")
 
 STATUSES = ("False", "True", "Unknown")

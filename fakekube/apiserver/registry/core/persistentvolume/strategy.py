@@ -13,7 +13,7 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 
 Object = dict[str, Any]
 
-#: Volume source -> what its fields are where nobody says (`pkg/apis/core/v1/defaults.go`).
+#: Volume source -> the defaults of its fields (`pkg/apis/core/v1/defaults.go`).
 SOURCE_DEFAULTS: dict[str, Object] = {
     "hostPath": {"type": ""},
     "iscsi": {"iscsiInterface": "default"},
@@ -34,7 +34,7 @@ def default_volume(obj: Object) -> None:
 
 
 def date_volume_status(new: Object, old: Object, now: str) -> Object:
-    """When its phase changed, unless the client says so itself (`persistentvolumeStatusStrategy`)."""
+    """Sets the time of a change of phase, unless the client sets it (`persistentvolumeStatusStrategy`)."""
     status, before = new.get("status") or {}, old.get("status") or {}
     at, stored = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):

@@ -14,7 +14,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     age_of,
     columns,
     get,
-    going,
+    is_terminating,
     joined,
     name_of,
     wide,
@@ -22,7 +22,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
 
 Object = dict[str, Any]
 
-#: Access modes in the order in which they are shown.
+#: Access mode -> its short form, in the order of the cell.
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
@@ -37,7 +37,7 @@ def class_name(obj: Object) -> str:
 
 
 def phase(obj: Object) -> str:
-    return "Terminating" if going(obj) else str(get(obj, "status.phase", ""))
+    return "Terminating" if is_terminating(obj) else str(get(obj, "status.phase", ""))
 
 
 def _volume(obj: Object, ages: Ages) -> list[Any]:

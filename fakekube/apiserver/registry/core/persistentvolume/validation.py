@@ -11,13 +11,9 @@ from fakekube.apiserver.registry.core.pod.validation import volumes
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import (
-    IMMUTABLE,
-    NOT_POSITIVE,
-)
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, NOT_POSITIVE, label_value_problems
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.labelselectors import value_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
@@ -95,7 +91,7 @@ def _validate_csi(source: Field) -> None:
         secret["namespace"].required().dns_label()
 
 
-#: Source -> its rule; in the order in which the server looks for them.
+#: Source -> its rule, in the order of validation.
 SOURCES: Mapping[str, Rule] = {
     "hostPath": volumes.validate_host_path,
     "gcePersistentDisk": _validate_disk("pdName"),
@@ -223,7 +219,7 @@ def validate_update(new: Field, old: Field) -> None:
 
 def _has_invalid_values(selector: Field) -> bool:
     return any(
-        value_problems(value)
+        label_value_problems(value)
         for term in selector["nodeSelectorTerms"]
         for expression in term["matchExpressions"]
         for value in expression["values"].value or ()
@@ -239,7 +235,7 @@ def _source(spec: Field, before: Field) -> Object:
     return source
 
 
-#: Old label of a node -> its new name: an affinity may change to these.
+#: Old label of a node -> its new name: an affinity can change to these.
 NEW_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 MOUNT_ANNOTATION = "volume.beta.kubernetes.io/mount-options"
 
 
-#: Volume sources that do nothing any more.
+#: Volume sources that have no effect any more.
 GONE = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),

@@ -18,14 +18,14 @@ def default_claim(obj: Object) -> None:
     obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-#: What may be named in the older of the two fields for a source: (group, kind).
+#: The kinds that the older of the two fields for a source can name: (group, kind).
 OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
 def _one_source(spec: Object, *, keeps: bool) -> Object:
-    """dataSource and dataSourceRef say the same; what only the newer one can name is not taken in the older one
+    """Makes dataSource and dataSourceRef equal, and drops from the older one what only the newer one can name
     (`NormalizeDataSources`, `EnforceDataSourceBackwardsCompatibility`). A reference into another namespace is an alpha
-    feature, and dropped."""
+    feature and is dropped."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None and reference is None:
         return spec

@@ -1,21 +1,17 @@
-"""AppArmor profiles in annotations, where they once stood (`applyAppArmorVersionSkew`)."""
+"""Copies AppArmor profiles from the older annotations into the fields (`applyAppArmorVersionSkew`)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, validate_apparmor
-from fakekube.apiserver.registry.generic.validation.field import Field
-
-Object = dict[str, Any]
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
 
 PROFILES = {"unconfined": {"type": "Unconfined"}, "runtime/default": {"type": "RuntimeDefault"}}
 LOCAL = "localhost/"
 
 
 def profile_of(annotation: str) -> Object | None:
-    """The field for an annotation; None where it says nothing that can be a field."""
+    """The profile that an annotation names; None if it is invalid."""
     if annotation in PROFILES:
         return dict(PROFILES[annotation])
     local = annotation.removeprefix(LOCAL)
@@ -27,7 +23,7 @@ def profile_of(annotation: str) -> Object | None:
 
 
 def sync(spec: Object, annotations: Object) -> None:
-    """Gives containers the profiles of their annotations; `spec` is not shared, its containers are."""
+    """Sets the profiles of containers from the annotations. `spec` is changed in place; its containers are copied."""
     if (spec.get("os") or {}).get("name") == "windows" or not any(key.startswith(APPARMOR) for key in annotations):
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")

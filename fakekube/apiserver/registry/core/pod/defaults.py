@@ -1,6 +1,6 @@
-"""Defaults of a pod's spec, wherever it stands (kubernetes `pkg/apis/core/v1/defaults.go`).
+"""Defaults of a pod's spec, of a pod or in a template (kubernetes `pkg/apis/core/v1/defaults.go`).
 
-Defaulting works on a draft: an object that was just decoded and that nobody else has seen. It is filled in place.
+Defaulting changes an object in place: one that was just decoded and is not shared yet.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def default_lifecycle(lifecycle: Object) -> None:
 
 
 def default_source(source: Object) -> None:
-    """Where a variable has its value from."""
+    """Sets the defaults of the source of a variable."""
     if source.get("fieldRef") is not None:
         source["fieldRef"].setdefault("apiVersion", "v1")
     if source.get("resourceFieldRef") is not None:
@@ -85,7 +85,7 @@ def default_source(source: Object) -> None:
 
 
 def round_up(quantities: dict[str, str]) -> None:
-    """Nothing is counted in less than thousandths (`SetDefaults_ResourceList`)."""
+    """Rounds quantities up to thousandths (`SetDefaults_ResourceList`)."""
     for name, value in quantities.items():
         if value[-1] in "nu":
             quantities[name] = canonical(f"{math.ceil(value_of(value) * 1000)}m")
@@ -105,7 +105,7 @@ def default_http_get(action: Object) -> None:
     action.setdefault("scheme", "HTTP")
 
 
-#: Volume source -> what its fields are where nobody says.
+#: Volume source -> the defaults of its fields.
 SOURCE_DEFAULTS: dict[str, Object] = {
     "hostPath": {"type": ""},
     "iscsi": {"iscsiInterface": "default"},
@@ -121,7 +121,7 @@ def default_downward(source: Object | None) -> None:
 
 
 def default_volume(volume: Object) -> None:
-    """A volume without a source is an emptyDir."""
+    """Sets the defaults of a volume; without a source it is an emptyDir."""
     if len(volume) == 1 and "name" in volume:
         volume["emptyDir"] = {}
     for source in MODED_SOURCES:
@@ -145,7 +145,7 @@ def default_volume(volume: Object) -> None:
         ephemeral.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-#: Where init containers once were; the server drops them.
+#: Annotations that held init containers; the server drops them.
 OLD_ANNOTATIONS = frozenset(
     f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("alpha", "beta") for what in ("s", "-statuses")
 )
@@ -158,7 +158,7 @@ def without_old_annotations(meta: Object) -> None:
 
 
 def default_template(template: Object | None) -> None:
-    """The template of a workload."""
+    """Sets the defaults of the template of a workload."""
     if not template:
         return
     if template.get("metadata"):

@@ -1,4 +1,4 @@
-"""Names of container images, as far as a default depends on them (`distribution/reference`)."""
+"""Parses the names of container images, on which the default pull policy depends (`distribution/reference`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _identifier = re.compile("[a-f0-9]{64}")
 
 @lru_cache(maxsize=4096)
 def tag_of(image: str) -> str:
-    """`latest` where it has neither tag nor digest; nothing where it has just a digest, or is no image's name."""
+    """The tag of an image: `latest` without a tag and digest, empty with only a digest or for an invalid name."""
     match = _reference.fullmatch(image)
     if match is None or _identifier.fullmatch(image):
         return ""

@@ -1,4 +1,4 @@
-"""What a pod asks for and may use as a whole: defaults, and the QoS class."""
+"""Requests and limits of a pod: defaults, totals and the QoS class (component-helpers `resource`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("containers", "initContainers")
 
 
 def default_resources(spec: Object) -> None:
-    """A pod's limits are its requests where it names none (a template's are not); so for the pod as a whole."""
+    """Requests default to the limits, in the containers of a pod and in the pod as a whole; templates keep theirs."""
     for kind in KINDS:
         for container in spec.get(kind) or ():
             resources = container.get("resources")
@@ -76,12 +76,9 @@ def _holders(spec: Object) -> list[Object]:
     return [container.get("resources") or {} for kind in KINDS for container in spec.get(kind) or ()]
 
 
-# --- totals of a pod ---
-
-
 def total(spec: Object, kind: str) -> dict[str, Decimal]:
-    """What a pod's containers ask for together (`kind`: requests) or may use (limits): the containers that run side
-    by side in sum, or the init container that needs most (`AggregateContainerRequests`)."""
+    """Sums the requests, or the limits, of the containers of a pod: of those that run at the same time, or of the
+    largest init container (`AggregateContainerRequests`)."""
     running: dict[str, Decimal] = {}
     for container in spec.get("containers") or ():
         _add(running, _numbers(container, kind))
@@ -117,15 +114,15 @@ def _raise(most: dict[str, Decimal], other: Mapping[str, Decimal]) -> None:
 
 
 def spelled(number: Decimal, like: str) -> str:
-    """A sum in the server's spelling: binary where what it is compared with, or is added to, is."""
+    """Formats a sum in the notation, binary or decimal, of another quantity."""
     if like.endswith("i") and not number % 1 and abs(number) >= 1024:
         return f"{int(number)}" if number % 1024 else canonical(f"{number / 1024:f}Ki")
     return canonical(f"{number:f}")
 
 
 def of_pod(spec: Object, kind: str, *, overhead: bool = False) -> dict[str, str]:
-    """What a pod asks for, or may use: what it says itself, or else its containers together; each in the spelling of
-    the first container that names it (`PodRequests`, `PodLimits`)."""
+    """The requests, or the limits, of a pod: those of the pod as a whole, else the totals of its containers, in the
+    notation of the first container that has the resource (`PodRequests`, `PodLimits`)."""
     likes: dict[str, str] = {}
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         for name, value in ((container.get("resources") or {}).get(kind) or {}).items():
@@ -141,6 +138,6 @@ def of_pod(spec: Object, kind: str, *, overhead: bool = False) -> dict[str, str]
 
 
 def plus(quantity: str, other: str) -> str:
-    """A sum as Go's quantities make it: spelled as the first of them that is not zero."""
+    """Adds quantities as Go does: in the notation of the first one that is not zero."""
     first, second = number_of(quantity), number_of(other)
     return spelled(first + second, quantity if first else other)

@@ -1,4 +1,4 @@
-"""Pods: their defaults, what the server makes of a new one, grace periods, what selectors may ask for."""
+"""The strategy of pods: defaults, preparation of new pods, grace periods, selectable fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GATED: dict[str, str | None] = {
 
 
 def default_pod(obj: Object) -> None:
-    """Defaults that a pod has and a pod template has not."""
+    """Sets the defaults of a pod, some of which a template does not have."""
     without_old_annotations(obj["metadata"])
     spec = obj.setdefault("spec", {})
     default_resources(spec)
@@ -45,7 +45,7 @@ def default_pod(obj: Object) -> None:
 
 
 def _default_addresses(status: Object) -> None:
-    """`podIP` is the first of `podIPs`, and counts where they differ (`Convert_v1_PodStatus_To_core_PodStatus`)."""
+    """`podIP` is the first of `podIPs` and takes precedence (`Convert_v1_PodStatus_To_core_PodStatus`)."""
     own, addresses = status.get("podIP") or "", status.get("podIPs") or []
     if own and (not addresses or addresses[0].get("ip") != own):
         status["podIPs"] = [{"ip": own}]
@@ -67,7 +67,7 @@ def prepare_pod(obj: Object) -> Object:
 
 
 def _merge_label_keys(spec: Object, labels: Object) -> None:
-    """Selectors of pods like this one say how it is labelled (`mutatePodAffinity`)."""
+    """Merges matchLabelKeys and mismatchLabelKeys into label selectors (`mutatePodAffinity`)."""
     if spec.get("topologySpreadConstraints"):
         spec["topologySpreadConstraints"] = [_merged(one, labels) for one in spec["topologySpreadConstraints"]]
     affinity = spec.get("affinity")
@@ -109,18 +109,18 @@ def _merged(term: Object, labels: Object) -> Object:
 
 
 def prepare_pod_status(new: Object, old: Object) -> Object:
-    """The QoS class stays where nobody says otherwise."""
+    """Keeps the QoS class if the new status has none."""
     status, before = new.get("status") or {}, old.get("status") or {}
     if status.get("qosClass") or not before.get("qosClass"):
         return new
     return {**new, "status": {**status, "qosClass": before["qosClass"]}}
 
 
-def grace_period(pod: Object, asked: int | None) -> int:
-    """Seconds that a pod gets to end: what was asked, else its own; none where nothing runs
+def grace_period(pod: Object, requested: int | None) -> int:
+    """The termination grace period in seconds: the requested one, else the pod's; 0 if no container runs
     (`podStrategy.CheckGracefulDelete`)."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    period = asked if asked is not None else spec.get("terminationGracePeriodSeconds")
+    period = requested if requested is not None else spec.get("terminationGracePeriodSeconds")
     if period is None:
         period = 30
     if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
@@ -151,7 +151,7 @@ POD_FIELDS: dict[str, Callable[[Object], str]] = {
 
 
 def no_warnings(new: Object, old: Object) -> list[str]:
-    """An update of a pod is seldom a human's."""
+    """Updates of pods have no warnings: they are rarely made by users."""
     return []
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.resources import qos_class
-from fakekube.apiserver.registry.core.pod.validation import podresize
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
+from fakekube.apiserver.registry.core.pod.validation.podresize import validate_resize
 from fakekube.apiserver.registry.generic.kind import PartStrategy
 
 Object = dict[str, Any]
@@ -19,7 +18,7 @@ def _ephemeral_containers(new: Object, old: Object, now: str) -> Object:
 
 
 def _resized(new: list[Object], old: list[Object]) -> list[Object]:
-    """The old containers with the new ones' resources; the new ones, where they are not the same ones."""
+    """The old containers with the new resources; the new containers if they have other names."""
     if [one.get("name") for one in new] != [one.get("name") for one in old[: len(new)]]:
         return new
     taken = ("resources", "resizePolicy")
@@ -43,5 +42,5 @@ def _resources(new: Object, old: Object, now: str) -> Object:
 
 PARTS = {
     "ephemeralcontainers": PartStrategy(_ephemeral_containers, validate_ephemeral_containers),
-    "resize": PartStrategy(_resources, podresize.validator(qos_class)),
+    "resize": PartStrategy(_resources, validate_resize),
 }

@@ -1,4 +1,4 @@
-"""The row of a Pod: what `kubectl get pods` says of its containers (`printers/internalversion.printPod`)."""
+"""The table of pods, as `kubectl get pods` prints it (`printers/internalversion.printPod`)."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from fakekube.apiserver.registry.generic.table.columns import (
     age_of,
     columns,
     get,
-    going,
+    is_terminating,
     name_of,
     wide,
 )
 
 Object = dict[str, Any]
 
-#: A pod whose node cannot be reached has this reason (`util/node.NodeUnreachablePodReason`).
+#: The reason of a pod whose node is unreachable (`util/node.NodeUnreachablePodReason`).
 NODE_LOST = "NodeLost"
 
-_ENDED = {
+_TERMINATED = {
     "Succeeded": "The pod has completed successfully.",
     "Failed": "The pod failed.",
 }
 
 
 def conditions(pod: Object) -> list[Object]:
-    """A pod that has ended is Completed: clients may leave it out."""
+    """Conditions of the row: a pod that has terminated is Completed, so that clients can hide it."""
     phase = get(pod, "status.phase", "")
-    if phase not in _ENDED:
+    if phase not in _TERMINATED:
         return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _TERMINATED[phase]}]
 
 
 @dataclass(slots=True)
 class _Summary:
-    """What the containers add up to: how many are ready, how often they restarted and when last, the word for it."""
+    """Counts of the containers, the time of the last restart, and the text of the Status column."""
 
     reason: str
     ready: int = 0
@@ -59,8 +59,8 @@ class _Summary:
         return str(self.restarts)
 
 
-def _ended_reason(terminated: Object) -> str:
-    """Why a container ended: its reason, else its signal, else its exit code."""
+def _terminated_reason(terminated: Object) -> str:
+    """The reason of a terminated container, else its signal, else its exit code."""
     if terminated.get("reason"):
         return str(terminated["reason"])
     if terminated.get("signal"):
@@ -78,43 +78,43 @@ def _initial_reason(pod: Object) -> str:
 
 
 def _sidecars(pod: Object) -> set[str]:
-    """Init containers that go on running."""
+    """The names of the init containers that keep running."""
     found = get(pod, "spec.initContainers", ())
     return {container.get("name", "") for container in found if container.get("restartPolicy") == "Always"}
 
 
 def _init_reason(container: Object, position: int, total: int) -> str:
-    """The word for a pod whose init container at `position` is not done."""
+    """The status of a pod whose init container at `position` has not completed."""
     terminated = get(container, "state.terminated")
     if terminated is not None:
-        return "Init:" + _ended_reason(terminated)
+        return "Init:" + _terminated_reason(terminated)
     waiting = get(container, "state.waiting.reason", "")
     if waiting and waiting != "PodInitializing":
         return "Init:" + str(waiting)
     return f"Init:{position}/{total}"
 
 
-def _initializing(pod: Object, all_of_them: _Summary, sidecars: _Summary) -> bool:
-    """Go through the init containers up to the first that is not done."""
-    running_on = _sidecars(pod)
+def _initializing(pod: Object, summary: _Summary, sidecars: _Summary) -> bool:
+    """Summarizes the init containers; returns whether one of them has not completed."""
+    keep_running = _sidecars(pod)
     for position, container in enumerate(get(pod, "status.initContainerStatuses", ())):
-        all_of_them.count_restarts(container)
-        is_sidecar = container.get("name") in running_on
+        summary.count_restarts(container)
+        is_sidecar = container.get("name") in keep_running
         if is_sidecar:
             sidecars.count_restarts(container)
         terminated = get(container, "state.terminated")
         if terminated is not None and not terminated.get("exitCode"):
             continue
         if is_sidecar and container.get("started"):
-            all_of_them.ready += bool(container.get("ready"))
+            summary.ready += bool(container.get("ready"))
             continue
-        all_of_them.reason = _init_reason(container, position, len(get(pod, "spec.initContainers", ())))
+        summary.reason = _init_reason(container, position, len(get(pod, "spec.initContainers", ())))
         return True
     return False
 
 
 def _running(pod: Object, summary: _Summary) -> None:
-    """Go through the containers, the last first: the first one's word counts."""
+    """Summarizes the containers; the reason of the first one takes precedence."""
     has_running = False
     for container in reversed(get(pod, "status.containerStatuses", ())):
         summary.count_restarts(container)
@@ -122,7 +122,7 @@ def _running(pod: Object, summary: _Summary) -> None:
         if waiting:
             summary.reason = waiting
         elif terminated is not None:
-            summary.reason = _ended_reason(terminated)
+            summary.reason = _terminated_reason(terminated)
         elif container.get("ready") and get(container, "state.running") is not None:
             has_running = True
             summary.ready += 1
@@ -144,10 +144,10 @@ def _summary(pod: Object) -> _Summary:
         summary.restarts, summary.last_restart = sidecars.restarts, sidecars.last_restart
         _running(pod, summary)
     status = pod.get("status") or {}
-    if going(pod):
+    if is_terminating(pod):
         if status.get("reason") == NODE_LOST:
             summary.reason = "Unknown"
-        elif status.get("phase") not in _ENDED:
+        elif status.get("phase") not in _TERMINATED:
             summary.reason = "Terminating"
     return summary
 

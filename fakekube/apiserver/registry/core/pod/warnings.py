@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
+from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
@@ -24,18 +25,13 @@ DEPRECATED_LABELS = {
         ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
     )
 }
-
 DEPRECATED_ANNOTATIONS = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod"
-SECCOMP_OF_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-APPARMOR_OF_CONTAINER = "container.apparmor.security.beta.kubernetes.io/"
-APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-
+APPARMOR_SINCE = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 DEPRECATED_VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
@@ -47,15 +43,16 @@ DEPRECATED_VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-VOLUME_FIELDS = frozenset((*DEPRECATED_VOLUMES, "ephemeral"))
-FILE_SOURCES = frozenset(("configMap", "secret", "downwardAPI", "projected"))
-
-NO_SELECTOR = "a null labelSelector results in matching no pod"
+#: Sources of files: how warnings name them, and the member that holds the object's name.
+FILE_SOURCES = {
+    "configMap": ("ConfigMap", "name"), "secret": ("Secret", "secretName"), "downwardAPI": ("DownwardAPI", ""),
+    "projected": ("Projected", ""),
+}  # fmt: skip
 FRACTIONAL = ("memory", "ephemeral-storage")
 
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
-    """Warns about a name that is no DNS label although it becomes part of host names; `where` says of which."""
+    """Warns about a name that is not a DNS label although it is used in host names; `where` names them."""
     problems = content.dns_label_problems(obj["metadata"].get("name") or "")
     if not problems:
         return []
@@ -78,21 +75,18 @@ def template_warnings(template: Object, path: str) -> Warnings:
 def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
     """`holder` is a pod or a template."""
     spec, annotations = holder["spec"], holder["metadata"]["annotations"]
-    if not spec.value:
-        spec = spec.with_value({})
+    spec = spec if spec.value else spec.with_value({})
     containers, volumes = all_containers(spec), list(spec.each("volumes"))
-    for key in spec.value.get("nodeSelector") or ():
-        if key in DEPRECATED_LABELS:
-            spec["nodeSelector"].entry(key).warn(DEPRECATED_LABELS[key])
-    _affinity_warnings(spec)
-    _annotation_warnings(annotations)
+    _key_warnings(spec["nodeSelector"], spec.value.get("nodeSelector") or (), DEPRECATED_LABELS)
+    _scheduling_warnings(spec)
+    _key_warnings(annotations, DEPRECATED_ANNOTATIONS, DEPRECATED_ANNOTATIONS)
     for volume in volumes:
         _volume_warnings(volume)
     for volume in volumes:
         _overlap_warnings(volume)
     _reference_warnings(spec)
-    if spec.value.get("overhead"):
-        fractional_warnings(spec["overhead"], FRACTIONAL)
+    for name in FRACTIONAL:
+        _fractional_warning(spec, "overhead", name)
     if annotations.value:
         _profile_warnings(spec, containers, annotations, of_template)
     for container in containers:
@@ -101,18 +95,13 @@ def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:
     _other_warnings(spec)
 
 
-def _annotation_warnings(annotations: Field) -> None:
-    if not annotations.value or DEPRECATED_ANNOTATIONS.keys().isdisjoint(annotations.value):
-        return
-    for key, message in DEPRECATED_ANNOTATIONS.items():
-        if key in annotations:
-            annotations.entry(key).warn(message)
+def _key_warnings(found: Field, keys: Iterable[str], deprecated: Mapping[str, str]) -> None:
+    for key in keys if found.value else ():
+        if key in found.value and key in deprecated:
+            found.entry(key).warn(deprecated[key])
 
 
-# --- scheduling ----------------------------------------------------------------------------------------------------
-
-
-def _affinity_warnings(spec: Field) -> None:
+def _scheduling_warnings(spec: Field) -> None:
     if spec.value.get("affinity"):
         node = spec["affinity"]["nodeAffinity"]
         for term in node[REQUIRED]["nodeSelectorTerms"]:
@@ -130,8 +119,8 @@ def _deprecated_key_warning(key: Field) -> None:
 
 
 def _selector_warning(holder: Field) -> None:
-    if (holder.value or {}).get("labelSelector") is None:
-        holder["labelSelector"].warn(NO_SELECTOR)
+    if holder["labelSelector"].value is None:
+        holder["labelSelector"].warn("a null labelSelector results in matching no pod")
 
 
 def _node_term_warnings(term: Field, *, values: bool = False) -> None:
@@ -142,16 +131,13 @@ def _node_term_warnings(term: Field, *, values: bool = False) -> None:
                 value.warn(f"{value.value} is invalid, {problem}")
 
 
-# --- volumes -------------------------------------------------------------------------------------------------------
-
-
 def _volume_warnings(volume: Field) -> None:
-    if VOLUME_FIELDS.isdisjoint(volume.value):
-        return
-    for source in volume.members(DEPRECATED_VOLUMES):
-        source.warn(DEPRECATED_VOLUMES[source.key])
-    claim = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
-    claim_warnings(claim.value or {}, claim.path, claim.errors)
+    if not DEPRECATED_VOLUMES.keys().isdisjoint(volume.value):
+        for source in volume.members(DEPRECATED_VOLUMES):
+            source.warn(DEPRECATED_VOLUMES[source.key])
+    if "ephemeral" in volume.value:
+        claim = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
+        claim_warnings(claim.value or {}, claim.path, claim.errors)
 
 
 def claim_warnings(spec: Object, path: str, found: Warnings) -> None:
@@ -164,69 +150,46 @@ def _not_whole(quantity: str) -> str:
     return f"fractional byte value {go_quote(quantity)} is invalid, must be an integer"
 
 
-Placed = tuple[str, str]
-"""The path of a file in a volume, and the source of the file."""
-
-
 def _overlap_warnings(volume: Field) -> None:
     """Warns about files of one volume whose paths overlap."""
-    if FILE_SOURCES.isdisjoint(volume.value):
+    if FILE_SOURCES.keys().isdisjoint(volume.value):
         return
-    name, found = go_quote(volume["name"].text), volume.errors
-    for field, kind, named in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
-        for source in volume.members((field,)):
-            shown = f"{kind} {go_quote(source[named].text)}"
-            _collision_warnings([(path, "") for path in _paths(source)], f"volume {name} ({shown})", found)
-    for source in volume.members(("downwardAPI",)):
-        _collision_warnings([(path, "") for path in _paths(source)], f"volume {name} (DownwardAPI)", found)
-    for projected in volume.members(("projected",)):
-        placed: list[Placed] = []
-        for source in projected["sources"]:
-            if source:
-                placed += _projected(source)
-            else:
-                found.append(f"volume {name} (Projected) has no sources provided")
-        _collision_warnings(placed, f"volume {name} (Projected)", found)
+    for source in volume.members(FILE_SOURCES):
+        placed = [(path.rstrip("/"), go_quote(path.rstrip("/"))) for path in _paths(source)]
+        if len(placed) < 2 and source.key != "projected":
+            continue
+        kind, named = FILE_SOURCES[source.key]
+        shown_source = f"{kind} {go_quote(source[named].text)}" if named else kind
+        what = f"volume {go_quote(volume['name'].text)} ({shown_source})"
+        for projection in source.each("sources"):
+            placed += _projected(projection)
+            if not projection:
+                volume.errors.append(f"{what} has no sources provided")
+        for i, (path, shown) in enumerate(placed):
+            for other, other_shown in placed[:i]:
+                inside = f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
+                if path and other and inside:
+                    volume.errors.append(f"{what}: overlapping paths: {shown} with {other_shown}")
 
 
 def _paths(source: Field) -> list[str]:
-    return [item["path"].text for item in source["items"]]
+    return [item["path"].text for item in source.each("items")]
 
 
-def _projected(source: Field) -> list[Placed]:
-    """The files of the first member that is set."""
-    kinds = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
-    for member in source.members((*kinds, "serviceAccountToken")):
-        if member.key == "serviceAccountToken":
-            return [(member["path"].text, "ServiceAccountToken")]
-        shown = kinds[member.key]
-        if member.key != "downwardAPI":
-            shown = f"{shown} {go_quote(member['name'].text)}"
-        return [(path, shown) for path in _paths(member)]
+def _projected(projection: Field) -> list[tuple[str, str]]:
+    """The files of the first source that is set: the path, and how a warning shows the path and the source."""
+    for source in projection.members(("configMap", "secret", "downwardAPI", "serviceAccountToken")):
+        paths, shown = _paths(source), FILE_SOURCES.get(source.key, ("ServiceAccountToken", ""))[0]
+        if source.key == "serviceAccountToken":
+            paths = [source["path"].text]
+        elif source.key != "downwardAPI":
+            shown = f"{shown} {go_quote(source['name'].text)}"
+        return [(path.rstrip("/"), f"{go_quote(path.rstrip('/'))} ({shown})") for path in paths]
     return []
 
 
-def _collision_warnings(placed: Sequence[Placed], what: str, found: Warnings) -> None:
-    seen: list[Placed] = []
-    for path, source in placed:
-        path = path.rstrip("/")
-        for other, other_source in seen:
-            inside = f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
-            if path and other and inside:
-                shown = f"{_placed(path, source)} with {_placed(other, other_source)}"
-                found.append(f"{what}: overlapping paths: {shown}")
-        seen.append((path, source))
-
-
-def _placed(path: str, source: str) -> str:
-    return f"{go_quote(path)} ({source})" if source else go_quote(path)
-
-
-# --- references, resources, profiles -------------------------------------------------------------------------------
-
-
 def _reference_warnings(spec: Field) -> None:
-    for ip in _repeated(alias["ip"] for alias in spec.each("hostAliases")):
+    for ip in _repeated([alias["ip"] for alias in spec.each("hostAliases")]):
         ip.warn(f"duplicate ip {go_quote(ip.text)}")
     names = [secret["name"] for secret in spec.each("imagePullSecrets")]
     for name in _repeated(names):
@@ -245,33 +208,33 @@ def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
         seen.add(field.text)
 
 
-def fractional_warnings(quantities: Field, names: Sequence[str]) -> None:
-    for name in names:
-        value = quantities.value.get(name)
-        if value is not None and value[-1:] in "mun" and number_of(value) % 1:
-            quantities.entry(name).warn(_not_whole(value))
+def _fractional_warning(holder: Field, quantities: str, name: str) -> None:
+    value = (holder.value.get(quantities) or {}).get(name)
+    if value is not None and value[-1:] in "mun" and number_of(value) % 1:
+        holder[quantities].entry(name).warn(_not_whole(value))
 
 
 def _profile_warnings(spec: Field, containers: Sequence[Field], annotations: Field, of_template: bool) -> None:
     """Warns about annotations whose field is not set; in a pod, the server sets the AppArmor field from them."""
     pod = spec["securityContext"]
-    if pod["seccompProfile"].value is None and SECCOMP_OF_POD in annotations:
-        annotations.entry(SECCOMP_OF_POD).warn(SECCOMP)
+    if pod["seccompProfile"].value is None and SECCOMP_POD in annotations:
+        annotations.entry(SECCOMP_POD).warn(SECCOMP)
     for container in containers:
         own, name = container["securityContext"], container["name"].text
-        seccomp, apparmor = (annotations.entry(f"{one}{name}") for one in (SECCOMP_OF_CONTAINER, APPARMOR_OF_CONTAINER))
+        seccomp, apparmor = annotations.entry(SECCOMP_CONTAINER + name), annotations.entry(APPARMOR + name)
         if own["seccompProfile"].value is None and seccomp.value is not None:
             seccomp.warn(SECCOMP)
         armed = any(one["appArmorProfile"].value is not None for one in (pod, own))
         if not (of_template and armed) and apparmor.value is not None:
-            apparmor.warn(APPARMOR)
+            apparmor.warn(APPARMOR_SINCE)
 
 
 def _container_warnings(container: Field) -> None:
     if container.value.get("resources"):
+        resources = container["resources"]
         for name in FRACTIONAL:
-            for quantities in container["resources"].members(("limits", "requests")):
-                fractional_warnings(quantities, (name,))
+            _fractional_warning(resources, "limits", name)
+            _fractional_warning(resources, "requests", name)
     names = [variable.get("name") for variable in container.value.get("env") or ()]
     if len({*names}) < len(names):
         for repeated in _repeated(variable["name"] for variable in container["env"]):
@@ -280,9 +243,6 @@ def _container_warnings(container: Field) -> None:
             if variable["valueFrom"].value is not None or value == reference or reference not in value:
                 shown = go_quote(repeated.text)
                 variable.warn(f"hides previous definition of {shown}, which may be dropped when using apply")
-
-
-# --- ports ---------------------------------------------------------------------------------------------------------
 
 
 def _port_warnings(containers: Sequence[Field]) -> None:
@@ -334,9 +294,6 @@ def _go_port(port: Object) -> str:
     zeros = {"hostPort": 0, "containerPort": 0}
     shown = [f"{name[0].upper()}{name[1:]}:{port.get(name) or zeros.get(name, '')}" for name in fields]
     return "{" + " ".join(shown) + "}"
-
-
-# --- the rest ------------------------------------------------------------------------------------------------------
 
 
 def _other_warnings(spec: Field) -> None:

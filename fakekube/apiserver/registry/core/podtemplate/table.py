@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 
 def container_cells(obj: Object, path: str) -> list[str]:
-    """The names and the images of a pod template's containers: two cells."""
+    """Returns two cells: the names and the images of a pod template's containers."""
     found = get(obj, f"{path}.spec.containers", ())
     return [joined([one.get(field) or "" for one in found]) for field in ("name", "image")]
 

@@ -17,12 +17,12 @@ from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 
-#: `--service-cluster-ip-range` and `--service-node-port-range`, as they are by default.
+#: The defaults of `--service-cluster-ip-range` and `--service-node-port-range`.
 CLUSTER_ADDRESSES = IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 _HOSTS = tuple(map(str, CLUSTER_ADDRESSES.hosts()))
 
-#: The lower part of each range is only given out where one asks for it, or where nothing else is left.
+#: The lower part of each range is allocated on request only, or when the rest is used up.
 STATIC_ADDRESSES, STATIC_PORTS = 16, 86
 
 #: The address of the API server itself, the service `kubernetes`.
@@ -32,7 +32,7 @@ COLLECTION = "services"
 
 
 class Unavailable(Exception):
-    """An address or a port that cannot be had; the text is the real server's."""
+    """The address or the port is not available; the message is the API server's."""
 
 
 TAKEN_ADDRESS, TAKEN_PORT = "provided IP is already allocated", "provided port is already allocated"
@@ -45,7 +45,7 @@ def addresses_of(service: Object) -> Iterator[str]:
 
 
 def ports_of(service: Object) -> Iterator[int]:
-    """Node ports, each once, and the health check's."""
+    """Yields each node port once, and that of the health check."""
     spec = service.get("spec") or {}
     yield from {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
     if spec.get("healthCheckNodePort"):
@@ -54,7 +54,7 @@ def ports_of(service: Object) -> Iterator[int]:
 
 @dataclass(slots=True)
 class ServiceAllocations:
-    """What the stored services hold; it follows the store's changes when it is asked.
+    """The addresses and ports of the stored services, which follow the changes of the store.
 
     Invariant: `addresses` and `ports` count what the services held at `revision`.
     """
@@ -65,10 +65,10 @@ class ServiceAllocations:
     ports: Counter[int] = field(default_factory=Counter)
 
     def current(self) -> ServiceAllocations:
-        """Itself, up to date."""
+        """Applies the changes since `revision` and returns itself."""
         try:
             changes = self.store.since(COLLECTION, self.revision)
-        except StatusError:  # what was read last is compacted away: look at all
+        except StatusError:  # the history since then is compacted: count all services
             self.addresses, self.ports = Counter(), Counter()
             for _, entry in self.store.collection(COLLECTION).scan("", "", None):
                 self._count(entry.object, 1)
@@ -90,9 +90,9 @@ class ServiceAllocations:
 
 @dataclass(slots=True)
 class Allocator:
-    """One request's share: what others hold, and what this request has got so far.
+    """The allocations of one request.
 
-    `draw` gives a number in [0, 1) for a purpose and a key. A dry run gets made-up values.
+    `draw` returns a number in [0, 1) for a purpose and a key. A dry run gets invented values.
     """
 
     held: ServiceAllocations

@@ -21,27 +21,27 @@ Object = dict[str, Any]
 
 
 def allocate(allocator: Allocator, new: Object, old: Object | None) -> Object:
-    """The service with its families, addresses and ports. Raises 422 where it cannot have what it asks for, 500
-    where nothing is left."""
+    """Returns the service with its families, addresses and ports. Raises 422 if it cannot have those that it names, 500
+    if none is left."""
     spec = dict(spec_of(new))
     service = {**new, "spec": spec}
     if spec.get("ports"):
         spec["ports"] = [dict(port) for port in spec["ports"]]
     if old is not None:
-        _keep_what_is_given(spec, service, old)
-    _one_address_or_many(spec, old)
+        _keep_assigned(spec, service, old)
+    _normalize_addresses(spec, old)
     init_families(spec, service, old)
     key = f"services/{new['metadata'].get('namespace', '')}/{new['metadata'].get('name', '')}"
     try:
-        _give_addresses(allocator, spec, service, old, key)
-        _give_ports(allocator, spec, service, old, key)
+        _assign_addresses(allocator, spec, service, old, key)
+        _assign_ports(allocator, spec, service, old, key)
     except Unavailable as problem:
         raise internal_error(str(problem)) from None
     return service
 
 
-def _keep_what_is_given(spec: Object, new: Object, old: Object) -> None:
-    """An update that does not name its address or its ports keeps them (`patchAllocatedValues`)."""
+def _keep_assigned(spec: Object, new: Object, old: Object) -> None:
+    """An update without addresses or ports keeps the stored ones (`patchAllocatedValues`)."""
     before = spec_of(old)
     if needs_cluster_address(old) and needs_cluster_address(new):
         if not spec.get("clusterIP") and before.get("clusterIP"):
@@ -59,8 +59,8 @@ def _keep_what_is_given(spec: Object, new: Object, old: Object) -> None:
         spec["healthCheckNodePort"] = before.get("healthCheckNodePort", 0)
 
 
-def _one_address_or_many(spec: Object, old: Object | None) -> None:
-    """clusterIP and clusterIPs say the same, whichever the client knows (`normalizeClusterIPs`)."""
+def _normalize_addresses(spec: Object, old: Object | None) -> None:
+    """Makes clusterIP and clusterIPs agree, whichever the client sets (`normalizeClusterIPs`)."""
     if old is None:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -76,11 +76,11 @@ def _one_address_or_many(spec: Object, old: Object | None) -> None:
             spec.pop("clusterIPs", None)
 
 
-def _give_addresses(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+def _assign_addresses(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
     if spec.get("type") == "ExternalName" or is_headless(service):
         return
     if old is not None and spec_of(old).get("type") != "ExternalName":
-        return  # what it has it keeps, and a cluster of one family has no second one to give
+        return  # it keeps its address, and a cluster of one family has no second one
     asked = (spec.get("clusterIPs") or [""])[0]
     try:
         if asked:
@@ -95,18 +95,18 @@ def _give_addresses(allocator: Allocator, spec: Object, service: Object, old: Ob
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
 
-def _give_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
     if needs_node_port(service):
         own = node_ports(old) if old is not None else set()
         for i, port in enumerate(spec.get("ports") or ()):
-            _give_port(allocator, spec["ports"], i, port, own, service, key)
-    _give_health_port(allocator, spec, service, old, key)
+            _assign_port(allocator, spec["ports"], i, port, own, service, key)
+    _assign_health_port(allocator, spec, service, old, key)
 
 
-def _give_port(
+def _assign_port(
     allocator: Allocator, ports: list[Object], i: int, port: Object, own: set[int], service: Object, key: str
 ) -> None:
-    """The port that it asks for, or that the same port of another protocol has, or the next one."""
+    """Assigns the port that it names, or that of the same port of another protocol, or the next one."""
     number = port.get("nodePort", 0)
     if number in own or number in allocator.ports:
         return
@@ -126,7 +126,7 @@ def _give_port(
             raise Unavailable(f"failed to allocate a nodePort: {problem}") from None
 
 
-def _give_health_port(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+def _assign_health_port(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
     if not needs_health_check(service) or (old is not None and needs_health_check(old)):
         return
     asked = spec.get("healthCheckNodePort", 0)

@@ -12,7 +12,7 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, field_invali
 
 Object = dict[str, Any]
 
-#: The families that the cluster has addresses of, its own first (`--service-cluster-ip-range`).
+#: The IP families of the cluster, its primary one first (`--service-cluster-ip-range`).
 CLUSTER_FAMILIES = ("IPv4",)
 
 OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
@@ -36,9 +36,9 @@ def init_families(spec: Object, service: Object, old: Object | None) -> None:
     if errors:
         raise refused(service, *errors)
     if old is not None:
-        errors += _second_released(spec, spec_of(old))
-    errors += _single_has_one(spec)
-    errors += _families_of_addresses(spec)
+        errors += _release_errors(spec, spec_of(old))
+    errors += _single_stack_errors(spec)
+    errors += _complete_families(spec)
     if errors:
         raise refused(service, *errors)
     if headless_alone:
@@ -47,14 +47,14 @@ def init_families(spec: Object, service: Object, old: Object | None) -> None:
             families = [*families, OTHER_FAMILY[families[0]]]
         spec["ipFamilies"] = families
         return
-    errors += _not_configured(spec)
+    errors += _configuration_errors(spec)
     if errors:
         raise refused(service, *errors)
     spec["ipFamilies"] = spec.get("ipFamilies") or [CLUSTER_FAMILIES[0]]
 
 
 def _keeps_preference(spec: Object, before: Object) -> bool:
-    """A service that prefers two stacks stays as it is while nothing of its addresses changes
+    """A service that prefers two stacks stays unchanged while its addresses and families do
     (`isMatchingPreferDualStackClusterIPFields`)."""
     if before.get("type") == "ExternalName":
         return False
@@ -62,7 +62,7 @@ def _keeps_preference(spec: Object, before: Object) -> bool:
     return same and spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == "PreferDualStack"
 
 
-def _second_released(spec: Object, before: Object) -> list[FieldError]:
+def _release_errors(spec: Object, before: Object) -> list[FieldError]:
     policy, errors = spec["ipFamilyPolicy"], []
     for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         now, then = spec.get(field) or [], before.get(field) or []
@@ -75,7 +75,7 @@ def _second_released(spec: Object, before: Object) -> list[FieldError]:
     return errors
 
 
-def _single_has_one(spec: Object) -> list[FieldError]:
+def _single_stack_errors(spec: Object) -> list[FieldError]:
     policy = spec["ipFamilyPolicy"]
     if policy != "SingleStack":
         return []
@@ -88,7 +88,7 @@ def _single_has_one(spec: Object) -> list[FieldError]:
     ]
 
 
-def _families_of_addresses(spec: Object) -> list[FieldError]:
+def _complete_families(spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     families = list(spec.get("ipFamilies") or ())
     addresses = spec.get("clusterIPs") or ()
@@ -107,7 +107,7 @@ def _families_of_addresses(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _not_configured(spec: Object) -> list[FieldError]:
+def _configuration_errors(spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     if spec["ipFamilyPolicy"] == "RequireDualStack" and len(CLUSTER_FAMILIES) < 2:
         why = "this cluster is not configured for dual-stack services"

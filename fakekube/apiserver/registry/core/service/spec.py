@@ -41,7 +41,7 @@ def needs_node_port(service: Object) -> bool:
 
 
 def allocates_node_ports(service: Object) -> bool:
-    """A load balancer may do without node ports."""
+    """A load balancer can do without node ports."""
     return needs_node_port(service) and spec_of(service).get("allocateLoadBalancerNodePorts") is not False
 
 

@@ -26,7 +26,7 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 
 Object = dict[str, Any]
 
-#: Fields that a change of type drops where the new type has none and nobody changed them.
+#: Fields that a change of type drops if the new type does not have them and the update does not change them.
 DEPENDENT_FIELDS = (
     (needs_cluster_address, ("ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")),
     (needs_health_check, ("healthCheckNodePort",)),
@@ -36,7 +36,7 @@ DEPENDENT_FIELDS = (
 
 
 def drop_dependent(new: Object, old: Object) -> Object:
-    """The update without what its type does not have any more (`dropTypeDependentFields`)."""
+    """Drops the fields that the new type does not have (`dropTypeDependentFields`)."""
     spec, before = dict(spec_of(new)), spec_of(old)
     gone = needs_cluster_address(old) and not needs_cluster_address(new)
     if gone and all(spec.get(key) == before.get(key) for key in ("clusterIP", "clusterIPs")):

@@ -21,12 +21,12 @@ from fakekube.apiserver.registry.generic.table.labels import labels_cell
 
 Object = dict[str, Any]
 
-#: Of long lists this many are shown.
+#: The most items that a cell shows of a long list.
 SHOWN = 3
 
 
 def load_balancer_addresses(obj: Object) -> list[str]:
-    """The addresses that a load balancer gave, each once."""
+    """Returns the addresses of the load balancer, each once."""
     given = get(obj, "status.loadBalancer.ingress", ())
     return sorted({one.get("ip") or one.get("hostname") for one in given} - {None, ""})
 
@@ -39,7 +39,7 @@ def _balanced_addresses(service: Object) -> str:
     return joined([*load_balancer_addresses(service), *get(service, "spec.externalIPs", ())]) or "<pending>"
 
 
-#: A service's type -> how it is reached from outside.
+#: Type of a service -> its external addresses.
 _EXTERNAL: dict[str, Callable[[Object], str]] = {
     "ClusterIP": _own_addresses,
     "NodePort": _own_addresses,

@@ -36,7 +36,7 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 IP_MODES = ("Proxy", "VIP")
 
-#: Seconds that a client may stick to its endpoint.
+#: The longest session affinity, in seconds.
 AFFINITY_LIMIT = 86_400
 
 TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
@@ -151,14 +151,15 @@ def _validate_port_numbers(spec: Field) -> None:
     if spec["type"].value == "ClusterIP":
         for port in spec["ports"]:
             port["nodePort"].optional().forbidden("may not be used when `type` is 'ClusterIP'")
+    several = spec["ports"] if len(spec["ports"]) > 1 else ()
     node_ports: set[tuple[str, int]] = set()
-    for port in spec["ports"]:
+    for port in several:
         number = port["nodePort"]
         if number and (port["protocol"].text, number.value) in node_ports:
             number.duplicate()
         node_ports.add((port["protocol"].text, number.number))
     seen: set[tuple[str, int]] = set()
-    for port in spec["ports"]:
+    for port in several:
         protocol, value = port["protocol"].text, port["port"].number
         if (protocol, value) in seen:
             shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": value}

@@ -8,12 +8,13 @@ UNKNOWN = "<unknown>"
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
-#: Go's time.Duration cannot be longer, in seconds (some 292 years); it stays there.
+#: The longest time.Duration of Go, in seconds (some 292 years); longer ones are cut to it.
 LONGEST = (2**63 - 1) / 1e9
 
 
 def human_duration(seconds: float) -> str:
-    """About two figures: `5s`, `2m5s`, `3h`, `12d`, `2y30d`. What lies in the future is `<invalid>`."""
+    """Returns a duration with about two figures: `5s`, `2m5s`, `3h`, `12d`, `2y30d`. A time in the future is
+    `<invalid>`."""
     seconds = int(max(-LONGEST, min(seconds, LONGEST)))
     if seconds < -1:
         return "<invalid>"
@@ -29,7 +30,8 @@ def human_duration(seconds: float) -> str:
     return f"{seconds // (365 * DAY)}y"
 
 
-#: Below so many seconds: the large unit and its letter, the small one and its letter (0: none is shown).
+#: For durations below this many seconds: the large unit and its letter, the small one and its letter (0: none is
+#: shown).
 _SCALES = (
     (10 * MINUTE, MINUTE, "m", 1, "s"),
     (3 * HOUR, MINUTE, "m", 0, ""),
@@ -42,18 +44,18 @@ _SCALES = (
 
 
 def moment(text: str) -> datetime:
-    """A time as the API shows it. Raises ValueError."""
+    """Parses a time of the API. Raises ValueError."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def between(start: str, end: str) -> str:
-    """How long it was from one time to another."""
+    """Returns the duration between two times."""
     return human_duration((_nearest(end) - _nearest(start)).total_seconds())
 
 
 def _nearest(text: str) -> datetime:
-    """A time of the API, or the end of the calendar that it lies beyond."""
+    """Parses a time of the API; a time that the calendar does not have is its first or last one."""
     try:
         return moment(text)
     except ValueError:
@@ -61,7 +63,7 @@ def _nearest(text: str) -> datetime:
 
 
 class Ages:
-    """Ages at one moment, `now`: called with a time of the past, or with None where there is none."""
+    """Ages at the moment `now`; the time is None if it is not set."""
 
     __slots__ = ("_now",)
 
@@ -72,5 +74,5 @@ class Ages:
         return human_duration((self._now - _nearest(time)).total_seconds()) if time else UNKNOWN
 
     def until(self, time: str | None) -> str:
-        """How long it is to a time of the future."""
+        """Returns the duration until a time in the future."""
         return human_duration((_nearest(time) - self._now).total_seconds()) if time else UNKNOWN

@@ -16,7 +16,8 @@ Cells = Callable[[Object, Ages], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` and `format` are OpenAPI's; columns of a `priority` above 0 are for wide tables only."""
+    """A column of a table. `type` and `format` are those of OpenAPI; columns of a `priority` above 0 are for wide
+    tables only."""
 
     name: str
     type: str = "string"
@@ -43,7 +44,7 @@ def boolean(name: str) -> Column:
 
 
 def wide(name: str) -> Column:
-    """A column that only a wide table shows."""
+    """Returns a column of wide tables only."""
     return Column(name, priority=1)
 
 
@@ -52,7 +53,7 @@ AGE = Column("Age", description="How long ago the object was created.")
 
 
 def columns(*given: str | Column) -> tuple[Column, ...]:
-    """Columns in order; a text is a string column of that name."""
+    """Returns the columns in order; a text is a string column of that name."""
     return tuple(Column(one) if isinstance(one, str) else one for one in given)
 
 
@@ -66,9 +67,9 @@ def as_listed(objects: Sequence[Object]) -> Sequence[Object]:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """How a kind is printed.
+    """The table of a kind.
 
-    `conditions` marks rows that a client may leave out; `order` is that of a list's rows; `null_rows`: those of an
+    `conditions` marks rows that a client can leave out; `order` sorts the rows of a list; `null_rows`: the rows of an
     empty list are null.
     """
 
@@ -80,7 +81,7 @@ class Printer:
 
 
 def get(obj: Any, path: str, default: Any = None) -> Any:
-    """The value at a dotted path, or `default` where there is none."""
+    """Returns the value at a dotted path, or `default` if there is none."""
     for key in path.split("."):
         obj = obj.get(key) if isinstance(obj, dict) else None
     return default if obj is None else obj
@@ -94,20 +95,20 @@ def age_of(obj: Object, ages: Ages) -> str:
     return ages(get(obj, "metadata.creationTimestamp"))
 
 
-def going(obj: Object) -> bool:
-    """The object is being deleted."""
+def is_terminating(obj: Object) -> bool:
+    """Whether the object is being deleted."""
     return bool(get(obj, "metadata.deletionTimestamp"))
 
 
 def joined(values: Sequence[str], more_than: int = 0) -> str:
-    """With commas between them; of a long list the first `more_than` and how many more there are."""
+    """Joins with commas; a long list is cut to the first `more_than` items and the number of the others."""
     if more_than and len(values) > more_than:
         return f"{','.join(values[:more_than])} + {len(values) - more_than} more..."
     return ",".join(values)
 
 
-def printed(value: bool | None) -> str:
-    """A boolean that may be missing."""
+def boolean_text(value: bool | None) -> str:
+    """Returns the text of a boolean that may be absent."""
     return "<unset>" if value is None else "True" if value else "False"
 
 
@@ -122,7 +123,7 @@ def _created_at(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), get(obj, "metadata.creationTimestamp", "0001-01-01T00:00:00Z")]
 
 
-#: Of kinds without a printer of their own (apiserver `registry/rest.NewDefaultTableConvertor`).
+#: The table of kinds without a printer (apiserver `registry/rest.NewDefaultTableConvertor`).
 DEFAULT = Printer(
     columns(NAME, Column("Created At", "date", description="When the object was created.")), _created_at, null_rows=True
 )

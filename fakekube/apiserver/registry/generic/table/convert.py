@@ -19,7 +19,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def check_include(asked: str) -> StatusError | None:
-    """What is wrong with an `includeObject` parameter."""
+    """Returns the error of an `includeObject` parameter, or None."""
     if asked in INCLUDES:
         return None
     return bad_request(
@@ -32,8 +32,9 @@ def check_include(asked: str) -> StatusError | None:
 class TableMaker:
     """Makes the tables of one request.
 
-    `version` is the Table's own (`v1`, `v1beta1`); `include` what rows carry of their objects; `whole` shows an object
-    in full, in the version of the request. `in_version`: that is also what is printed, not what is stored.
+    `version` is that of the Table (`v1`, `v1beta1`); `include` says what rows contain of their objects; `whole`
+    converts an object to the version of the request. `in_version`: cells are made from that version, not from the
+    stored one.
     """
 
     printer: Printer
@@ -44,15 +45,15 @@ class TableMaker:
     in_version: bool = False
 
     def of_object(self, obj: Object) -> Object:
-        """A table of one row."""
+        """Returns a table with one row."""
         return {**self.row_of(obj), "columnDefinitions": self._headers()}
 
     def row_of(self, obj: Object) -> Object:
-        """The same without column definitions, which a watch gives just once."""
+        """Returns the same without column definitions, which a watch sends only once."""
         return {"metadata": _revision(obj), "columnDefinitions": None, "rows": [self._row(obj, Ages(self.now()))]}
 
     def of_list(self, metadata: Object, objects: Sequence[Object]) -> Object:
-        """A row for each object."""
+        """Returns a table with a row for each object."""
         ages = Ages(self.now())
         rows = [self._row(obj, ages) for obj in self.printer.order(objects)]
         return {

@@ -16,11 +16,12 @@ Step = Callable[[list[Any]], list[Any]]
 
 
 class InvalidPath(Exception):
-    """A text that is no path, or one beyond what columns may use."""
+    """The text is not a valid path, or columns cannot use it."""
 
 
 class NoValue(Exception):
-    """The path does not fit the object: an index out of bounds, a filter on what is no list."""
+    """The object does not match the path: an index is out of bounds, or a filter applies to a value that is not a
+    list."""
 
 
 _TERMINATORS = " \t\r\n.,[]$@{}"
@@ -29,7 +30,7 @@ _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[\d.]+")
 
-#: What a filter may compare by.
+#: The operators of a filter.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
@@ -45,7 +46,7 @@ class Path:
         self._steps = _parse(text)
 
     def find(self, obj: Any) -> list[Any]:
-        """The values at the path, in order. Raises NoValue."""
+        """Returns the values at the path, in order. Raises NoValue."""
         return _walk(self._steps, [obj])
 
     def __repr__(self) -> str:
@@ -69,7 +70,7 @@ def _parse(text: str) -> list[Step]:
 
 
 def _next(text: str, position: int) -> tuple[Step | None, int]:
-    """The step that begins at `position` (None: nothing to do there), and where the one after it begins."""
+    """Returns the step at `position` (None: there is none), and the position of the next one."""
     char = text[position]
     if text.startswith("[?(", position):
         return _filter(text, position)
@@ -145,7 +146,7 @@ def _all_of_them(values: list[Any]) -> list[Any]:
 
 
 def _descend(values: list[Any]) -> list[Any]:
-    """Everything that has something in it, each before what it holds."""
+    """Yields all values that contain others, each before its contents."""
     found = []
     for value in values:
         children = _children(value)
@@ -176,7 +177,7 @@ def _slice(text: str) -> Step:
         bounds = [int(part) if part else None for part in (start, stop, step)]
     except ValueError:
         raise InvalidPath(f"array index {text} is not a number") from None
-    single = stop is None  # `[n]`: just the one
+    single = stop is None  # `[n]`: one item
     return lambda values: [found for value in values if value is not None for found in _cut(value, bounds, single)]
 
 
@@ -201,7 +202,7 @@ def _cut(value: Any, bounds: list[int | None], single: bool) -> list[Any]:
 
 
 def _filter_end(text: str, position: int) -> int:
-    """Where the filter's closing parenthesis stands; one in quotes does not count."""
+    """Returns the position of the filter's closing parenthesis, outside of quotes."""
     quote = ""
     while position < len(text):
         char = text[position]

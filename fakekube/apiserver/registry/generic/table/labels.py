@@ -9,16 +9,16 @@ Object = dict[str, Any]
 
 NONE = "<none>"
 
-#: Operator of a label selector's expression -> how it is written. `{v}` are the values, sorted.
+#: Operator of a label selector's expression -> its text. `{v}` are the values, sorted.
 _WRITTEN = {"In": "{k} in ({v})", "NotIn": "{k} notin ({v})", "Exists": "{k}", "DoesNotExist": "!{k}"}
 
 
 class InvalidSelector(Exception):
-    """An expression whose operator does not exist."""
+    """The operator of an expression does not exist."""
 
 
 def label_set(labels: Mapping[str, str] | None) -> str:
-    """`a=b,c=d`, by key."""
+    """Returns `a=b,c=d`, sorted by key."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
@@ -27,7 +27,7 @@ def labels_cell(labels: Mapping[str, str] | None) -> str:
 
 
 def selector_text(selector: Object | None) -> str:
-    """A label selector as it is written in a query. Raises InvalidSelector."""
+    """Returns a label selector in the form of a query. Raises InvalidSelector."""
     if selector is None:
         return ""
     terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
@@ -48,7 +48,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def selector_dump(selector: Object) -> str:
-    """A label selector as Go prints the struct (`LabelSelector.String`)."""
+    """Returns a label selector as Go prints the struct (`LabelSelector.String`)."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{one.get('key', '')},Operator:{one.get('operator', '')},"

@@ -16,7 +16,7 @@ zero values of Go's structs.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
 from fakekube.apiserver.wire.status import (
@@ -114,8 +114,9 @@ class Field:
 
     def __getitem__(self, name: str) -> Field:
         """The member of a struct."""
+        value = self.value
         field: Field = _new(Field)
-        field.value = (self.value or _NOTHING).get(name)
+        field.value = value.get(name) if value else None
         field._owner, field._key = self, name
         return field
 
@@ -183,6 +184,13 @@ class Field:
             if value.get(name):
                 rule(self[name], context)
 
+    def check_members(self, rules: Mapping[str, Callable[[Field], object]]) -> None:
+        """Calls the rules of those members that are set, in the order of the rules."""
+        value = self.value or _NOTHING
+        for name, rule in rules.items():
+            if value.get(name) is not None:
+                rule(self[name])
+
     # --- values ---
 
     @property
@@ -238,7 +246,7 @@ class Field:
             self[name].required().check(problems)
 
     def require_choice(self, name: str, choices: Sequence[str]) -> None:
-        """The member is one of the choices; another error says if it is empty."""
+        """The member is required, and one of the choices."""
         if (self.value or _NOTHING).get(name) not in choices:
             self[name].required().one_of(choices)
 
@@ -373,7 +381,8 @@ class Field:
 
     def invalid_struct(self, struct: str, why: str) -> None:
         """Shows the value as Go prints the struct of this name."""
-        self._add(gostructs.invalid_struct, struct, self.value, why)
+        shown = f"Invalid value: {gostructs.shown(struct, self.value)}"
+        self._add(FieldError, "FieldValueInvalid", f"{shown}: {why}" if why else shown)
 
     def invalid_go(self, why: str) -> None:
         """Shows the value as Go's `json.Marshal` does, with its members in their order."""
@@ -381,7 +390,7 @@ class Field:
 
     def invalid_omitted(self, why: str) -> None:
         """Shows no value (`field.OmitValueType`)."""
-        self._add(gostructs.without_value, why)
+        self._add(FieldError, "FieldValueInvalid", f"Invalid value: {why}")
 
     def missing(self, why: str = "") -> None:
         """Adds "Required value"; `required` does so only if the value is empty."""
@@ -405,7 +414,9 @@ class Field:
         self._add(field_not_supported, self.text if value is _UNSET else value, choices)
 
     def unsupported_struct(self, struct: str, choices: tuple[str, ...]) -> None:
-        self._add(gostructs.unsupported_struct, struct, self.value, choices)
+        supported = ", ".join(f'"{one}"' for one in choices)
+        shown = f"Unsupported value: {gostructs.shown(struct, self.value)}"
+        self._add(FieldError, "FieldValueNotSupported", f"{shown}: supported values: {supported}")
 
     def too_long(self, limit: int) -> None:
         self._add(field_too_long, limit)
@@ -424,8 +435,57 @@ class Field:
 
 
 _DROPPED: list[Any] = []
+
+
+class _Skipped:
+    """Stands for a field that is not checked: each check of `Field` returns at once."""
+
+    __slots__ = ()
+
+    value = None
+    text = path = key = ""
+    number = index = 0
+    struct = _NOTHING
+    errors = _DROPPED
+
+    def __repr__(self) -> str:
+        return "<Field skipped>"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __contains__(self, item: object) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(())
+
+    def members(self, names: Iterable[str]) -> list[Field]:
+        return []
+
+    entries = union = lambda self, *arguments, **options: iter(())
+
+    def __getitem__(self, name: str) -> _Skipped:
+        return self
+
+    @property
+    def parent(self) -> _Skipped:
+        return self
+
+
+def _skip(self: _Skipped, *arguments: Any, **options: Any) -> _Skipped:
+    return self
+
+
+for _name, _member in vars(Field).items():
+    if callable(_member) and _name not in dir(_Skipped):
+        setattr(_Skipped, _name, _skip)
+
 #: A field that is not checked: its errors, and those of its members, are dropped.
-SKIPPED = Field(None, "", _DROPPED)
+SKIPPED: Field = cast(Any, _Skipped())
 
 #: How many valid values each memoized rule remembers.
 MEMORY = 2048
@@ -461,12 +521,18 @@ def memoized(*names: str, maps: Sequence[str] = ()) -> Callable[[Callable[..., o
     return decorate
 
 
+def _root(obj: Mapping[str, Any], errors: list[FieldError]) -> Field:
+    field: Field = _new(Field)
+    field.value, field._owner, field._key = obj, errors, ""
+    return field
+
+
 def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], list[FieldError]]:
     """Returns a function that applies the rules to an object and returns the errors."""
 
     def validate(obj: Mapping[str, Any]) -> list[FieldError]:
         errors: list[FieldError] = []
-        rules(Field(obj, "", errors))
+        rules(_root(obj, errors))
         return errors
 
     return validate
@@ -479,7 +545,7 @@ def update_validator(
 
     def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
         errors: list[FieldError] = []
-        rules(Field(new, "", errors), Field(old, ""))
+        rules(_root(new, errors), _root(old, []))
         return errors
 
     return validate

@@ -1,7 +1,7 @@
-"""How Go shows a struct in an error: as JSON, in the order of its declaration.
+"""Prints structs in errors as Go does: as JSON, with the fields in the order of their declaration.
 
-The internal types that validation sees have no JSON names, so that their fields show as Go spells them, and what is
-not set shows as null or as its zero. Where an error shows a whole struct, its fields are in STRUCTS.
+The internal types of the API server have no JSON names: fields have their names in Go, and a field that is not set is
+null or its zero value.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import re
 from functools import cache
 from typing import Any
 
-from fakekube.apiserver.wire.status import FieldError
-
 Object = dict[str, Any]
 
-#: Struct -> its fields in order, each `Name=zero~json:Struct`: what shows where it is not set (null, if not said), its
-#: name in JSON where that is not the same with a small first letter, and the struct that it holds, or a list of it.
+#: Struct -> its fields in order, each `Name=zero~json:Struct`: its value if it is not set (default: null), its name in
+#: JSON (default: the name with a small first letter), and the struct that it holds, or holds a list of.
 STRUCTS = {
     "Capabilities": "Add Drop",
     "ContainerResizePolicy": 'ResourceName="" RestartPolicy=""',
@@ -74,7 +72,7 @@ _FIELD = re.compile(r'(?P<name>\w+)(?:=(?P<zero>""|0|false))?(?:~(?P<json>\w+))?
 
 @cache
 def _fields(struct: str) -> tuple[tuple[str, str, Any, str], ...]:
-    """Go's name, the name in JSON, what shows where it is not set, the struct in it."""
+    """The name in Go, the name in JSON, the value if it is not set, the struct that it holds."""
     found = []
     for text in STRUCTS[struct].split():
         match = _FIELD.fullmatch(text)
@@ -105,7 +103,7 @@ def _struct(struct: str, value: Any) -> Any:
 
 
 def selector_fields(selector: Object) -> Object:
-    """metav1's types do have JSON names."""
+    """A LabelSelector, which does have JSON names."""
     made: Object = {}
     if selector.get("matchLabels"):
         made["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
@@ -119,30 +117,9 @@ def selector_fields(selector: Object) -> Object:
 
 
 def marshal(value: Any) -> str:
-    """`json.Marshal`: no spaces, and nothing that HTML could take for a tag."""
+    """`json.Marshal`: without spaces, with the special characters of HTML escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     for char in "<>&\u2028\u2029":
         if char in text:
             text = text.replace(char, f"\\u{ord(char):04x}")
     return text
-
-
-def invalid_struct(path: str, struct: str, value: Any, detail: str) -> FieldError:
-    """An "Invalid value" that shows a struct."""
-    message = f"Invalid value: {shown(struct, value)}"
-    return FieldError(path, "FieldValueInvalid", f"{message}: {detail}" if detail else message)
-
-
-def invalid_selector(path: str, selector: Object | None, detail: str) -> FieldError:
-    return invalid_struct(path, "LabelSelector", selector, detail)
-
-
-def without_value(path: str, detail: str) -> FieldError:
-    """An "Invalid value" that does not show it (`field.OmitValueType`)."""
-    return FieldError(path, "FieldValueInvalid", f"Invalid value: {detail}")
-
-
-def unsupported_struct(path: str, struct: str, value: Any, supported: tuple[str, ...]) -> FieldError:
-    choices = ", ".join(f'"{one}"' for one in supported)
-    message = f"Unsupported value: {shown(struct, value)}: supported values: {choices}"
-    return FieldError(path, "FieldValueNotSupported", message)

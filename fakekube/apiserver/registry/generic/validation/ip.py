@@ -1,4 +1,4 @@
-"""IP addresses and ranges of them as fields hold them (apimachinery `util/validation/ip.go`, strict since 1.36)."""
+"""Validates IP addresses and CIDR ranges (apimachinery `util/validation/ip.go`, strict since 1.36)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _leading_zero = re.compile(r"(^|[./])0[0-9]")
 
 
 def mapped(address: Address) -> Address:
-    """An IPv4 address in IPv6 notation is one of IPv4 to Go."""
+    """Go treats an IPv4-mapped IPv6 address as an IPv4 address."""
     inner = address.ipv4_mapped if address.version == 6 else None
     return inner if inner is not None else address
 
 
 def family(value: str) -> str:
-    """IPv4 or IPv6; empty where the text is no address."""
+    """IPv4 or IPv6; empty if the text is no address."""
     address = parse_ip(value)
     if address is None:
         return ""
@@ -36,32 +36,24 @@ def canonical(address: Address) -> str:
 
 
 def special_problems(value: str) -> list[str]:
-    """Addresses that are nobody's endpoint (`ValidateNonSpecialIP`)."""
+    """Addresses that no endpoint can have (`ValidateNonSpecialIP`)."""
     address = parse_ip(value)
     if address is None:
         return ["must be a valid IP address"]
     address = mapped(address)
-    problems = []
-    if address.is_unspecified:
-        problems.append(f"may not be unspecified ({value})")
-    if address.is_loopback:
-        problems.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    if address.is_link_local:
-        problems.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if _is_link_local_multicast(address):
-        problems.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return problems
-
-
-def _is_link_local_multicast(address: Address) -> bool:
     packed = address.packed
-    if address.version == 4:
-        return packed[:3] == b"\xe0\x00\x00"
-    return packed[0] == 0xFF and packed[1] & 0x0F == 0x02
+    multicast = packed[:3] == b"\xe0\x00\x00" if len(packed) == 4 else packed[0] == 0xFF and packed[1] & 0x0F == 0x02
+    problems = {
+        f"may not be unspecified ({value})": address.is_unspecified,
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)": address.is_loopback,
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)": address.is_link_local,
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)": multicast,
+    }
+    return [problem for problem, found in problems.items() if found]
 
 
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
-    """The address before the slash, and the network that it is in (`ParseCIDRSloppy`)."""
+    """Returns the address before the slash and its network (`ParseCIDRSloppy`)."""
     text, slash, length = value.partition("/")
     address = parse_ip(text)
     if not slash or address is None or not _length.fullmatch(length) or int(length) > address.max_prefixlen:
@@ -70,7 +62,7 @@ def parse_cidr(value: str) -> tuple[Address, Network] | None:
 
 
 def cidr_problems(value: str) -> list[str]:
-    """Of a range in a field that has always been there (`IsValidCIDRForLegacyField`, strict)."""
+    """A range in one of the older fields (`IsValidCIDRForLegacyField`, strict)."""
     parsed = parse_cidr(value)
     if parsed is None:
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
@@ -91,7 +83,7 @@ def validate_cidr(cidr: Field, known: Container[str] = ()) -> None:
 
 
 def canonical_cidr_problems(value: str) -> list[str]:
-    """Of a range in a newer field (`IsValidCIDR`)."""
+    """A range in one of the newer fields (`IsValidCIDR`)."""
     problems, parsed = cidr_problems(value), parse_cidr(value)
     if problems or parsed is None or str(parsed[1]) == value:
         return problems
@@ -103,11 +95,8 @@ def cidr_family(value: str) -> str:
     return "" if parsed is None else f"IPv{parsed[0].version}"
 
 
-# --- warnings ------------------------------------------------------------------------------------------------------
-
-
 def ip_warnings(value: str, path: str) -> list[str]:
-    """Of an address that is stored although it would be refused today, or is spelt unusually (`GetWarningsForIP`)."""
+    """Warns about an address that validation rejects today, or in an unusual form (`GetWarningsForIP`)."""
     address = parse_ip(value)
     if address is None:
         return []

@@ -1,22 +1,14 @@
-"""Labels, annotations and the selectors of labels (apimachinery `apis/meta/v1/validation`)."""
+"""Validates labels, annotations and label selectors (apimachinery `apis/meta/v1/validation`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.content import qualified_name_problems
-from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field
+from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field, Object
 from fakekube.apiserver.schema import objectmeta
 
-Object = dict[str, Any]
-
 LABELS_MISMATCH = "`selector` does not match template `labels`"
-
-value_problems = content.label_value_problems
-
-
 #: Labels that were valid.
 _valid: set[tuple[str, str]] = set()
 
@@ -27,7 +19,7 @@ def validate_labels(labels: Field) -> None:
     if len(_valid) >= MEMORY:
         _valid.clear()
     for key, value in labels.value.items():
-        if qualified_name_problems(key) or value_problems(value):
+        if content.qualified_name_problems(key) or content.label_value_problems(value):
             labels.with_value(key).qualified_name()
             labels.with_value(value).label_value()
         else:
@@ -70,7 +62,7 @@ def validate_requirement(requirement: Field, *, any_values: bool, comparisons: b
 
 def has_invalid_values(selector: Object | None) -> bool:
     expressions = (selector or {}).get("matchExpressions") or ()
-    return any(value_problems(value) for one in expressions for value in one.get("values") or ())
+    return any(content.label_value_problems(value) for one in expressions for value in one.get("values") or ())
 
 
 def is_usable(selector: Object | None) -> bool:
@@ -81,7 +73,7 @@ def is_usable(selector: Object | None) -> bool:
 
 
 def is_empty(selector: Object | None) -> bool:
-    """It selects everything. No selector at all selects nothing, which is not the same."""
+    """Whether it selects everything. A selector that is absent selects nothing."""
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
@@ -89,17 +81,17 @@ def matches(selector: Object | None, labels: Mapping[str, str] | None) -> bool:
     if selector is None:
         return False
     labels = labels or {}
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_meets(expression, labels) for expression in selector.get("matchExpressions") or ())
+    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
+        _meets(requirement, labels) for requirement in selector.get("matchExpressions") or ()
+    )
 
 
-def _meets(expression: Object, labels: Mapping[str, str]) -> bool:
-    value = labels.get(expression.get("key") or "")
-    values, operator = expression.get("values") or (), expression.get("operator")
-    if operator == "In":
-        return value is not None and value in values
-    if operator == "NotIn":
-        return value is None or value not in values
-    return (value is not None) == (operator == "Exists")
+def _meets(requirement: Object, labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(requirement.get("key") or ""), requirement.get("values") or ()
+    match requirement.get("operator"):
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value is None or value not in values
+        case operator:
+            return (value is not None) == (operator == "Exists")

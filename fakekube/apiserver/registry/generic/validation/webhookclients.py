@@ -11,7 +11,7 @@ DESIRED = "; desired format: https://host[/path]"
 
 
 def validate_client(config: Field) -> None:
-    """Exactly one of the two ways."""
+    """Exactly one of `url` and `service` is set."""
     url, service = config["url"], config["service"]
     if (url.value is None) == (service.value is None):
         config.missing("exactly one of url or service is required")
@@ -41,7 +41,7 @@ def _validate_url(field: Field) -> None:
 
 
 def _validate_service(service: Field) -> None:
-    """The callers of upstream's function swap name and namespace, so that each is missed at the path of the other."""
+    """The callers of upstream's function swap name and namespace, so that each is reported at the path of the other."""
     service.at("name", service["namespace"].value).required()
     service.at("namespace", service["name"].value).required()
     port = service["port"]

@@ -15,9 +15,6 @@ NO_SELECTOR = "must not be specified when labelSelector is not set"
 IN_BOTH = "exists in both matchLabelKeys and labelSelector"
 
 
-# --- nodes ---------------------------------------------------------------------------------------------------------
-
-
 def validate_node_selector(selector: Field, *, any_values: bool) -> None:
     """`any_values` accepts values that no label can have (`ValidateNodeSelector`)."""
     for term in selector["nodeSelectorTerms"].required("must have at least one node selector term"):
@@ -44,26 +41,23 @@ def _validate_field_requirement(requirement: Field) -> None:
         value.dns_subdomain()
 
 
-# --- affinity ------------------------------------------------------------------------------------------------------
-
-
 def validate_affinity(affinity: Field, options: PodOptions) -> None:
     node = affinity["nodeAffinity"]
     validate_node_selector(node.get(REQUIRED), any_values=options.any_node_values)
     for preferred in node[PREFERRED]:
-        _validate_weight(preferred["weight"])
+        _validate_weight(preferred)
         validate_node_selector_term(preferred["preference"], any_values=True)
     for kind in affinity.members(POD_AFFINITIES):
         for term in kind[REQUIRED]:
             _validate_pod_affinity_term(term, options)
         for weighted in kind[PREFERRED]:
-            _validate_weight(weighted["weight"])
+            _validate_weight(weighted)
             _validate_pod_affinity_term(weighted["podAffinityTerm"], options)
 
 
-def _validate_weight(weight: Field) -> None:
-    if not 0 < weight.number <= 100:
-        weight.invalid("must be in the range 1-100", weight.number)
+def _validate_weight(weighted: Field) -> None:
+    if not 0 < weighted["weight"].number <= 100:
+        weighted["weight"].invalid("must be in the range 1-100", weighted["weight"].number)
 
 
 def _validate_pod_affinity_term(term: Field, options: PodOptions) -> None:
@@ -72,12 +66,8 @@ def _validate_pod_affinity_term(term: Field, options: PodOptions) -> None:
     for namespace in term["namespaces"]:
         term.at("namespace", namespace.value).dns_label()
     validate_label_keys(term)
-    _validate_topology_key(term["topologyKey"]).qualified_name()
-
-
-def _validate_topology_key(key: Field) -> Field:
-    key.required("can not be empty")
-    return key
+    term["topologyKey"].required("can not be empty")
+    term["topologyKey"].qualified_name()
 
 
 def validate_label_keys(term: Field) -> None:
@@ -107,42 +97,25 @@ def validate_label_keys(term: Field) -> None:
             key.invalid("exists in both matchLabelKeys and mismatchLabelKeys")
 
 
-# --- topology spread constraints -----------------------------------------------------------------------------------
-
-
 def validate_topology_spread_constraints(constraints: Field, options: PodOptions) -> None:
     for constraint in constraints:
-        key, action = constraint["topologyKey"], constraint["whenUnsatisfiable"]
+        key, action, domains = constraint["topologyKey"], constraint["whenUnsatisfiable"], constraint["minDomains"]
         constraint["maxSkew"].positive()
-        _validate_topology_key(key)
+        key.required("can not be empty")
         action.one_of(("DoNotSchedule", "ScheduleAnyway"))
-        _validate_pair(constraint, constraints)
-        _validate_min_domains(constraint.get("minDomains"), action.text)
-        for policy in constraint.members(("nodeAffinityPolicy", "nodeTaintsPolicy")):
-            policy.one_of(("Honor", "Ignore"))
-        if options.old_spread_keys:
-            _validate_unmerged_label_keys(constraint)
-        else:
-            validate_label_keys(constraint)
+        later = constraints.value[constraint.index + 1 :]
+        if (key.text, action.text) in [(one.get(key.key) or "", one.get(action.key) or "") for one in later]:
+            constraint["{topologyKey, whenUnsatisfiable}"].duplicate(f"{{{key.text}, {action.text}}}")
+        if domains.value is not None:
+            domains.positive()
+            if action.value != "DoNotSchedule":
+                why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action.text}"
+                domains.invalid(why)
+        for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            constraint.choice(name, ("Honor", "Ignore"))
+        (_validate_unmerged_label_keys if options.old_spread_keys else validate_label_keys)(constraint)
         if not options.any_spread_selectors:
             validate_label_selector(constraint["labelSelector"])
-
-
-def _validate_pair(constraint: Field, constraints: Field) -> None:
-    """No later constraint has the same key and action."""
-    pair = [constraint.value.get(name) or "" for name in ("topologyKey", "whenUnsatisfiable")]
-    for other in constraints.value[constraint.index + 1 :]:
-        if pair == [other.get(name) or "" for name in ("topologyKey", "whenUnsatisfiable")]:
-            constraint["{topologyKey, whenUnsatisfiable}"].duplicate("{" + ", ".join(pair) + "}")
-            return
-
-
-def _validate_min_domains(domains: Field, action: str) -> None:
-    if domains.value is None:
-        return
-    domains.positive()
-    if action != "DoNotSchedule":
-        domains.invalid(f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}")
 
 
 def _validate_unmerged_label_keys(constraint: Field) -> None:
@@ -157,8 +130,6 @@ def _validate_unmerged_label_keys(constraint: Field) -> None:
         if key.value in selected:
             key.invalid(IN_BOTH)
 
-
-# --- tolerations ---------------------------------------------------------------------------------------------------
 
 _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from fakekube.apiserver.registry.core.pod.validation import environment
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import validate_requirements
+from fakekube.apiserver.registry.core.pod.validation.resources import validate_resources
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
-MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 MOUNT_OPTIONS = frozenset(("subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly"))
-RESTART_POLICIES = ("Always", "Never", "OnFailure")
 RESTARTING = frozenset(("restartPolicy", "restartPolicyRules"))
-RESTART_ACTIONS = ("Restart", "RestartAllContainers")
 EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 #: Fields that ephemeral containers do not have, in the order of their declaration.
@@ -31,7 +26,7 @@ def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
     for container in containers.required():
         _validate_common(container, pod)
-        if container.value.get("name") in names:
+        if (container.value.get("name") or "") in names:
             container["name"].duplicate()
         names.add(container.value.get("name") or "")
         _validate_running(container, pod)
@@ -54,20 +49,19 @@ def validate_init_containers(containers: Field, regular: Field, pod: Pod) -> Non
 
 
 def _validate_running(container: Field, pod: Pod) -> None:
+    grace = pod.spec.value.get("terminationGracePeriodSeconds")
     if container.value.get("lifecycle"):
-        validate_lifecycle(container["lifecycle"], pod.grace)
-    validate_probes(container, pod.grace)
+        validate_lifecycle(container["lifecycle"], grace)
+    validate_probes(container, grace)
 
 
 def _validate_not_running(container: Field, pod: Pod) -> None:
     """An init container without restartPolicy Always ends before the other containers start."""
     for member in container.members(("lifecycle", *PROBES)):
         member.forbidden("may not be set for init containers without restartPolicy=Always")
-    if not pod.options.restarting_init_containers:
-        for policy in container["resizePolicy"]:
-            if policy["restartPolicy"].value == "RestartContainer":
-                why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                policy["restartPolicy"].invalid(why)
+    for policy in container["resizePolicy"] if not pod.options.restarting_init_containers else ():
+        if policy["restartPolicy"].value == "RestartContainer":
+            policy["restartPolicy"].invalid("must not be set to 'RestartContainer' for non-sidecar initContainers")
 
 
 def validate_ephemeral_containers(spec: Field, pod: Pod) -> None:
@@ -100,13 +94,10 @@ def _validate_common(container: Field, pod: Pod) -> None:
     """`validateContainerCommon`."""
     container.require_text("name", content.dns_label_problems)
     container.require("image")
-    container.require_choice("terminationMessagePolicy", MESSAGE_POLICIES)
+    container.require_choice("terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     container.apply(_LISTS, pod)
     container.require_choice("imagePullPolicy", PULL_POLICIES)
     container.apply(_SETTINGS, pod)
-
-
-# --- ports ---------------------------------------------------------------------------------------------------------
 
 
 def _validate_ports(ports: Field, pod: Pod) -> None:
@@ -124,7 +115,7 @@ def _validate_ports(ports: Field, pod: Pod) -> None:
 def _validate_port_numbers(port: Field) -> None:
     port["containerPort"].required().port_number()
     port["hostPort"].optional().port_number()
-    port.require_choice("protocol", PROTOCOLS)
+    port.require_choice("protocol", ("SCTP", "TCP", "UDP"))
 
 
 def _validate_host_ports(containers: Field) -> None:
@@ -138,9 +129,6 @@ def _validate_host_ports(containers: Field) -> None:
             if port["hostPort"]:
                 address = f"{port['protocol'].text}/{port['hostIP'].text}/{port['hostPort'].value}"
                 port["hostPort"].unique(taken, address)
-
-
-# --- volumes -------------------------------------------------------------------------------------------------------
 
 
 def _names_and_paths(items: Field, path: str) -> dict[str, str]:
@@ -178,7 +166,7 @@ def _validate_mount_options(mount: Field, mounts: Field) -> None:
             expression.invalid("subPathExpr and subPath are mutually exclusive")
         mounts.at("subPathExpr", expression.value).check(content.descending_path_problems)
     if propagation is not None:
-        field = mounts.at("mountPropagation", propagation).one_of(PROPAGATIONS)
+        field = mounts.at("mountPropagation", propagation).one_of(("Bidirectional", "HostToContainer", "None"))
         if propagation == "Bidirectional" and not mounts.parent.find("securityContext.privileged"):
             field.forbidden("Bidirectional mount propagation is available only to privileged containers")
     if mount.value.get("recursiveReadOnly") is not None:
@@ -226,9 +214,6 @@ def _validate_device_name(name: Field, pod: Pod, names: set[str]) -> None:
         names.add(name.text)
 
 
-# --- restarting ----------------------------------------------------------------------------------------------------
-
-
 def _validate_resize_policies(policies: Field, pod: Pod) -> None:
     """Most of the errors have the path of the list."""
     seen: set[str] = set()
@@ -248,24 +233,16 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
         return
     policy, rules = container["restartPolicy"], container["restartPolicyRules"]
     if policy.value is not None:
-        policy.one_of(RESTART_POLICIES)
+        policy.one_of(("Always", "Never", "OnFailure"))
     elif rules:
         policy.missing("must specify restartPolicy when restart rules are used")
         if init:
             return
     for rule in rules.max_items(20):
-        rule["action"].one_of(RESTART_ACTIONS)
+        rule["action"].one_of(("Restart", "RestartAllContainers"))
         codes = rule["exitCodes"].specified("must be specified")
         codes["operator"].one_of(("In", "NotIn"))
         codes["values"].max_items(255)
-
-
-def _validate_resources(resources: Field, pod: Pod) -> None:
-    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
-
-
-def _validate_security_context(context: Field, pod: Pod) -> None:
-    validate_security_context(context, host_users=pod.spec.value.get("hostUsers") is not False)
 
 
 _LISTS = {
@@ -276,7 +253,7 @@ _LISTS = {
     "volumeDevices": _validate_devices,
 }
 _SETTINGS = {
-    "resources": _validate_resources,
+    "resources": validate_resources,
     "resizePolicy": _validate_resize_policies,
-    "securityContext": _validate_security_context,
+    "securityContext": validate_security_context,
 }

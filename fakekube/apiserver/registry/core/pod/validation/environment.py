@@ -9,7 +9,7 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, all_containers
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field, Object, memoized
+from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 
 #: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (
@@ -156,7 +156,10 @@ def validate_sources(sources: Field, pod: object) -> None:
 
 def validate_file_volumes(spec: Field) -> None:
     """Variables in files refer to volumes that are an emptyDir (`validateFileKeyRefVolumes`)."""
-    for container in all_containers(spec) if _has_files(spec.value) else ():
+    containers = [one for kind in CONTAINERS for one in spec.value.get(kind) or ()]
+    if not any("fileKeyRef" in (v.get("valueFrom") or ()) for one in containers for v in one.get("env") or ()):
+        return
+    for container in all_containers(spec):
         for variable in container["env"]:
             if variable.find("valueFrom.fileKeyRef").value is None:
                 continue
@@ -166,12 +169,3 @@ def validate_file_volumes(spec: Field) -> None:
                 name.not_found()
             elif volumes[name.text]["emptyDir"].value is None:
                 name.invalid("referenced volume must be of type emptyDir")
-
-
-def _has_files(spec: Object) -> bool:
-    for kind in CONTAINERS:
-        for container in spec.get(kind) or ():
-            for variable in container.get("env") or ():
-                if "fileKeyRef" in (variable.get("valueFrom") or ()):
-                    return True
-    return False

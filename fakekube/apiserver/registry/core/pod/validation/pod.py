@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import POD, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR, validate_pod_annotations, validate_spec
@@ -73,9 +71,6 @@ def validate_changed(root: Field, old: Field) -> PodOptions:
     return options
 
 
-# --- updates -------------------------------------------------------------------------------------------------------
-
-
 def validate_update(new: Object, old: Object) -> Errors:
     root, stored = Field(new), Field(old)
     options = validate_changed(root, stored)
@@ -98,20 +93,14 @@ def validate_annotation_changes(root: Field, old: Field, options: PodOptions) ->
     annotations, before = root["metadata"]["annotations"], old["metadata"]["annotations"].value or {}
     if not annotations and not before:
         return
-    for key, value in before.items():
-        if annotations.entry(key).value != value:
-            _forbid_annotation(annotations.entry(key), "remove or update")
-    for annotation in annotations.entries():
-        if annotation.key not in before:
-            _forbid_annotation(annotation, "add")
+    after = annotations.value or {}
+    changes = [(key, "remove or update") for key in before if after.get(key) != before[key]]
+    for key, what in (*changes, *[(key, "add") for key in after if key not in before]):
+        if key.startswith(securitycontext.APPARMOR):
+            annotations.entry(key).forbidden(f"may not {what} AppArmor annotations")
+        elif key == MIRROR:
+            annotations.entry(key).forbidden(f"may not {what} mirror pod annotation")
     validate_pod_annotations(annotations, root["spec"], options)
-
-
-def _forbid_annotation(annotation: Field, what: str) -> None:
-    if annotation.key.startswith(securitycontext.APPARMOR):
-        annotation.forbidden(f"may not {what} AppArmor annotations")
-    elif annotation.key == MIRROR:
-        annotation.forbidden(f"may not {what} mirror pod annotation")
 
 
 def _validate_images(found: Field, before: Field) -> bool:
@@ -182,7 +171,10 @@ def _validate_gated(spec: Field, before: Field) -> Object:
     """A pod with scheduling gates may get a narrower choice of nodes. Returns the spec without those changes."""
     rest: Object = spec.value
     if spec["nodeSelector"].value != before["nodeSelector"].value:
-        _validate_node_selector(spec["nodeSelector"], before["nodeSelector"].value or {})
+        selector, old = spec["nodeSelector"].value or {}, before["nodeSelector"].value or {}
+        if any(selector.get(key) != value for key, value in old.items()):
+            why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            spec["nodeSelector"].invalid(why, selector or None)
         rest = _with(rest, before.value, ("nodeSelector",))
     now, was = spec["affinity"], before["affinity"]
     if now["nodeAffinity"].value != was["nodeAffinity"].value:
@@ -191,13 +183,6 @@ def _validate_gated(spec: Field, before: Field) -> Object:
         kept = _with(now.value or {}, was.value or {}, ("nodeAffinity",))
         rest = _with(rest, before.value if kept == (was.value or {}) else {"affinity": kept}, ("affinity",))
     return rest
-
-
-def _validate_node_selector(selector: Field, before: Mapping[str, str]) -> None:
-    found = selector.value or {}
-    if any(found.get(key) != value for key, value in before.items()):
-        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        selector.invalid(why, dict(found) or None)
 
 
 def _validate_node_selector_terms(terms: Field, before: Field) -> None:
@@ -224,9 +209,6 @@ def validate_status_update(new: Object, old: Object) -> Errors:
         validate_annotation_changes(root, stored, options)
     validate_podstatus(root["status"], stored)
     return root.errors
-
-
-# --- /ephemeralcontainers ------------------------------------------------------------------------------------------
 
 
 def validate_ephemeral_containers(new: Object, old: Object) -> Errors:

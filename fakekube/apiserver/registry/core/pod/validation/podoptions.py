@@ -45,12 +45,6 @@ class Pod:
     volumes: Collection[str] = ()
 
     @property
-    def grace(self) -> int | None:
-        """The termination grace period in seconds."""
-        seconds: int | None = self.spec.value.get("terminationGracePeriodSeconds")
-        return seconds
-
-    @property
     def block_volumes(self) -> list[str]:
         """The names of the volumes that can be block devices."""
         volumes = self.spec.value.get("volumes") or ()

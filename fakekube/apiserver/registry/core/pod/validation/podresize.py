@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from fakekube.apiserver.registry.core.pod.resources import qos_class
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_changed
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
 from fakekube.apiserver.registry.generic.validation.content import Errors
@@ -15,44 +14,28 @@ QUANTITIES = ("requests", "limits")
 RESIZABLE = ("cpu", "memory")
 NOT_MUTABLE = "only cpu and memory resources are mutable"
 
-QosClass = Callable[[Object], str]
 
-
-def validator(qos_class: QosClass) -> Callable[[Object, Object], Errors]:
-    """`qos_class` returns the QoS class of a spec, which a resize does not change."""
-
-    def validate_resize(new: Object, old: Object) -> Errors:
-        root, stored = Field(new), Field(old)
-        validate_changed(root, stored)
-        spec, old_spec = root["spec"], stored["spec"]
-        if MIRROR in stored["metadata"]["annotations"]:
-            return [field_forbidden("", "static pods cannot be resized")]
-        if old_spec.find("os.name").value == "windows":
-            return [field_forbidden("", "windows pods cannot be resized")]
-        old_class = stored.find("status.qosClass").value or qos_class(old_spec.value or {})
-        if old_class != qos_class(spec.value or {}):
-            shown = root.find("status.qosClass").text
-            spec.invalid("Pod QOS Class may not change as a result of resizing", shown)
-        if not _is_supported(stored.find("status.containerStatuses")):
-            spec.forbidden("Pod running on node without support for resize")
-        if _has_own_resources(old_spec) or _has_own_resources(spec):
-            why = "resize of pods with pod-level resources is forbidden when "
-            root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
-        elif _validate_order(spec, old_spec):
-            _validate_containers(spec, old_spec)
-        return root.errors
-
-    return validate_resize
-
-
-def _is_supported(statuses: Field) -> bool:
-    """A node that supports resizing reports the resources of a running container."""
-    running = [status for status in statuses if status.find("state.running").value is not None]
-    return not running or running[0]["resources"].value is not None
-
-
-def _has_own_resources(spec: Field) -> bool:
-    return any(spec["resources"][kind] for kind in QUANTITIES)
+def validate_resize(new: Object, old: Object) -> Errors:
+    root, stored = Field(new), Field(old)
+    validate_changed(root, stored)
+    spec, old_spec = root["spec"], stored["spec"]
+    if MIRROR in stored["metadata"]["annotations"]:
+        return [field_forbidden("", "static pods cannot be resized")]
+    if old_spec.find("os.name").value == "windows":
+        return [field_forbidden("", "windows pods cannot be resized")]
+    old_class = stored.find("status.qosClass").value or qos_class(old_spec.value or {})
+    if old_class != qos_class(spec.value or {}):
+        shown = root.find("status.qosClass").text
+        spec.invalid("Pod QOS Class may not change as a result of resizing", shown)
+    running = [one for one in stored.find("status.containerStatuses") if one.find("state.running").value is not None]
+    if running and running[0]["resources"].value is None:
+        spec.forbidden("Pod running on node without support for resize")
+    if any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES):
+        why = "resize of pods with pod-level resources is forbidden when "
+        root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
+    elif _validate_order(spec, old_spec):
+        _validate_containers(spec, old_spec)
+    return root.errors
 
 
 def _validate_order(spec: Field, old_spec: Field) -> bool:

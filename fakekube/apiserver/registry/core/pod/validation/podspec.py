@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
-from fakekube.apiserver.registry.core.pod.validation import affinity, containers, environment, securitycontext
-from fakekube.apiserver.registry.core.pod.validation.podoptions import (
-    DELETION_COST,
-    TEMPLATE,
-    Pod,
-    PodOptions,
-    is_deletion_cost,
+from fakekube.apiserver.registry.core.pod.validation import (
+    affinity,
+    containers,
+    environment,
+    podoptions,
+    securitycontext,
 )
-from fakekube.apiserver.registry.core.pod.validation.resources import (
-    validate_pod_resource_name,
-    validate_requirements,
-)
+from fakekube.apiserver.registry.core.pod.validation.podoptions import DELETION_COST, TEMPLATE, Pod, PodOptions
+from fakekube.apiserver.registry.core.pod.validation.resources import validate_pod_resource_name, validate_requirements
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_volumes
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
@@ -30,17 +27,15 @@ PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 MIRROR = "kubernetes.io/config.mirror"
 
-NAMESERVERS, SEARCHES, SEARCH_CHARACTERS = 3, 32, 2048
-
 
 def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
     """The errors of labels and annotations have paths without `metadata`."""
-    meta, spec = template["metadata"].value or {}, template["spec"]
-    spec = spec if spec.value else spec.with_value({})
+    meta, spec = template["metadata"].value or {}, template.at("spec", template["spec"].value or {})
     annotations = template.at("annotations", meta.get("annotations"))
     validate_labels(template.at("labels", meta.get("labels")))
-    validate_annotations(annotations)
-    validate_pod_annotations(annotations, spec, options)
+    if annotations.value:
+        validate_annotations(annotations)
+        validate_pod_annotations(annotations, spec, options)
     validate_spec(spec, options)
     securitycontext.validate_profiles_agree(annotations.value, spec)
     if spec.value.get("ephemeralContainers"):
@@ -54,7 +49,7 @@ def validate_pod_annotations(annotations: Field, spec: Field, options: PodOption
     mirror, cost = annotations.entry(MIRROR), annotations.entry(DELETION_COST)
     if mirror.value is not None and not spec["nodeName"]:
         mirror.invalid("must set spec.nodeName if mirror pod annotation is set")
-    if cost.value is not None and not options.any_deletion_cost and not is_deletion_cost(cost.value):
+    if cost.value is not None and not options.any_deletion_cost and not podoptions.is_deletion_cost(cost.value):
         cost.invalid("must be a 32bit integer")
     securitycontext.validate_profile_annotations(annotations, spec)
 
@@ -65,15 +60,13 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
         spec["terminationGracePeriodSeconds"].missing()
     _validate_parts(spec, options, meta or {})
     validate_policies(spec)
-    spec.apply(_NODE_SELECTOR, options)
+    validate_labels(spec["nodeSelector"])
     securitycontext.validate_pod_security_context(spec, options)
     spec.apply(_SCHEDULING, options)
-    if securitycontext.has_host_process(spec.value):
-        securitycontext.validate_host_process(spec)
+    securitycontext.validate_host_process(spec)
     if spec.value.get("hostUsers") is False:
         securitycontext.validate_host_users(spec, options)
-    for member in spec.members(_NAMES):
-        _NAMES[member.key](member)
+    spec.check_members(_NAMES)
     if spec.value.get("os") is not None:
         securitycontext.validate_operating_system(spec)
     environment.validate_file_volumes(spec)
@@ -106,21 +99,19 @@ def validate_policies(spec: Field) -> None:
 
 def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
     names: set[str] = set()
-    kinds = ("resourceClaimName", "resourceClaimTemplateName")
     for claim in claims:
         if mirror:
             Field(None, "", claims.errors).forbidden("static pods do not support resource claims")
             continue
         name = claim["name"].required()
-        if name.value not in names:
-            name.dns_label()
-        name.unique(names)
-        found = claim.members(kinds)
+        (name if name.value in names else name.dns_label()).unique(names)
+        found = claim.members(("resourceClaimName", "resourceClaimTemplateName"))
         if len(found) == 2:
-            why = f"at most one of `{kinds[0]}` or `{kinds[1]}` may be specified"
+            why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             claim.invalid_struct("PodResourceClaim", why)
         if not found:
-            claim.invalid_struct("PodResourceClaim", f"must specify one of: `{kinds[0]}`, `{kinds[1]}`")
+            why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            claim.invalid_struct("PodResourceClaim", why)
         for reference in found:
             reference.dns_subdomain()
 
@@ -171,8 +162,8 @@ def _validate_dns(policy: Field, options: PodOptions) -> None:
     if not config.value:
         return
     servers = config["nameservers"]
-    if len(servers) > NAMESERVERS:
-        servers.invalid(f"must not have more than {NAMESERVERS} nameservers")
+    if len(servers) > 3:
+        servers.invalid("must not have more than 3 nameservers")
     for server in servers:
         server.ip()
     _validate_searches(config["searches"])
@@ -182,27 +173,23 @@ def _validate_dns(policy: Field, options: PodOptions) -> None:
 
 
 def _validate_searches(searches: Field) -> None:
-    if len(searches) > SEARCHES:
-        searches.invalid(f"must not have more than {SEARCHES} search paths")
-    if len(" ".join(searches.value or ()).encode()) > SEARCH_CHARACTERS:
-        searches.invalid(
-            f"must not have more than {SEARCH_CHARACTERS} characters (including spaces) in the search list"
-        )
+    if len(searches) > 32:
+        searches.invalid("must not have more than 32 search paths")
+    if len(" ".join(searches.value or ()).encode()) > 2048:
+        searches.invalid("must not have more than 2048 characters (including spaces) in the search list")
     for search in searches:
         if search.value != ".":
             name = search.with_value(search.value.removesuffix("."))
             name.check(content.subdomain_with_underscore_problems)
 
 
-def _validate_readiness_gates(gates: Field, options: PodOptions) -> None:
-    for gate in gates:
-        gate["conditionType"].qualified_name()
-
-
-def _validate_scheduling_gates(gates: Field, options: PodOptions) -> None:
+def _validate_gates(gates: Field, options: PodOptions) -> None:
     seen: set[str] = set()
     for gate in gates:
-        gate.with_value(gate["name"].text).qualified_name().unique(seen)
+        if gates.key == "readinessGates":
+            gate["conditionType"].qualified_name()
+        else:
+            gate.with_value(gate["name"].text).qualified_name().unique(seen)
 
 
 def _validate_hostname_override(name: Field) -> None:
@@ -219,14 +206,11 @@ def _validate_aliases(aliases: Field) -> None:
             name.dns_subdomain()
 
 
-_NODE_SELECTOR: dict[str, Callable[[Field, PodOptions], object]] = {
-    "nodeSelector": lambda selector, options: validate_labels(selector),
-}
 _SCHEDULING: dict[str, Callable[[Field, PodOptions], object]] = {
     "affinity": affinity.validate_affinity,
     "dnsPolicy": _validate_dns,
-    "readinessGates": _validate_readiness_gates,
-    "schedulingGates": _validate_scheduling_gates,
+    "readinessGates": _validate_gates,
+    "schedulingGates": _validate_gates,
     "topologySpreadConstraints": affinity.validate_topology_spread_constraints,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
 from fakekube.apiserver.registry.generic.validation import content
@@ -11,7 +11,6 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 
 #: Conditions of the server, whose types need not be qualified names.
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
-NOT_NEGATIVE = "must be a non-negative integer"
 #: Statuses, and the containers of the spec that they belong to.
 STATUSES = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
 EPHEMERAL_STATUSES = "ephemeralContainerStatuses"
@@ -20,12 +19,13 @@ RESTARTABLE = ("initContainers", "containers")
 
 def validate_podstatus(status: Field, old: Field) -> None:
     spec, before = old["spec"], old["status"]
-    for condition in status["conditions"]:
-        _validate_observed_generation(condition["observedGeneration"])
-        if condition["type"].value not in SYSTEM_CONDITIONS:
-            condition.at("Type", condition["type"].value).qualified_name()
-    _validate_nominated_node(status["nominatedNodeName"], before["nominatedNodeName"], spec)
-    _validate_observed_generation(status["observedGeneration"])
+    _validate_conditions(status["conditions"])
+    node = status["nominatedNodeName"].optional()
+    if node.value != before["nominatedNodeName"].value:
+        node.dns_subdomain()
+        if spec["nodeName"]:
+            node.forbidden("may not be set on pods that are already bound to a node")
+    _validate_observed_generation(status)
     if status["qosClass"].value != before["qosClass"].value:
         status["qosClass"].invalid(content.IMMUTABLE)
     _validate_transitions(status, before, spec)
@@ -51,50 +51,32 @@ def _by_name(spec: Field, kinds: tuple[str, ...]) -> dict[str | None, Field]:
     return {container["name"].value: container for kind in kinds for container in spec[kind]}
 
 
-def _validate_observed_generation(generation: Field) -> None:
-    if generation.number < 0:
-        generation.invalid(NOT_NEGATIVE)
+def _validate_conditions(conditions: Field) -> None:
+    for condition in conditions:
+        _validate_observed_generation(condition)
+        if condition["type"].value not in SYSTEM_CONDITIONS:
+            condition.at("Type", condition["type"].value).qualified_name()
 
 
-def _validate_nominated_node(node: Field, before: Field, spec: Field) -> None:
-    if node and node.value != before.value:
-        node.dns_subdomain()
-        if spec["nodeName"]:
-            node.forbidden("may not be set on pods that are already bound to a node")
-
-
-# --- terminated containers -----------------------------------------------------------------------------------------
+def _validate_observed_generation(holder: Field) -> None:
+    if holder["observedGeneration"].number < 0:
+        holder["observedGeneration"].invalid("must be a non-negative integer")
 
 
 def _validate_transitions(status: Field, before: Field, spec: Field) -> None:
     """A terminated container restarts only if its policy allows it."""
-    restart_all = _may_restart_all(spec)
-    for kind in (*STATUSES, EPHEMERAL_STATUSES):
-        held = STATUSES.get(kind)
-        if restart_all and held:
-            continue
-        found = _by_name(spec, (held,)) if held else {}
-        for index, name, exit_code in _restarted(status[kind], before[kind]):
-            if name not in found or not _restarts(found[name], spec, exit_code):
-                status[kind].at(index, None)["state"].forbidden("may not be transitioned to non-terminated state")
-
-
-def _restarted(statuses: Field, before: Field) -> Iterator[tuple[int, str | None, int]]:
-    running = {status["name"].value for status in statuses if status.find("state.terminated").value is None}
-    for status in before:
-        terminated = status.find("state.terminated")
-        if terminated.value is not None and status["name"].value in running:
-            yield status.index, status["name"].value, terminated["exitCode"].number
-
-
-def _may_restart_all(spec: Field) -> bool:
-    """Whether the end of some container can restart all (`AllContainersCouldRestart`)."""
-    return any(
-        rule["action"].value == "RestartAllContainers"
-        for kind in RESTARTABLE
-        for container in spec[kind]
-        for rule in container["restartPolicyRules"]
-    )
+    rules = [rule for kind in RESTARTABLE for one in spec[kind] for rule in one["restartPolicyRules"]]
+    restart_all = any(rule["action"].value == "RestartAllContainers" for rule in rules)
+    for kind in (EPHEMERAL_STATUSES,) if restart_all else (*STATUSES, EPHEMERAL_STATUSES):
+        found = _by_name(spec, (STATUSES.get(kind, ""),))
+        running = {one["name"].value for one in status[kind] if one.find("state.terminated").value is None}
+        for old in before[kind]:
+            name, terminated = old["name"].value, old.find("state.terminated")
+            if terminated.value is None or name not in running:
+                continue
+            if name not in found or not _restarts(found[name], spec, terminated["exitCode"].number):
+                why = "may not be transitioned to non-terminated state"
+                status[kind].at(old.index, None)["state"].forbidden(why)
 
 
 def _restarts(container: Field, spec: Field, exit_code: int) -> bool:
@@ -109,9 +91,6 @@ def _restarts(container: Field, spec: Field, exit_code: int) -> bool:
 def _applies(codes: Field, exit_code: int) -> bool:
     listed = exit_code in codes["values"]
     return listed if codes["operator"].value == "In" else not listed and codes["operator"].value == "NotIn"
-
-
-# --- claims --------------------------------------------------------------------------------------------------------
 
 
 def _validate_claim_statuses(statuses: Field, spec: Field) -> None:
@@ -162,9 +141,6 @@ def _validate_node_claims(status: Field, spec: Field) -> None:
                 quantity.invalid("must be a node allocatable resource name", quantity.key)
             if number_of(quantity.value) < 0:
                 quantity.invalid("must be non-negative")
-
-
-# --- the rest ------------------------------------------------------------------------------------------------------
 
 
 def _validate_addresses(addresses: Field, before: Field) -> None:

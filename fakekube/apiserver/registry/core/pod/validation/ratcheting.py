@@ -7,14 +7,9 @@ these find an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from fakekube.apiserver.registry.core.pod.validation.affinity import (
-    POD_AFFINITIES,
-    PREFERRED,
-    REQUIRED,
-    validate_label_keys,
-)
+from fakekube.apiserver.registry.core.pod.validation import affinity
 from fakekube.apiserver.registry.core.pod.validation.podoptions import (
     DELETION_COST,
     PodOptions,
@@ -25,6 +20,8 @@ from fakekube.apiserver.registry.core.pod.validation.sysctls import shared_names
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, is_divisible
 from fakekube.apiserver.registry.generic.validation import content, labelselectors
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
+
+_NODE_TERMS = f"affinity.nodeAffinity.{affinity.REQUIRED}.nodeSelectorTerms"
 
 
 def options_after(old_spec: Object, old_meta: Object, *, is_pod: bool) -> PodOptions:
@@ -37,10 +34,10 @@ def options_after(old_spec: Object, old_meta: Object, *, is_pod: bool) -> PodOpt
         is_pod=is_pod,
         any_deletion_cost=not is_deletion_cost(cost),
         any_selector_values=any(map(labelselectors.has_invalid_values, _affinity_selectors(spec))),
-        any_node_values=any(map(labelselectors.has_invalid_values, _required_node_terms(spec))),
+        any_node_values=any(labelselectors.has_invalid_values(term.value) for term in spec.find(_NODE_TERMS)),
         partial_pages=any(map(_has_partial_pages, containers)),
         any_spread_selectors=not all(labelselectors.is_usable(one["labelSelector"].value) for one in constraints),
-        old_spread_keys=any(_is_invalid(validate_label_keys, one.value) for one in constraints),
+        old_spread_keys=any(map(_has_bad_keys, constraints)),
         any_token_paths=any(map(content.unreserved_path_problems, _token_paths(spec))),
         any_sysctls=any(shared_namespace(one["name"].text, spec) for one in spec["securityContext"]["sysctls"]),
         restarting_init_containers=any(map(_restarts_on_resize, spec["initContainers"])),
@@ -49,23 +46,18 @@ def options_after(old_spec: Object, old_meta: Object, *, is_pod: bool) -> PodOpt
     )
 
 
-def _is_invalid(validate: Callable[[Field], object], value: Object) -> bool:
-    field = Field(value)
-    validate(field)
-    return bool(field.errors)
+def _has_bad_keys(constraint: Field) -> bool:
+    term = Field(constraint.value)
+    affinity.validate_label_keys(term)
+    return bool(term.errors)
 
 
 def _affinity_selectors(spec: Field) -> Iterator[Object | None]:
-    for affinity in spec["affinity"].members(POD_AFFINITIES):
-        preferred = [weighted["podAffinityTerm"] for weighted in affinity[PREFERRED]]
-        for term in (*affinity[REQUIRED], *preferred):
+    for kind in spec["affinity"].members(affinity.POD_AFFINITIES):
+        preferred = [weighted["podAffinityTerm"] for weighted in kind[affinity.PREFERRED]]
+        for term in (*kind[affinity.REQUIRED], *preferred):
             yield term["labelSelector"].value
             yield term["namespaceSelector"].value
-
-
-def _required_node_terms(spec: Field) -> list[Object]:
-    terms: list[Object] | None = spec.find(f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms").value
-    return terms or []
 
 
 def _has_partial_pages(container: Field) -> bool:

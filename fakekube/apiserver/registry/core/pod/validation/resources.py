@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fakekube.apiserver.registry.core.resourcenames import (
-    COMPUTE,
-    HUGE_PAGES,
-    allows_overcommit,
-    is_divisible,
-    is_supported_of_pods,
-    name_problems,
-    number_of,
-    validate_container_resource_name,
-    validate_quantity,
-)
+from fakekube.apiserver.registry.core import resourcenames
+from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.generic.validation.field import Field, memoized
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError
 
 
+def validate_resources(resources: Field, pod: Pod) -> None:
+    """The resources of a container."""
+    validate_requirements(resources, pod.claims, whole_pages=not pod.options.partial_pages)
+
+
 def validate_pod_resource_name(quantity: Field) -> None:
     """The key of the entry is a resource that a pod as a whole can have."""
     name = quantity.with_value(quantity.key)
-    if name_problems(quantity.key):
-        name.check(name_problems)
-    elif not is_supported_of_pods(quantity.key):
-        name.not_supported(("cpu", HUGE_PAGES, "memory"))
+    if resourcenames.name_problems(quantity.key):
+        name.check(resourcenames.name_problems)
+    elif not resourcenames.is_supported_of_pods(quantity.key):
+        name.not_supported(("cpu", resourcenames.HUGE_PAGES, "memory"))
 
 
 def validate_requirements(
@@ -34,7 +30,7 @@ def validate_requirements(
     claims: Sequence[str] = (),
     *,
     whole_pages: bool = True,
-    validate_name: Callable[[Field], None] = validate_container_resource_name,
+    validate_name: Callable[[Field], None] = resourcenames.validate_container_resource_name,
 ) -> None:
     """`claims` are the names of the pod's claims; `whole_pages` requires that huge pages are a multiple of the page
     size; `validate_name` checks the resource of a quantity."""
@@ -48,13 +44,19 @@ def validate_quantities(requirements: Field, validate_name: Callable[[Field], No
     limits, requests = requirements["limits"], requirements["requests"]
     for quantity in (*limits.entries(), *requests.entries()):
         validate_name(quantity)
-        validate_quantity(quantity, quantity.key)
+        resourcenames.validate_quantity(quantity, quantity.key)
         if quantity.parent is requests:
             _validate_against_limit(quantity, limits)
-        if whole_pages and quantity.key.startswith(HUGE_PAGES) and not is_divisible(quantity.key, quantity.value):
+        if (
+            whole_pages
+            and quantity.key.startswith(resourcenames.HUGE_PAGES)
+            and not resourcenames.is_divisible(quantity.key, quantity.value)
+        ):
             quantity.invalid(f"{quantity.value} is not positive integer multiple of {quantity.key}")
     names = (*(limits.value or ()), *(requests.value or ()))
-    if any(name.startswith(HUGE_PAGES) for name in names) and not any(name in COMPUTE for name in names):
+    if any(name.startswith(resourcenames.HUGE_PAGES) for name in names) and not any(
+        name in resourcenames.COMPUTE for name in names
+    ):
         requirements.forbidden("HugePages require cpu or memory")
 
 
@@ -63,13 +65,13 @@ def _validate_against_limit(request: Field, limits: Field) -> None:
     name, value = request.key, request.value
     limit = limits.value.get(name) if limits.value else None
     if limit is None:
-        if not allows_overcommit(name):
+        if not resourcenames.allows_overcommit(name):
             limits.missing("Limit must be set for non overcommitable resources")
     elif value != limit:
-        asked, most = number_of(value), number_of(limit)
-        if asked != most and not allows_overcommit(name):
+        requested, most = resourcenames.number_of(value), resourcenames.number_of(limit)
+        if requested != most and not resourcenames.allows_overcommit(name):
             request.parent.invalid(f"must be equal to {name} limit of {limit}", value)
-        elif asked > most:
+        elif requested > most:
             request.parent.invalid(f"must be less than or equal to {name} limit of {limit}", value)
 
 

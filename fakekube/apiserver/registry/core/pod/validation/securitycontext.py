@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, PodOptions, all_containers
+from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, Pod, PodOptions, all_containers
 from fakekube.apiserver.registry.core.pod.validation.sysctls import validate_sysctls
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
-from fakekube.apiserver.registry.generic.validation.field import Field, Object
+from fakekube.apiserver.registry.generic.validation.field import Field
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 LOCAL = "localhost/"
-
-_GMSA_KIB = 64
-
-
-# --- pods ----------------------------------------------------------------------------------------------------------
 
 
 def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
@@ -34,7 +29,8 @@ def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
     if context["sysctls"]:
         validate_sysctls(context["sysctls"], spec, shared=options.any_sysctls)
     context.choice("fsGroupChangePolicy", ("Always", "OnRootMismatch"))
-    _validate_profiles(context)
+    context.check_members(_SECCOMP)
+    context.check_members(_WINDOWS_AND_APPARMOR)
     context.choice("supplementalGroupsPolicy", ("Merge", "Strict"))
     context.choice("seLinuxChangePolicy", ("MountOption", "Recursive"))
 
@@ -59,20 +55,16 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
                 container["volumeDevices"].forbidden(why)
 
 
-# --- containers ----------------------------------------------------------------------------------------------------
-
-
-def validate_security_context(context: Field, *, host_users: bool) -> None:
+def validate_security_context(context: Field, pod: Pod) -> None:
     """`ValidateSecurityContext`; the server is configured to allow privileged containers."""
     _validate_ids(context, "runAsUser", "runAsGroup")
     context.choice("procMount", ("Default", "Unmasked"))
-    if host_users and context.value.get("procMount") == "Unmasked":
+    if context.value.get("procMount") == "Unmasked" and pod.spec["hostUsers"].value is not False:
         context["procMount"].invalid("`hostUsers` must be false to use `Unmasked`")
-    _validate_seccomp(context.get("seccompProfile"))
+    context.check_members(_SECCOMP)
     if context.value.get("allowPrivilegeEscalation") is False:
         _validate_no_escalation(context)
-    validate_windows_options(context.get("windowsOptions"))
-    validate_apparmor(context.get("appArmorProfile"))
+    context.check_members(_WINDOWS_AND_APPARMOR)
 
 
 def _validate_no_escalation(context: Field) -> None:
@@ -84,18 +76,7 @@ def _validate_no_escalation(context: Field) -> None:
             context.invalid_struct("SecurityContext", why + "`capabilities.Add` CAP_SYS_ADMIN")
 
 
-# --- profiles ------------------------------------------------------------------------------------------------------
-
-
-def _validate_profiles(context: Field) -> None:
-    _validate_seccomp(context.get("seccompProfile"))
-    validate_windows_options(context.get("windowsOptions"))
-    validate_apparmor(context.get("appArmorProfile"))
-
-
 def _validate_seccomp(profile: Field) -> None:
-    if profile.value is None:
-        return
     kind, local = profile["type"], profile["localhostProfile"]
     kind.required("type is required when seccompProfile is set").one_of(PROFILE_TYPES)
     if kind.value == "Localhost":
@@ -106,21 +87,19 @@ def _validate_seccomp(profile: Field) -> None:
 
 
 def validate_apparmor(profile: Field) -> None:
-    if profile.value is None:
-        return
     kind, local = profile["type"], profile["localhostProfile"]
     if kind.value == "Localhost":
-        set_local = local.required("must be set when AppArmor type is Localhost")
-        if set_local.text != set_local.text.strip():
-            local.invalid("must not be padded with whitespace")
-        set_local.max_bytes(4095)
-    elif kind.required("type is required when appArmorProfile is set"):
-        kind.one_of(PROFILE_TYPES)
-        if kind.value in PROFILE_TYPES and local.value is not None:
-            local.invalid("can only be set when AppArmor type is Localhost")
+        if local.required("must be set when AppArmor type is Localhost"):
+            if local.value != local.value.strip():
+                local.invalid("must not be padded with whitespace")
+            local.max_bytes(4095)
+    elif not kind:
+        kind.missing("type is required when appArmorProfile is set")
+    elif kind.value not in PROFILE_TYPES:
+        kind.not_supported(PROFILE_TYPES)
+    elif local.value is not None:
+        local.invalid("can only be set when AppArmor type is Localhost")
 
-
-# --- annotations that preceded the fields --------------------------------------------------------------------------
 
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
@@ -188,67 +167,57 @@ def _compare(kind: str, annotation: str | None, profile: Field, same: Mapping[st
         profile["localhostProfile"].forbidden(f"{kind} profile in annotation and field must match")
 
 
-# --- Windows -------------------------------------------------------------------------------------------------------
-
 HOST_PROCESS = "securityContext.windowsOptions.hostProcess"
 
-_control = re.compile(r"[\x00-\x1f\x7f]")
 _netbios = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DNS = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _domain = re.compile(rf"{_DNS}(?:\.{_DNS})*")
-_bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
-_dots_or_spaces = re.compile(r"[. ]+")
 
 
 def validate_windows_options(options: Field) -> None:
-    if not options.value:
-        return
     options.get("gmsaCredentialSpecName").dns_subdomain()
     spec = options["gmsaCredentialSpec"]
     if spec.value == "":
         spec.invalid("gmsaCredentialSpec cannot be an empty string")
-    elif len(spec.text.encode()) > _GMSA_KIB * 1024:
-        spec.invalid(f"gmsaCredentialSpec size must be under {_GMSA_KIB} KiB")
-    options.get("runAsUserName").check(_user_problems)
+    elif len(spec.text.encode()) > 64 * 1024:
+        spec.invalid("gmsaCredentialSpec size must be under 64 KiB")
+    options.get("runAsUserName").check(_user_name_problems)
 
 
-def _user_problems(name: str) -> list[str]:
-    if not name:
-        return ["runAsUserName cannot be an empty string"]
-    if _control.search(name):
-        return ["runAsUserName cannot contain control characters"]
-    if name.count("\\") > 1:
-        return ["runAsUserName cannot contain more than one backslash"]
+def _user_name_problems(name: str) -> list[str]:
     domain, backslash, user = name.rpartition("\\")
-    problems = []
-    if len(domain) >= 256:
-        problems.append("runAsUserName's Domain length must be under 256 characters")
-    if backslash and not (_netbios.fullmatch(domain) or _domain.fullmatch(domain)):
-        problems.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
-    if not user:
-        problems.append("runAsUserName's User cannot be empty")
-    elif len(user) > 104:
-        problems.append("runAsUserName's User length must not be longer than 104 characters")
-    if _dots_or_spaces.fullmatch(user):
-        problems.append("runAsUserName's User cannot contain only periods or spaces")
-    if _bad_user.search(user):
-        problems.append("runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
-    return problems
+    alone = {
+        " cannot be an empty string": not name,
+        " cannot contain control characters": re.search(r"[\x00-\x1f\x7f]", name),
+        " cannot contain more than one backslash": "\\" in domain,
+    }
+    together = {
+        "'s Domain length must be under 256 characters": len(domain) >= 256,
+        "'s Domain doesn't match the NetBios nor the DNS format": (
+            backslash and not _netbios.fullmatch(domain) and not _domain.fullmatch(domain)
+        ),
+        "'s User cannot be empty": not user,
+        "'s User length must not be longer than 104 characters": len(user) > 104,
+        "'s User cannot contain only periods or spaces": re.fullmatch("[. ]+", user),
+        "'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]": re.search(
+            r'["/\\:;|=,+*?<>@\[\]]', user
+        ),
+    }
+    found = [problem for problem, failed in alone.items() if failed][:1]
+    return [f"runAsUserName{one}" for one in found or [problem for problem, failed in together.items() if failed]]
 
 
-def has_host_process(spec: Object) -> bool:
-    for kind in CONTAINERS:
-        for container in spec.get(kind) or ():
-            if "windowsOptions" in (container.get("securityContext") or ()):
-                return True
-    return "windowsOptions" in (spec.get("securityContext") or ())
+_SECCOMP = {"seccompProfile": _validate_seccomp}
+_WINDOWS_AND_APPARMOR = {"windowsOptions": validate_windows_options, "appArmorProfile": validate_apparmor}
 
 
 def validate_host_process(spec: Field) -> None:
     """Either all containers are host process containers, on the host's network, or none is
     (`validateWindowsHostProcessPod`)."""
-    shared, containers = _host_process(spec), all_containers(spec)
-    hosted = 0
+    holders = [spec.value, *[one for kind in CONTAINERS for one in spec.value.get(kind) or ()]]
+    if not any("windowsOptions" in (one.get("securityContext") or ()) for one in holders):
+        return
+    shared, containers, hosted = _host_process(spec), all_containers(spec), 0
     for container in containers:
         own = _host_process(container)
         if shared is not None and own is not None and shared != own:
@@ -266,8 +235,6 @@ def _host_process(holder: Field) -> bool | None:
     found: bool | None = holder.find(HOST_PROCESS).value
     return found
 
-
-# --- operating systems ---------------------------------------------------------------------------------------------
 
 _POD_ONLY_LINUX = (
     "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC",

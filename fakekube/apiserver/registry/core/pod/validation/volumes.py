@@ -72,9 +72,6 @@ def _validate_mode(mode: Field) -> None:
         mode.invalid("must be a number between 0 and 0777 (octal), both inclusive")
 
 
-# --- sources -------------------------------------------------------------------------------------------------------
-
-
 def _validate_empty_dir(source: Field) -> None:
     limit = source["sizeLimit"]
     if limit.value is not None and number_of(limit.value) < 0:
@@ -84,14 +81,6 @@ def _validate_empty_dir(source: Field) -> None:
 def validate_host_path(source: Field) -> None:
     if source["path"].required().check(content.backstep_problems):
         source["type"].with_value(source["type"].text).one_of(HOST_PATH_TYPES)
-
-
-def _validate_git_repo(source: Field) -> None:
-    source["directory"].check(content.descending_path_problems)
-
-
-def _validate_partition(source: Field) -> None:
-    source["partition"].between(0, 255)
 
 
 def _validate_keys(source: Field) -> None:
@@ -147,10 +136,6 @@ def validate_flocker(source: Field) -> None:
         name.invalid("must not contain '/'")
 
 
-def _validate_secret(source: Field) -> None:
-    source.get("secretRef").require("name")
-
-
 _PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 _HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
 
@@ -200,7 +185,7 @@ def validate_azure_disk(source: Field) -> None:
 
 def _validate_storage_os(source: Field) -> None:
     validate_storage_os_names(source)
-    _validate_secret(source)
+    source.get("secretRef").require("name")
 
 
 def validate_storage_os_names(source: Field) -> None:
@@ -238,9 +223,6 @@ def _validate_image(source: Field, pod: Pod) -> None:
     source.require_choice("pullPolicy", PULL_POLICIES)
 
 
-# --- sources with files of several kinds ---------------------------------------------------------------------------
-
-
 def _validate_downward(source: Field) -> None:
     _validate_mode(source["defaultMode"])
     for item in source["items"]:
@@ -274,24 +256,23 @@ def _validate_projected(source: Field, pod: Pod) -> None:
             projection.forbidden("may not specify more than 1 volume type per source")
 
 
-def _take(file: str, shown: str, source: Field, taken: set[str]) -> None:
-    if file in taken:
+def _take(item: Field, shown: str, source: Field, taken: set[str]) -> None:
+    if item["path"].value in taken:
         source.invalid("conflicting duplicate paths", shown)
-    if file:
-        taken.add(file)
+    taken.update(filter(None, [item["path"].text]))
 
 
 def _project_keys(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
     projection.require("name")
     for item in projection["items"]:
         _validate_key_to_path(item)
-        _take(item["path"].text, projection["name"].text, source, taken)
+        _take(item, projection["name"].text, source, taken)
 
 
 def _project_fields(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
     for item in projection["items"]:
         _validate_downward_file(projection.with_value(item.value))
-        _take(item["path"].text, item["path"].text, source, taken)
+        _take(item, item["path"].text, source, taken)
 
 
 def _project_token(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
@@ -316,9 +297,9 @@ PROJECTIONS = {
 SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] = {
     "emptyDir": ((), _validate_empty_dir),
     "hostPath": ((), validate_host_path),
-    "gitRepo": (("repository",), _validate_git_repo),
-    "gcePersistentDisk": (("pdName",), _validate_partition),
-    "awsElasticBlockStore": (("volumeID",), _validate_partition),
+    "gitRepo": (("repository",), lambda source: source["directory"].check(content.descending_path_problems)),
+    "gcePersistentDisk": (("pdName",), lambda source: source["partition"].between(0, 255)),
+    "awsElasticBlockStore": (("volumeID",), lambda source: source["partition"].between(0, 255)),
     "secret": (("secretName",), _validate_keys),
     "nfs": (("server", "path"), _validate_nfs),
     "iscsi": ((), validate_iscsi),
@@ -326,7 +307,7 @@ SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] 
     "flocker": ((), validate_flocker),
     "persistentVolumeClaim": (("claimName",), None),
     "rbd": (("monitors", "image"), None),
-    "cinder": (("volumeID",), _validate_secret),
+    "cinder": (("volumeID",), lambda source: source.get("secretRef").require("name")),
     "cephfs": (("monitors",), None),
     "quobyte": ((), validate_quobyte),
     "downwardAPI": ((), _validate_downward),
@@ -348,6 +329,6 @@ SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] 
 #: Sources whose rules depend on the pod.
 POD_SOURCES = {"projected": _validate_projected, "ephemeral": _validate_ephemeral, "image": _validate_image}
 
-#: Names by which errors refer to a source, and to a second source.
+#: Other names of a source in errors: of the first one, and of others.
 SHOWN = {"gcePersistentDisk": "persistentDisk"}
 SHOWN_AS_SECOND = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
