@@ -36,7 +36,7 @@ def validate_label_selector(selector: Field, *, any_values: bool = False) -> Non
     if selector.value is None:
         return
     validate_labels(selector["matchLabels"])
-    for requirement in selector["matchExpressions"]:
+    for requirement in selector.each("matchExpressions"):
         validate_requirement(requirement, any_values=any_values)
 
 
@@ -67,6 +67,10 @@ def has_invalid_values(selector: Object | None) -> bool:
 
 def is_usable(selector: Object | None) -> bool:
     """Whether the selector is valid (`LabelSelectorAsSelector`)."""
+    if selector is not None and not selector.get("matchExpressions"):
+        labels = selector.get("matchLabels") or {}
+        if labels.items() <= _valid:
+            return True
     field = Field(selector)
     validate_label_selector(field)
     return not field.errors

@@ -17,10 +17,10 @@ LOCAL = "localhost/"
 
 def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
     """`validatePodSpecSecurityContext`."""
-    context = spec["securityContext"]
     shared = spec.value.get("shareProcessNamespace")
-    if not context.value and not shared:
+    if not spec.value.get("securityContext") and not shared:
         return
+    context = spec["securityContext"]
     _validate_ids(context, "fsGroup", "runAsUser", "runAsGroup")
     for group in context.each("supplementalGroups"):
         group.between(0, MAX_INT32)
