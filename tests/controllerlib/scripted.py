@@ -1,7 +1,7 @@
 """A scripted ListerWatcher, and a store that logs its calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
