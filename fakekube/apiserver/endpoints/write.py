@@ -341,7 +341,8 @@ def delete(
             return None
         check(existing)
         admission.delete_in_process(call)
-        yield from conversion.read(call, [existing])
+        if call.converted is not None:
+            yield from conversion.read(call, [existing])
         if not admission.has_hooks(call):
             return existing
         shown = options.to_object()
