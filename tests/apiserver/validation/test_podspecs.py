@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.apiserver.validation.support import check_new
+from tests.apiserver.validation.support import check_new, check_update
 
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP = "container.seccomp.security.alpha.kubernetes.io/c"
@@ -557,3 +557,32 @@ ANNOTATED = [
 def test_annotations_are_validated(annotations, spec, errors):
     spec = {"containers": [{"name": "c", "image": "i"}], **spec}
     check_new("Pod", {"metadata": {"name": "x", "annotations": annotations}, "spec": spec}, errors)
+
+
+def test_a_template_has_no_ephemeral_containers():
+    spec = {"containers": [{"name": "c", "image": "i"}], "ephemeralContainers": [{"name": "e", "image": "i"}]}
+    check_new(
+        "PodTemplate",
+        {"metadata": {"name": "x"}, "template": {"spec": spec}},
+        ["template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template"],
+    )
+
+
+def test_constraints_with_invalid_label_keys_may_stay():
+    """Servers before 1.34 accepted a key that the selector has, too."""
+    selector = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "topologySpreadConstraints": [{**constraint, "matchLabelKeys": ["a"]}],
+    }
+    path = "spec.topologySpreadConstraints[0]"
+    check_new(
+        "Pod", {"spec": spec}, [f'{path}[0]: Invalid value: "a": exists in both matchLabelKeys and labelSelector']
+    )
+    check_update(
+        "Pod",
+        {"spec": spec},
+        {"metadata": {"labels": {"c": "d"}}},
+        [f'{path}.matchLabelKeys[0]: Invalid value: "a": exists in both matchLabelKeys and labelSelector'],
+    )
