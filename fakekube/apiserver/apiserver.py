@@ -29,8 +29,8 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy
 from fakekube.apiserver.registry.builtin import STRATEGIES
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.custom.registration import CustomRegistration
-from fakekube.apiserver.registry.generic.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
+from fakekube.apiserver.registry.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response, Text
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas

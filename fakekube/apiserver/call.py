@@ -12,8 +12,8 @@ from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
-from fakekube.apiserver.registry.generic.registration import Registration
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas

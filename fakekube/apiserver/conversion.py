@@ -12,7 +12,7 @@ from typing import Any
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, ConversionWebhook
 from fakekube.apiserver.needs import Need, Posts, Reply, Waiting, webhook_post
-from fakekube.apiserver.registry.generic.registration import Registration
+from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.storage.store import Entry
 
 Object = dict[str, Any]

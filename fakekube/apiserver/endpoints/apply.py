@@ -13,6 +13,7 @@ from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions
@@ -110,10 +111,6 @@ def _kind(config: Object) -> str:
 def _named(config: Object) -> str:
     meta = _metadata(config)
     return f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)}"
-
-
-def without_kind(config: Object) -> Object:
-    return {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
 
 
 def _check_configuration(call: Call, config: Object) -> None:

@@ -15,6 +15,7 @@ from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
 from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec, gojson, goprint
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
@@ -131,11 +132,6 @@ def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
         if problem.code == 422:
             raise patch_rejected() from None
         raise StatusError(problem.code, "BadRequest" if problem.code == 400 else "", str(problem)) from None
-
-
-def without_kind(patch: Object) -> Object:
-    """The patch without apiVersion and kind, which a strategic merge patch cannot change."""
-    return {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
 
 
 def _as_object(

@@ -29,7 +29,7 @@ from fakekube.apiserver.endpoints.watch import watch
 from fakekube.apiserver.endpoints.write import act
 from fakekube.apiserver.endpoints.write import connect as admitted
 from fakekube.apiserver.needs import Need
-from fakekube.apiserver.registry.generic.registration import options_resource
+from fakekube.apiserver.registry.registration import options_resource
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.status import not_found, not_implemented
 

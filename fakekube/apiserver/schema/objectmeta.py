@@ -234,3 +234,15 @@ def without_system_fields(obj: Object) -> Object:
     if SYSTEM_FIELDS.isdisjoint(meta):
         return obj
     return {**obj, "metadata": {key: value for key, value in meta.items() if key not in SYSTEM_FIELDS}}
+
+
+def without_kind(obj: Object) -> Object:
+    """The object without apiVersion and kind."""
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
+
+
+def stored_layout(obj: Object) -> Object:
+    """The object as it is stored: metadata first, without apiVersion and kind, which the path implies."""
+    kept: Object = {"metadata": strings_without_null(obj.get("metadata") or {})}
+    kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
+    return kept

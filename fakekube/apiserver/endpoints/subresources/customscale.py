@@ -11,11 +11,11 @@ from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.customversion import nested
 from fakekube.apiserver.endpoints import representation
-from fakekube.apiserver.endpoints.apply import without_kind
 from fakekube.apiserver.endpoints.part import WHOLE
 from fakekube.apiserver.endpoints.subresources.scale import as_scale
 from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import (
     StatusError,

@@ -8,10 +8,10 @@ from typing import Any
 from fakekube.apiserver.auth import serviceaccount
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.write import Action
-from fakekube.apiserver.registry.generic.registration import without_kind
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found
@@ -108,7 +108,7 @@ def _check_place(call: Call, meta: Object) -> None:
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     sent = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
     try:
-        return without_kind(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
+        return stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:
         raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
 

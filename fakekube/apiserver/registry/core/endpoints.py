@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.service.table import SHOWN
-from fakekube.apiserver.registry.discovery.endpointslice import PROTOCOLS
+from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.apps.replicaset import (
+from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
+from fakekube.apiserver.registry.core.podtemplate.replicas import (
     REPLICA_COLUMNS,
     default_replica_set,
     replica_cells,
     status_replicas,
 )
-from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator
 from fakekube.apiserver.registry.core.podtemplate.validation import (
     spec_update_validator,

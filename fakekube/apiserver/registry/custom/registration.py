@@ -12,11 +12,11 @@ from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.crd.definition import deprecation, version_of
 from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.apiserver.registry.custom.table import printer as table_printer
-from fakekube.apiserver.registry.generic.registration import without_kind
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.gojson import go_json
@@ -66,7 +66,7 @@ class CustomRegistration:
         }
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
-        return without_kind(self._version.decode(obj, unknown))
+        return stored_layout(self._version.decode(obj, unknown))
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Decode the result of a patch; metadata that the patch does not change is not decoded again, for speed."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN
+from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -31,8 +32,6 @@ def default_endpoint_slice(obj: Object) -> None:
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
 
-
-PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.registry.core.service.allocation import Allocator
+from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request

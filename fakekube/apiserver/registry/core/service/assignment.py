@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.service.allocation import Allocator, Unavailable
+from fakekube.apiserver.registry.core.service.allocation import Unavailable
 from fakekube.apiserver.registry.core.service.families import init_families, refused
 from fakekube.apiserver.registry.core.service.spec import (
     allocates_node_ports,
@@ -15,6 +15,7 @@ from fakekube.apiserver.registry.core.service.spec import (
     node_ports,
     spec_of,
 )
+from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.wire.status import field_invalid, internal_error
 
 Object = dict[str, Any]

@@ -17,7 +17,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.schema.objectmeta import strings_without_null
+from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.versions import RECORDED
 from fakekube.apiserver.wire import codec
@@ -122,11 +122,11 @@ class BuiltinRegistration:
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         assert self.schema is not None, f"{self.resource.kind} has no schema"
-        draft = without_kind(decode(self.schema, obj, unknown))
+        draft = stored_layout(decode(self.schema, obj, unknown))
         self.strategy.default(draft)
         if self._schemas.version != RECORDED:
             # the defaults are those of the recorded version: drop fields that this version does not have
-            return without_kind(decode(self.schema, draft, []))
+            return stored_layout(decode(self.schema, draft, []))
         return draft
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
@@ -187,13 +187,6 @@ class BuiltinRegistration:
 
     def patch_text(self, result: Any) -> str:
         return codec.encode(result).decode()
-
-
-def without_kind(obj: Object) -> Object:
-    """The object in its stored form: metadata first, without apiVersion and kind."""
-    kept: Object = {"metadata": strings_without_null(obj.get("metadata") or {})}
-    kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
-    return kept
 
 
 #: Collections whose storage prefix is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).
