@@ -57,7 +57,7 @@ class FIFO:
         self._line.extend(key for key in self._items if key not in in_line)
 
     def has_synced(self) -> bool:
-        """Return whether the first list was taken, or another change came before any list."""
+        """Return whether the first list was consumed, or a change arrived before any list."""
         return self._populated and self._initial == 0
 
     def take(self) -> Any:
@@ -71,7 +71,7 @@ class FIFO:
         return None
 
     def close(self) -> None:
-        """Close the queue; queued objects can still be taken and added."""
+        """Set `closed`; objects can still be added and taken."""
         self.closed = True
 
     def _key(self, obj: Any) -> str:

@@ -35,7 +35,7 @@ class ListerWatcher(Protocol):
 
 @runtime_checkable
 class WatchListDeclaration(Protocol):
-    """A ListerWatcher that declares whether it can stream (client-go: IsWatchListSemanticsUnSupported)."""
+    """A ListerWatcher that declares whether it supports WatchList (client-go: IsWatchListSemanticsUnSupported)."""
 
     @property
     def watch_list_unsupported(self) -> bool:
@@ -49,7 +49,7 @@ def supports_streaming(source: object) -> bool:
 
 
 class ListWatch:
-    """A ListerWatcher of two functions, which may be coroutine functions (client-go: cache.ListWatch)."""
+    """A ListerWatcher made from two functions, which may be coroutine functions (client-go: cache.ListWatch)."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ListWatch:
 
 
 class ClientListWatch:
-    """Lists and watches one kind through a client, with a fixed namespace and fixed selectors.
+    """Lists and watches one kind through a client, with a fixed namespace and default selectors.
 
     Source: client-go, cache.NewListWatchFromClient.
     """
@@ -126,7 +126,7 @@ class ClientListWatch:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All pages of a list: the resourceVersion of the first page, and whether there was more than one."""
+    """All pages of a list: the resourceVersion of the first page, and whether there was more than one page."""
 
     items: Sequence[Object]
     resource_version: str
@@ -141,7 +141,7 @@ async def list_pages(
     """Read a list page by page (client-go: tools/pager).
 
     Later pages are requested without a resourceVersion. If the continue token expires (410), the whole list is
-    requested once at the original version. `page_size` 0 requests one page. Errors of the first page are raised.
+    requested once at the original version. `page_size` 0 requests one page. Other errors are raised.
     """
     request = replace(options, limit=options.limit or page_size)
     items: list[Object] = []

@@ -14,8 +14,8 @@ def effective_period(requested: float, check: float) -> float:
 def period_for_new_handler(requested: float, check: float, *, started: bool) -> tuple[float, float]:
     """Return (the period of a new handler, the check period of the informer).
 
-    Before the start, a shorter period also shortens the check period; afterwards it is raised to that. An informer
-    without resync stays without.
+    Before the start, a shorter period also shortens the check period; after the start, a shorter period is raised to
+    the check period. An informer without resync never resyncs.
     """
     if requested <= 0:
         return 0.0, check

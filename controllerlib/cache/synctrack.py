@@ -1,6 +1,6 @@
 """Trackers of whether an initial list has been handled (client-go: tools/cache/synctrack).
 
-Both are DoneCheckers, for which `wait_for` waits.
+Both are DoneCheckers, which `controllerlib.cache.wait_for` accepts.
 """
 
 from collections.abc import Hashable
@@ -23,7 +23,7 @@ class _Tracker:
             upstream.add_callback(self.upstream_has_synced)
 
     def upstream_has_synced(self) -> None:
-        """Record that the source has synced: it has started all initial objects."""
+        """Record that the source has synced: it has delivered the whole initial list."""
         self._upstream = True
         self._look()
 
@@ -55,7 +55,7 @@ class SingleFileTracker(_Tracker):
         self._open += count
 
     def finished(self) -> None:
-        """Record that one object was handled; RuntimeError if none was in progress."""
+        """Record that one object was handled. Raises RuntimeError if none was in progress."""
         if self._open == 0:
             raise RuntimeError(
                 "synctrack: negative counter; this logic error means HasSynced may return incorrect value"

@@ -1,4 +1,4 @@
-"""The blocking client of reconcilers that are plain functions and run in threads."""
+"""A blocking client for synchronous reconcilers, which run in threads."""
 
 import asyncio
 import functools
@@ -48,18 +48,18 @@ class BlockingClient:
     delete_collection = _blocking(Client.delete_collection)
 
     def create_or_update(self, obj: Object, mutate: Mutate) -> OperationResult:
-        """See create_or_update; `mutate` runs on the event loop and must not block."""
+        """See `createorupdate.create_or_update`; `mutate` runs on the event loop and must not block."""
         return self.wait_for(create_or_update(self._client, obj, mutate))
 
     def create_or_patch(self, obj: Object, mutate: Mutate) -> OperationResult:
-        """See create_or_patch; `mutate` runs on the event loop and must not block."""
+        """See `createorupdate.create_or_patch`; `mutate` runs on the event loop and must not block."""
         return self.wait_for(create_or_patch(self._client, obj, mutate))
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop and return its result."""
         if asyncio._get_running_loop() is not None:
             work.close()
-            raise RuntimeError("a blocking method was called in a coroutine: await the method of Client instead")
+            raise RuntimeError("BlockingClient was called on the event loop: await the method of Client instead")
         if self._own is not None:
             answer: T = self._own(work)
             return answer

@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The resource of a kind."""
+    """A served resource type, as discovery lists it."""
 
     api_version: str
     kind: str

@@ -1,4 +1,4 @@
-"""The interface between clients and the way to the API server: HTTP, or an in-process server."""
+"""How clients send requests: over HTTP or to an in-process server."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
@@ -40,7 +40,7 @@ class Transport(Protocol):
         ...
 
     async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
-        """Open a watch. With status code 200 the third value is a WatchStream, otherwise a Status."""
+        """Open a watch. If the status code is 200, the third item is a WatchStream, otherwise a Status."""
         ...
 
     async def aclose(self) -> None:

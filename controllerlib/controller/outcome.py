@@ -7,7 +7,7 @@ ResultLabel = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class Decision(NamedTuple):
-    """The label of a reconcile, whether its failures are forgotten, and the requeue."""
+    """The metric label, whether to forget failures, and how to requeue."""
 
     label: ResultLabel
     forget: bool

@@ -147,7 +147,7 @@ def _index_of(owner: Mapping[str, Any], references: Sequence[Mapping[str, Any]])
 
 
 def controller_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the reference to the controller."""
+    """Return the controller reference, or None."""
     return next((reference for reference in _references(obj) if reference.get("controller")), None)
 
 

@@ -2,8 +2,8 @@
 
 from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
 from controllerlib.leaderelection.leaderelection import Election, LeaderElection, LeaderElectionOptions
-from controllerlib.leaderelection.lease import LeaseRecord
-from controllerlib.leaderelection.lock import LeaseLock, Lock, new_lock
+from controllerlib.leaderelection.leaselock import LeaseLock, Lock, new_lock
+from controllerlib.leaderelection.leaserecord import LeaseRecord
 
 __all__ = [
     "Election",

@@ -9,8 +9,8 @@ from datetime import datetime
 from controllerlib.backoff import jitter
 from controllerlib.client.errors import REQUEST_ERRORS, is_conflict, is_not_found
 from controllerlib.clock import Clock, Deadline, SystemClock, sleep
-from controllerlib.leaderelection.lease import JITTER, LeaseRecord, LeaseState, check_durations
-from controllerlib.leaderelection.lock import Lock
+from controllerlib.leaderelection.leaselock import Lock
+from controllerlib.leaderelection.leaserecord import JITTER, LeaseRecord, LeaseState, check_durations
 from controllerlib.metrics.registry import Registry
 from controllerlib.random import Random, SystemRandom
 from controllerlib.tasks import Tasks, ended

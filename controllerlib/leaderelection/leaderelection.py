@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
-from controllerlib.leaderelection.lock import LeaseLock, Lock, new_lock
+from controllerlib.leaderelection.leaselock import LeaseLock, Lock, new_lock
 from controllerlib.random import Random
 
 _NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"

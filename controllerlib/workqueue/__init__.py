@@ -4,6 +4,7 @@ from controllerlib.workqueue.cause import Cause, CauseKind
 from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.prioritystate import LOW_PRIORITY, PriorityQueueState
 from controllerlib.workqueue.queue import Gate, WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.queuestate import FifoStorage, Storage, WorkQueueState
 from controllerlib.workqueue.ratelimiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -14,7 +15,6 @@ from controllerlib.workqueue.ratelimiters import (
     default_controller_rate_limiter,
     default_item_based_rate_limiter,
 )
-from controllerlib.workqueue.state import FifoStorage, Storage, WorkQueueState
 from controllerlib.workqueue.tokenbucket import TokenBucket
 
 __all__ = [

@@ -11,8 +11,8 @@ from controllerlib.tasks import Futures
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.queuestate import Storage, WorkQueueState
 from controllerlib.workqueue.ratelimiters import RateLimiter
-from controllerlib.workqueue.state import Storage, WorkQueueState
 
 T = TypeVar("T", bound=Hashable)
 

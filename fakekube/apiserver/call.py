@@ -74,7 +74,8 @@ class Server(Protocol):
         """The user of a token, and those of the audiences that it is valid for. Raises 401 for an invalid one."""
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
-        """The rules that apply to a user in a namespace, and why there may be more ("": there are none)."""
+        """The rules that apply to a user in a namespace, and the errors of bindings that could not
+        be resolved ("": none)."""
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
         """The authorizer's decision."""
@@ -86,7 +87,7 @@ class Server(Protocol):
         """The registration of a kind that appears in bodies only, such as Eviction."""
 
     def committed(self, change: Change, context: RequestContext) -> Change:
-        """Called with every write of a request after it is stored."""
+        """Calls `on_commit` and reconciles definitions, after a request has changed the store."""
 
     def stop_serving(self, collection: str) -> None:
         """Stop serving the resources of a definition; drop everything derived from them."""
@@ -99,8 +100,8 @@ class Server(Protocol):
 class Call:
     """A request for a served resource.
 
-    `path` is the storage key of the object that the request names. `converted` maps the ids of stored objects to those
-    objects in the version of the request, where a webhook converts them (None: no webhook does).
+    `path` is the storage key of the object that the request names. `converted` maps the `id()` of a stored object to
+    the object and its conversion to the version of the request (None: no webhook converts the resource).
     """
 
     server: Server
@@ -135,7 +136,7 @@ class Call:
 
     @property
     def view(self) -> View:
-        """The view of stored objects in full."""
+        """The view that shows whole objects."""
         if self.converted is None:
             return self.registration.view
         return View(self.resource.api_version, self.resource.kind, self._shown_object, shared=False)
@@ -159,5 +160,5 @@ class Call:
         return self.server.store.get(self.resource.collection, self.path)
 
     def allocator(self, *, dry_run: bool) -> Allocator:
-        """Allocates addresses and ports for this request."""
+        """The allocator of addresses and ports for this request."""
         return Allocator(self.server.allocations.current(), self.context.fraction, dry_run)

@@ -13,7 +13,7 @@ import orjson
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.options import check_request_fields
+from fakekube.harness.keywords import check_request_fields
 from fakekube.harness.timeline import Summary, Timeline
 from fakekube.server.runner import ServerRunner
 

@@ -30,11 +30,7 @@ from fakekube.harness.background import Background
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.idempotence import IdempotenceCheck
-from fakekube.harness.ledger import Ledger
-from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http
-from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
-from fakekube.harness.operator import Operator
-from fakekube.harness.options import (
+from fakekube.harness.keywords import (
     DeleteOptions,
     EventFields,
     FaultOptions,
@@ -42,6 +38,10 @@ from fakekube.harness.options import (
     RequestFields,
     check_names,
 )
+from fakekube.harness.ledger import Ledger
+from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http
+from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
+from fakekube.harness.operator import Operator
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting

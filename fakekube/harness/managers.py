@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from controllerlib import Manager
 from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
-from fakekube.harness.options import ManagerOptions
+from fakekube.harness.keywords import ManagerOptions
 from fakekube.server.direct import DirectTransport
 from fakekube.virtualtime import Bubble, Seed
 

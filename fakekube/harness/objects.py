@@ -17,7 +17,7 @@ from fakekube.harness.arguments import (
     selector,
     written,
 )
-from fakekube.harness.options import DeleteOptions, check_names
+from fakekube.harness.keywords import DeleteOptions, check_names
 from fakekube.server import manifests
 from fakekube.server.direct import Answer, DirectTransport
 from fakekube.server.runner import ServerRunner, Suspended, WouldWait

@@ -26,8 +26,8 @@ from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQU
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.apiserver.wire.status import StatusError, internal_error
-from fakekube.server.clock import Clock
 from fakekube.server.random import Random
+from fakekube.server.systemclock import Clock
 from fakekube.server.webhookclient import WebhookClient
 
 log: logging.Logger = logging.getLogger(__name__)

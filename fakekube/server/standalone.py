@@ -14,11 +14,11 @@ from fakekube.apiserver.auth.authentication import parse_token_file
 from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority
-from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 
 
 class CannotServe(Exception):

@@ -13,7 +13,7 @@ from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
 
-#: Name prefix of the threads that wait for the real world for the test.
+#: Name prefix of the threads that wait for external I/O on behalf of the test.
 HELPER = "fakekube: "
 
 

@@ -27,7 +27,7 @@ PATIENCE = 30.0
 #: Real seconds without traffic on external connections after which they count as quiet; their work cannot be observed.
 LINGER = 0.1
 
-#: The longest single wait for the real world, in real seconds.
+#: The longest single wait for external I/O, in real seconds.
 _MAX_POLL = 0.25
 
 
@@ -86,7 +86,7 @@ class Quiescence:
                 self._waiters.remove(entry)
 
     async def step(self, limit: int, timeout: Duration) -> None:
-        """Advance to the next timer, at most to `limit`. Raises TimeoutError when the clock is there already."""
+        """Advance to the next timer, at most to `limit`. Raises TimeoutError if the clock has reached `limit`."""
         if self._clock.us >= limit:
             raise TimeoutError(
                 f"the predicate is still false after {_shown(timeout)} of virtual time\n{self._loop.why()}"
@@ -118,7 +118,7 @@ class Quiescence:
             self._fail(error)
 
     def idle(self, poll: Poll) -> Events:
-        """Called when the loop has nothing to run: applies the rule by which time may advance, in its order."""
+        """Called when the loop has nothing to run: polls until the bubble is quiescent, then performs the next step."""
         loop, ready, threads = self._loop, self._ready, self._threads
         busy_since: float | None = None
         while True:
@@ -147,12 +147,12 @@ class Quiescence:
             return []
         reasons = [*threads.busy_reasons(), *connections.busy_reasons(), *clock.busy_reasons()]
         if not reasons and not self._waiters and connections.external and not self._round_is_due():
-            # an external client lives in real time, so virtual time does not advance by itself
-            reasons.append("the test waits, and while an external client is connected only advance() moves time")
+            # an external client runs in real time, so virtual time does not advance by itself
+            reasons.append("the test is blocked and an external client is connected: call advance() to move time")
         return reasons
 
     def _poll_timeout(self, reasons: list[str], left: float) -> float:
-        """How many real seconds to wait for the real world; fails when the patience is used up."""
+        """How many real seconds to wait for external I/O; fails when the patience is used up."""
         if left <= 0 and not self._clock.is_held_endlessly():
             self._fail(
                 NotQuiescent(f"busy for {self._patience:g} s: {'; '.join(reasons)}\n{self._loop.why()}\n{dump()}"),
@@ -197,7 +197,7 @@ class Quiescence:
             case Jump(us):
                 self._jump(us, blocked=goal is None)
             case Deadlocked():
-                raise Deadlock(f"the test waits for something that cannot happen: no timer is set\n{self._loop.why()}")
+                raise Deadlock(f"deadlock: the test is blocked and no timer is set\n{self._loop.why()}")
 
     def _round_is_due(self) -> bool:
         return not self._round_done and not self._gate.is_open()
@@ -223,7 +223,7 @@ class Quiescence:
         self._clock.move_to(us)
 
     def _fail(self, error: HotLoop | NotQuiescent) -> None:
-        """Raises `error` in whatever waits for quiescence; if nothing does, out of the loop."""
+        """Sets `error` on all that wait for quiescence; raises it from the loop if nothing waits."""
         if not self._waiters:
             raise error
         waiting, self._waiters = self._waiters, []

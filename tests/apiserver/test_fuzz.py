@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
-from fakekube.server.clock import SystemClock
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
 from tests.apiserver.test_store import check_shape

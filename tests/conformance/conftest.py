@@ -7,10 +7,10 @@ import pytest
 
 from fakekube.apiserver.auth.authentication import parse_token_file
 from fakekube.server import bootstrap
-from fakekube.server.clock import SystemClock
 from fakekube.server.http import listen
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 
 TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
 

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from controllerlib.workqueue.prioritystate import PriorityQueueState
-from controllerlib.workqueue.state import WorkQueueState
+from controllerlib.workqueue.queuestate import WorkQueueState
 
 STEP = re.compile(r"(?P<item>[\w-]+?)?(?P<limited>~)?(@(?P<after>-?[\d.]+))?(!(?P<priority>-?\d+))?")
 

@@ -14,7 +14,7 @@ from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.store import Indexer, StoreOp
 from controllerlib.client.names import DeletedFinalStateUnknown
 from controllerlib.workqueue.prioritystate import PriorityQueueState
-from controllerlib.workqueue.state import WorkQueueState
+from controllerlib.workqueue.queuestate import WorkQueueState
 from tests.controllerlib.naive import (
     Failures,
     NaiveDeltaFIFO,

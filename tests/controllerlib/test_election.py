@@ -17,8 +17,8 @@ from controllerlib.clock import SystemClock, sleep
 from controllerlib.leaderelection import leaderelection
 from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
 from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
-from controllerlib.leaderelection.lease import LeaseRecord, LeaseState, check_durations
-from controllerlib.leaderelection.lock import LeaseLock, new_lock
+from controllerlib.leaderelection.leaselock import LeaseLock, new_lock
+from controllerlib.leaderelection.leaserecord import LeaseRecord, LeaseState, check_durations
 from controllerlib.metrics.registry import Registry
 from controllerlib.random import FixedRandom, Random, SeededRandom
 from controllerlib.record.corev1 import CoreFakeRecorder

@@ -13,8 +13,8 @@ from controllerlib.metrics.registry import Registry
 from controllerlib.wait import parallelize
 from controllerlib.workqueue.item import NotProcessing
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
+from controllerlib.workqueue.queuestate import WorkQueueState
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
-from controllerlib.workqueue.state import WorkQueueState
 from tests.controllerlib.script import play
 
 

@@ -13,7 +13,7 @@ from mypy import api
 import fakekube
 from controllerlib import Manager
 from fakekube import FaultRule, RequestRecord
-from fakekube.harness import options
+from fakekube.harness import keywords
 from tests.completeness import completeness, report
 
 USER = Path(__file__).with_name("typed_user.py")
@@ -61,10 +61,10 @@ def test_the_public_types_are_complete():
 @pytest.mark.parametrize(
     ("described", "names"),
     [
-        (options.FaultOptions, set(inspect.signature(FaultRule).parameters)),
-        (options.RequestFields, set(RequestRecord._fields)),
+        (keywords.FaultOptions, set(inspect.signature(FaultRule).parameters)),
+        (keywords.RequestFields, set(RequestRecord._fields)),
         (
-            options.ManagerOptions,
+            keywords.ManagerOptions,
             set(inspect.signature(Manager).parameters) - SET_BY_THE_CLUSTER - {"transport"},
         ),
     ],
@@ -74,4 +74,4 @@ def test_the_options_follow_what_they_describe(described, names):
 
 
 def test_the_types_of_request_fields_are_those_of_a_record():
-    assert get_type_hints(options.RequestFields) == get_type_hints(RequestRecord)
+    assert get_type_hints(keywords.RequestFields) == get_type_hints(RequestRecord)

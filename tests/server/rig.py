@@ -15,10 +15,10 @@ import orjson
 
 from fakekube.apiserver.user import User
 from fakekube.server import bootstrap
-from fakekube.server.clock import SystemClock
 from fakekube.server.http import HttpServer, listen
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 
 Object = dict[str, Any]
 

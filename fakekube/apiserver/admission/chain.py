@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.admission import (
-    certificates,
+    certificaterequests,
     ingressclass,
     lifecycle,
     limitranger,
@@ -62,9 +62,9 @@ VALIDATING: Mapping[tuple[str, str], Sequence[Validate]] = {
     ("persistentvolumeclaims", ""): (limitranger.validate_claim, resize.validate_claim),
     ("priorityclasses.scheduling.k8s.io", ""): (priority.validate_class,),
     ("namespaces", ""): (podsecurity.validate_namespace,),
-    (_REQUESTS, ""): (certificates.validate_subject,),
-    (_REQUESTS, "approval"): (certificates.validate_approval,),
-    (_REQUESTS, "status"): (certificates.validate_signing,),
+    (_REQUESTS, ""): (certificaterequests.validate_subject,),
+    (_REQUESTS, "approval"): (certificaterequests.validate_approval,),
+    (_REQUESTS, "status"): (certificaterequests.validate_signing,),
     **{(collection, ""): (podsecurity.warn_of_template,) for collection in podsecurity.TEMPLATES},
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import round_up
-from fakekube.apiserver.registry.core.pod.validation import resources
+from fakekube.apiserver.registry.core.pod.validation import resourcerequirements
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_tolerations
 from fakekube.apiserver.registry.core.pod.warnings import DEPRECATED_LABELS
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -34,7 +34,7 @@ def validate(runtime_class: Field) -> None:
     runtime_class["handler"].dns_label()
     overhead = runtime_class["overhead"]
     if overhead.value is not None:
-        resources.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))
+        resourcerequirements.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))
     scheduling = runtime_class["scheduling"]
     validate_labels(scheduling["nodeSelector"])
     validate_tolerations(scheduling["tolerations"])

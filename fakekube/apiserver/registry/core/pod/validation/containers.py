@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fakekube.apiserver.registry.core.pod.validation import environment
+from fakekube.apiserver.registry.core.pod.validation import envvars
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
-from fakekube.apiserver.registry.core.pod.validation.resources import validate_resources
+from fakekube.apiserver.registry.core.pod.validation.resourcerequirements import validate_resources
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import validate_security_context
 from fakekube.apiserver.registry.core.pod.validation.volumes import PULL_POLICIES
 from fakekube.apiserver.registry.generic.validation import content
@@ -247,8 +247,8 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
 
 _LISTS = {
     "ports": _validate_ports,
-    "env": environment.validate_variables,
-    "envFrom": environment.validate_sources,
+    "env": envvars.validate_variables,
+    "envFrom": envvars.validate_sources,
     "volumeMounts": _validate_mounts,
     "volumeDevices": _validate_devices,
 }

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
-from fakekube.apiserver.registry.core.pod.validation import (
-    affinity,
-    containers,
-    environment,
-    podoptions,
-    securitycontext,
-)
+from fakekube.apiserver.registry.core.pod.validation import affinity, containers, envvars, podoptions, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import DELETION_COST, TEMPLATE, Pod, PodOptions
-from fakekube.apiserver.registry.core.pod.validation.resources import validate_pod_resource_name, validate_requirements
+from fakekube.apiserver.registry.core.pod.validation.resourcerequirements import (
+    validate_pod_resource_name,
+    validate_requirements,
+)
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_volumes
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
@@ -70,7 +67,7 @@ def validate_spec(spec: Field, options: PodOptions, meta: Object | None = None) 
     spec.check_members(_NAMES)
     if spec.value.get("os") is not None:
         securitycontext.validate_operating_system(spec)
-    environment.validate_file_volumes(spec)
+    envvars.validate_file_volumes(spec)
 
 
 def _validate_parts(spec: Field, options: PodOptions, meta: Object) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_template
-from fakekube.apiserver.registry.core.pod.validation import environment
+from fakekube.apiserver.registry.core.pod.validation import envvars
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
@@ -235,11 +235,11 @@ def _validate_downward_file(item: Field) -> None:
     item["path"].check(content.unreserved_path_problems)
     field, resource = item["fieldRef"], item["resourceFieldRef"]
     if field.value is not None:
-        environment.validate_field_selector(field, environment.FIELDS_OF_FILES)
+        envvars.validate_field_selector(field, envvars.FIELDS_OF_FILES)
         if resource.value is not None:
             item.invalid("fieldRef and resourceFieldRef can not be specified simultaneously", "resource")
     elif resource.value is not None:
-        environment.validate_resource_field_selector(resource, True)
+        envvars.validate_resource_field_selector(resource, True)
     else:
         item.missing("one of fieldRef and resourceFieldRef is required")
     _validate_mode(item["mode"])

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from controllerlib.client.client import Client
 from controllerlib.client.names import Object
 from controllerlib.clock import Clock, Deadline, SystemClock
-from controllerlib.leaderelection.lease import LeaseRecord
+from controllerlib.leaderelection.leaserecord import LeaseRecord
 
 
 class EventRecorder(Protocol):

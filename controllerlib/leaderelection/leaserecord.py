@@ -91,13 +91,13 @@ class LeaseState:
         return self.observed is not None and self.observed + self.record.duration > now
 
     def read(self, record: LeaseRecord, now: float) -> None:
-        """Record a record that was read; the validity is extended only if it differs from the previous one."""
+        """Note a record that was read; the validity is extended only if it differs from the previous one."""
         if record != self._read:
             self._read = record
             self.wrote(record, now)
 
     def wrote(self, record: LeaseRecord, now: float) -> None:
-        """Record a record that was written."""
+        """Note a record that was written."""
         self.record, self.observed = record, now
 
     def may_take(self, now: float) -> bool:
@@ -114,7 +114,10 @@ class LeaseState:
         return LeaseRecord(self.identity, seconds, wall, wall, seen.transitions + 1)
 
     def coordinated(self, now: float, wall: str) -> LeaseRecord | None:
-        """Return the record to write in a coordinated election; None unless the lease is assigned to this candidate."""
+        """Return the record to write in a coordinated election.
+
+        None if the lease has expired, is held by another candidate, or names a preferred holder.
+        """
         seen = self.record
         if self.observed is None or self.observed + seen.duration < now:
             return None
@@ -138,8 +141,8 @@ class LeaseState:
         return self.reported
 
     def health(self, now: float, lease_duration: float, tolerance: float) -> bool:
-        """Return False if this candidate leads but has not renewed for longer than the lease duration and
-        `tolerance`.
+        """Return False if this candidate leads but has not renewed for longer than the lease duration
+        plus `tolerance`.
         """
         if not self.is_leader() or self.observed is None:
             return True
