@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from controllerlib.controller.reconcile import Outcome, Run
     from controllerlib.workqueue.cause import Cause
 
-__all__ = ["NOOP_OBSERVER", "Call", "InformerEvent", "Observer", "current_run"]
+__all__ = ["NOOP_OBSERVER", "Call", "InformerEvent", "Observer", "current_run", "reconcile_id"]
 
 
 class Call(NamedTuple):
@@ -111,3 +111,9 @@ def current_run() -> "Run | None":
 def set_current(run: "Run | None") -> None:
     """Set the reconcile that the current task belongs to; for the controller only."""
     _current.set(run)
+
+
+def reconcile_id() -> str:
+    """Return the id of the current reconcile; "" outside of one (controller-runtime: ReconcileIDFromContext)."""
+    run = current_run()
+    return run.id if run else ""

@@ -46,10 +46,9 @@ from controllerlib.controller.reconcile import (
     Run,
     TerminalError,
     as_reconciler,
-    reconcile_id,
 )
 from controllerlib.controller.source import ChannelSource, FuncSource, InformerSource, KindSource, Source
-from controllerlib.observer import current_run
+from controllerlib.observer import current_run, reconcile_id
 
 __all__ = [
     "AlreadyOwned",

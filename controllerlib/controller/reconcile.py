@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from controllerlib.client.errors import is_not_found
 from controllerlib.client.names import split_key
 from controllerlib.controller.outcome import ResultLabel
-from controllerlib.observer import current_run
 from controllerlib.tasks import OnceEvent
 from controllerlib.workqueue.cause import Cause
 
@@ -147,12 +146,6 @@ class Outcome(NamedTuple):
     requeue_after: float | None
     #: The end of the reconcile (monotonic seconds).
     finished: float
-
-
-def reconcile_id() -> str:
-    """Return the id of the current reconcile; "" outside of one (controller-runtime: ReconcileIDFromContext)."""
-    run = current_run()
-    return run.id if run else ""
 
 
 ObjectReconciler = Callable[[dict[str, Any]], Awaitable[Result | None]]

@@ -17,10 +17,9 @@ from controllerlib.controller.reconcile import (
     TerminalError,
     as_reconciler,
     is_terminal,
-    reconcile_id,
 )
 from controllerlib.controller.source import ChannelSource
-from controllerlib.observer import current_run
+from controllerlib.observer import current_run, reconcile_id
 from tests.controllerlib.handlerlog import advance
 from tests.controllerlib.rig import Act, Operator, Rig, acting
 

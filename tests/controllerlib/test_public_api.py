@@ -16,7 +16,7 @@ PACKAGES = ("client", "cache", "workqueue", "leaderelection", "record", "control
 MODULES = ("clock", "random", "wait", "observer")
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-SECTION = README.partition("## controllerlib for Go people\n")[2].partition("\n## ")[0]
+SECTION = README.partition("## controllerlib for Go developers\n")[2].partition("\n## ")[0]
 ROWS = [line.split("|")[2] for line in SECTION.splitlines() if line.startswith("| ") and "---" not in line]
 NAMES = sorted({name for row in ROWS for name in re.findall(r"`([A-Za-z_.]+)`", row)} - {"prometheus_client"})
 

@@ -130,7 +130,7 @@ def test_time_does_not_move_by_itself_while_an_external_client_is_connected():
         outsider.start()
         outsider.join()
         assert bubble.external
-        with pytest.raises(NotQuiescent, match=r"only advance\(\) moves time"):
+        with pytest.raises(NotQuiescent, match=r"call advance\(\) to move time"):
             bubble.run(asyncio.sleep(1))
         bubble.advance(60)
         assert bubble.clock.monotonic() == 60
