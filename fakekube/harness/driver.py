@@ -40,6 +40,8 @@ class Driver:
         if self.in_async_test():
             work.close()
             raise WouldWait("an async test must await the coroutine")
+        if self._loop.is_running():  # the caller is a thread of the bubble
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         return self._loop.drive(work)
 
 
