@@ -8,6 +8,7 @@ import ssl
 from typing import Any
 
 from fakekube.apiserver.needs import Post, Reply, Service
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 
 #: The maximum number of bytes that are read of an answer.
@@ -101,7 +102,8 @@ def _reply(status: int, text: bytes) -> Reply:
     try:
         return Reply(document=json.loads(text))
     except ValueError as problem:
-        return Reply(problem=f"failed to call webhook: {problem}")
+        found = gojson.syntax_problem(text.decode("utf-8", "replace")) or str(problem)
+        return Reply(problem=f"failed to call webhook: {found}")
 
 
 #: HTTP status -> the message of Go's client.

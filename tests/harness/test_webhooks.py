@@ -136,6 +136,30 @@ def test_b8_an_answer_in_chunks_is_read_to_its_end(fakekube):
     assert fakekube.create(configmap(x="1"))["data"] == {"x": "1"}
 
 
+def test_an_answer_that_is_not_json(fakekube):
+    async def page(http):
+        from aiohttp import web
+
+        return web.Response(text="<html>", content_type="text/html")
+
+    serve(fakekube, page, configuration())
+    with pytest.raises(ApiError) as refused:
+        fakekube.create(configmap(x="1"))
+    assert str(refused.value).endswith("invalid character '<' looking for beginning of value")
+
+
+def test_a_thread_writes_while_a_webhook_is_asked(fakekube):
+    def write():
+        fakekube.create(configmap(x="1"))
+
+    guard = Guard()
+    serve(fakekube, guard, configuration())
+    fakekube.thread(write)
+    fakekube.settle()
+    assert [one["operation"] for one in guard.asked] == ["CREATE"]
+    assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"x": "1"}
+
+
 def test_b9_apply_waits_for_webhooks(fakekube):
     guard = Guard(lambda request: {"allowed": request["object"]["data"]["x"] != "bad"})
     serve(fakekube, guard, configuration())

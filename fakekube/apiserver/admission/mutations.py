@@ -22,7 +22,7 @@ from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
 
@@ -164,6 +164,10 @@ def _patched(operations: Any, obj: Object, call: Call) -> Object:
         result = json_patch.apply(obj, json_patch.check(plain(operations)))
     except StatusError as refused:
         raise Failed(f"JSON Patch: {refused.message}") from None
+    if result is None:
+        result = {}  # Go decodes null as an object without fields
+    elif not isinstance(result, dict):
+        raise Failed(gojson.not_an_object(result))
     return _decoded(result, call)
 
 

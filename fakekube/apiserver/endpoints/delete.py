@@ -65,11 +65,7 @@ def _options_body(call: Call) -> Object | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise bad_request(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{gojson.type_name(value)} into Go value of type struct {{ APIVersion string "
-            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
+        raise bad_request(gojson.not_an_object(value))
     kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" {DELETE_SCHEME}')

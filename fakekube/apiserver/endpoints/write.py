@@ -40,6 +40,7 @@ from fakekube.apiserver.wire.status import (
     forbidden,
     generate_name_conflict,
     invalid,
+    no_such_resource,
     not_found,
 )
 
@@ -80,7 +81,8 @@ def write(call: Call, operation: Write) -> Step:
         sent = operation.produce(current)
         if admission.has_mutating_hooks(call):
             attributes = _attributes(call, body, sent, current, options)
-            sent = yield from admission.mutate(attributes)
+            admitted = yield from admission.mutate(attributes)
+            sent = check_place(call, _with_valid_managed_fields(call, admitted, sent), naming=False)
         else:
             sent = admission.mutate_in_process(call, sent, current)
         sent = ownership.without_duplicate_owners(body, sent, after_admission=True)
@@ -95,6 +97,24 @@ def write(call: Call, operation: Write) -> Step:
         response: Response | None = yield from _stored(call, body, operation, obj, old, existing)
         if response is not None:
             return response
+
+
+def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Object:
+    """The admitted object, with the managedFields of the object sent if admission has made them invalid.
+
+    Follows `fieldmanager/admission.go`, `managedFieldsValidatingAdmissionController`.
+    """
+    try:
+        managedfields.decode(admitted["metadata"].get("managedFields") or ())
+    except managedfields.Undecodable as problem:
+        call.warnings.append(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+            f"mutating admission controller; please fix your requests: {problem}"
+        )
+        before = sent["metadata"].get("managedFields")
+        meta = {key: value for key, value in admitted["metadata"].items() if key != "managedFields"}
+        return {**admitted, "metadata": {**meta, "managedFields": before} if before else meta}
+    return admitted
 
 
 def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
@@ -138,6 +158,7 @@ def _stored(
     attempts = 1 if name or existing is not None else NAME_ATTEMPTS
     while True:
         attempts -= 1
+        revision = call.server.store.revision
         prepared = _prepared(call, operation, obj, old)
         shown, before = part.shown(call, prepared), part.shown(call, old) if old is not None else None
         if admission.has_validating_hooks(call):
@@ -149,6 +170,10 @@ def _stored(
             stored = yield from conversion.written(call, prepared)
         elif call.registration.write is not None:
             stored = call.registration.write(prepared)
+        _check_served(call)
+        if not options.dry_run and call.server.store.revision != revision and _is_allocation_taken(call, prepared, old):
+            attempts += 1
+            continue
 
         path = call.path if existing is not None else path_of(call.namespace, prepared["metadata"].get("name") or "")
         found = call.server.store.get(call.resource.collection, path)
@@ -166,6 +191,23 @@ def _stored(
             raise _name_taken(
                 call, prepared["metadata"]["name"], found, generated=bool(obj["metadata"].get("generateName"))
             )
+
+
+def _check_served(call: Call) -> None:
+    """Raises 404 if the custom resource has been removed while the request waited."""
+    resource = call.resource
+    if call.server.catalog.find(resource.group, resource.version, resource.plural) is None:
+        raise no_such_resource()
+
+
+def _is_allocation_taken(call: Call, prepared: Object, old: Object | None) -> bool:
+    """Whether another request has taken an address or a port of this object while it waited."""
+    if call.strategy.allocate is not None:
+        try:
+            call.strategy.allocate(call.allocator(dry_run=True), prepared, old)
+        except StatusError:
+            return True
+    return False
 
 
 def _prepared(call: Call, operation: Write, obj: Object, old: Object | None) -> Object:

@@ -191,3 +191,11 @@ def type_name(value: object) -> str:
         return "number"
     names: dict[type, str] = {str: "string", list: "array", dict: "object"}
     return names.get(type(value), "null")
+
+
+def not_an_object(value: object) -> str:
+    """The error of Kubernetes' decoder for a JSON value that is not an object (`serializer/json.SimpleMetaFactory`)."""
+    return (
+        f"couldn't get version/kind; json parse error: json: cannot unmarshal {type_name(value)} into Go value of type "
+        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+    )

@@ -100,3 +100,81 @@ def test_b6_finalize_while_another_client_writes() -> None:
     recorder.while_waiting = once(lambda: relabel(recorder, namespaces, "2"))
     code, answer = recorder.send("PUT", f"{NAMESPACES}/n/finalize", body)
     assert (code, answer["reason"]) == (409, "Conflict")
+
+
+def test_managed_fields_that_a_webhook_makes_invalid_are_replaced_by_those_sent() -> None:
+    recorder = Recorder(patch=[{"op": "replace", "path": "/metadata/managedFields", "value": [{"manager": "x"}]}])
+    recorder.record(resource(recorder, "deployments.apps"))
+    code, made = recorder.send("POST", DEPLOYMENTS, deployment())
+    assert (code, made["metadata"]["managedFields"][0]["operation"]) == (201, "Update")
+    (warning,) = [one for one in recorder.warnings if "managedFields" in one]
+    assert warning.startswith(".metadata.managedFields was in an invalid state after admission;")
+    recorder.send("PUT", f"{DEPLOYMENTS}/d", deployment(3))
+    assert recorder.api.ok("GET", f"{DEPLOYMENTS}/d")["spec"]["replicas"] == 3
+
+
+def test_a_webhook_cannot_move_an_object_to_another_namespace() -> None:
+    recorder = Recorder(patch=[{"op": "add", "path": "/metadata/namespace", "value": "elsewhere"}])
+    recorder.record(resource(recorder, "deployments.apps"))
+    code, answer = recorder.send("POST", DEPLOYMENTS, deployment())
+    assert (code, answer["message"]) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+
+
+def test_a_webhook_cannot_replace_an_object_by_a_list() -> None:
+    recorder = Recorder(patch=[{"op": "replace", "path": "", "value": []}])
+    recorder.record(resource(recorder, "deployments.apps"))
+    code, answer = recorder.send("POST", DEPLOYMENTS, deployment())
+    assert (code, answer["reason"]) == (500, "InternalError")
+    assert "json: cannot unmarshal array into Go value" in answer["message"]
+
+
+SERVICES = f"{NAMESPACES}/default/services"
+
+
+def service(name: str, **spec: Any) -> Object:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 1}], **spec}}
+
+
+def test_an_address_that_another_service_takes_during_admission_is_refused() -> None:
+    recorder = Recorder()
+    recorder.record(resource(recorder, "services"))
+    recorder.while_waiting = once(lambda: take(recorder, "10.0.0.77"))
+    code, answer = recorder.send("POST", SERVICES, service("s", clusterIP="10.0.0.77"))
+    assert (code, answer["message"].rpartition(": ")[2]) == (422, "provided IP is already allocated")
+
+
+def test_a_generated_address_that_another_service_takes_during_admission_is_replaced() -> None:
+    recorder = Recorder()
+    recorder.record(resource(recorder, "services"))
+    taken: list[str] = []
+
+    def take_the_same() -> None:
+        address = recorder.reviews[-1]["object"]["spec"].get("clusterIP") if recorder.reviews else None
+        if address and not taken:
+            taken.append(address)
+            take(recorder, address)
+
+    recorder.while_waiting = take_the_same
+    code, made = recorder.send("POST", SERVICES, service("s"))
+    assert code == 201
+    assert taken
+    assert made["spec"]["clusterIP"] not in taken
+
+
+def take(recorder: Recorder, address: str) -> None:
+    """Store a Service with this address, as another request does whose admission has ended."""
+    store = recorder.api.apiserver.store
+    store.create("services", "default/other", service("other", clusterIP=address, clusterIPs=[address]))
+
+
+def test_a_custom_object_is_not_stored_after_its_definition_is_deleted() -> None:
+    recorder = Recorder()
+    recorder.record(next(one for one in recorder.api.apiserver.catalog.resources() if one.plural == "widgets"))
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    recorder.while_waiting = once(lambda: recorder.api.apiserver.stop_serving("widgets.example.com"))
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    code, answer = recorder.send("POST", widgets, body)
+    assert (code, answer["message"]) == (404, "the server could not find the requested resource")
