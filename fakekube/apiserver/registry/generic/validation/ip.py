@@ -35,6 +35,12 @@ def canonical(address: Address) -> str:
     return str(mapped(address))
 
 
+def canonical_range(network: Network) -> str:
+    """`net.IPNet.String`: a range of IPv4-mapped addresses in the form of IPv4. Python 3.13 writes them differently."""
+    inner = network.network_address.ipv4_mapped if network.version == 6 else None
+    return str(network) if inner is None else f"{inner}/{network.prefixlen - 96}"
+
+
 def special_problems(value: str) -> list[str]:
     """Addresses that no endpoint can have (`ValidateNonSpecialIP`)."""
     address = parse_ip(value)
@@ -114,7 +120,7 @@ def cidr_warnings(value: str, path: str) -> list[str]:
     if parsed is None:
         return []
     address, network = parsed
-    right = go_quote(str(network))
+    right = go_quote(canonical_range(network))
     warnings = []
     if address != network.network_address:
         alone = go_quote(f"{canonical(address)}/{address.max_prefixlen}")
