@@ -45,7 +45,7 @@ class WatchListDeclaration(Protocol):
 
 def supports_streaming(source: object) -> bool:
     """Return whether the initial list may be requested as a watch: unless `source` declares otherwise."""
-    return not (isinstance(source, WatchListDeclaration) and source.watch_list_unsupported)
+    return not getattr(source, "watch_list_unsupported", False)
 
 
 class ListWatch:

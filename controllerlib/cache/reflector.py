@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
@@ -170,9 +170,10 @@ class Reflector:
         self._random: Random = random or SystemRandom()
         self._delay, self._transform = delay, transform
         self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
-        self._bookmark = store.bookmark if isinstance(store, BookmarkStore) else None
-        self._updated = store.update_resource_version if isinstance(store, ResourceVersionUpdater) else None
-        self._bounded = store if isinstance(store, BoundedStore) else None
+        # by attribute: isinstance() with a Protocol takes some 20 µs on Python 3.11
+        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
+        self._updated: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
+        self._bounded = cast(BoundedStore, store) if hasattr(store, "is_crowded") else None
         self._is_crowded = self._bounded.is_crowded if self._bounded is not None else None
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False

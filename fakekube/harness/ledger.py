@@ -130,7 +130,8 @@ class Ledger:
         """
         self.observer.ledger = None
         for error in (*(one.error for one in self._reconciles), *(event.error for event in self.informer_events)):
-            _drop_tracebacks(error)
+            if error is not None:
+                _drop_tracebacks(error)
 
 
 class ReconcileObserver(Observer):
@@ -215,9 +216,9 @@ def _informer_summary(event: InformerEvent) -> Summary:
     return Summary("controllerlib", what, event.resource_version, str(event.error or ""))
 
 
-def _drop_tracebacks(error: BaseException | None) -> None:
+def _drop_tracebacks(error: BaseException) -> None:
     """Drop the tracebacks of an exception, its causes and contexts."""
-    pending = [error]
+    pending: list[BaseException | None] = [error]
     while pending:
         one = pending.pop()
         if one is not None and one.__traceback__ is not None:
