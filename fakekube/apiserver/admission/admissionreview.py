@@ -10,7 +10,11 @@ from typing import Any
 from fakekube.apiserver import conversion
 from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.needs import Need
+from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.wire import codec, gojson
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 
@@ -26,6 +30,35 @@ class VersionedAttributes:
     old: Object | None
 
 
+class Undecodable(Exception):
+    """The result of a patch is not an object of its kind."""
+
+
+def is_converted(attributes: Attributes, resource: Resource) -> bool:
+    """Whether the objects of a request are converted to the version of `resource`."""
+    call = attributes.call
+    return attributes.body is call and resource.api_version != call.resource.api_version
+
+
+def decoded(attributes: Attributes, resource: Resource, result: Any) -> Object:
+    """Decode an object that a webhook or policy has patched in the version of `resource`. Raises Undecodable."""
+    if result is None:
+        result = {}  # Go decodes null as an object without fields
+    elif not isinstance(result, dict):
+        raise Undecodable(gojson.not_an_object(result))
+    try:
+        return registration_in(attributes, resource).decode(codec.copied(result), [])
+    except (WrongType, StatusError) as problem:
+        raise Undecodable(str(problem)) from None
+
+
+def registration_in(attributes: Attributes, resource: Resource) -> Registration:
+    """The registration of the kind of a request's objects in the version of `resource`."""
+    if is_converted(attributes, resource):
+        return attributes.call.server.registration(resource)
+    return attributes.body.registration
+
+
 def versioned(attributes: Attributes, resource: Resource) -> Generator[Need, Any, VersionedAttributes]:
     """Convert the objects of a request to the version of `resource`. Raises StatusError if a conversion fails."""
     obj = yield from _converted(attributes, attributes.obj, resource)
@@ -38,9 +71,8 @@ def _converted(attributes: Attributes, obj: Object | None, resource: Resource) -
         return None
     call = attributes.call
     kind = kind_of(resource, call.info.subresource, attributes)
-    if resource.api_version != call.resource.api_version and attributes.body is call:
-        target = call.server.registration(resource)
-        obj = yield from conversion.between(call, obj, call.registration, target)
+    if is_converted(attributes, resource):
+        obj = yield from conversion.between(call, obj, call.registration, call.server.registration(resource))
     return {"apiVersion": _api_version(kind), "kind": kind["kind"], **obj}
 
 
@@ -49,7 +81,7 @@ def unversioned(attributes: Attributes, obj: Object, resource: Resource) -> Gene
     apiVersion and kind."""
     call = attributes.call
     obj = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
-    if resource.api_version != call.resource.api_version and attributes.body is call:
+    if is_converted(attributes, resource):
         obj = yield from conversion.between(call, obj, call.server.registration(resource), call.registration)
     return obj
 

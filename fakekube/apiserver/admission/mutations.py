@@ -15,14 +15,11 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.apply import typed as values
 from fakekube.apiserver.apply.merging import merge
 from fakekube.apiserver.apply.pathelement import shown
-from fakekube.apiserver.call import Call
 from fakekube.apiserver.cel.values import Message
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
 
@@ -150,32 +147,31 @@ def _mutated(
     scope = scope_of(spec, params, versioned)
     patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
     made = scope.value(patch["expression"], mutation["patchType"])
-    apply = _patched if mutation["patchType"] == "JSONPatch" else _merged
-    there = attributes.body
-    if version.api_version != attributes.call.resource.api_version and attributes.body is attributes.call:
-        there = attributes.call.of_kind(attributes.call.server.registration(version))
     assert versioned.obj is not None, "mutating policies have an object"
-    return (yield from admissionreview.unversioned(attributes, apply(made, versioned.obj, there), version))
+    if mutation["patchType"] == "JSONPatch":
+        result = _patched(made, versioned.obj)
+    else:
+        schema = admissionreview.registration_in(attributes, version).apply_schema
+        result = _merged(made, versioned.obj, schema)
+    try:
+        decoded = admissionreview.decoded(attributes, version, result)
+    except admissionreview.Undecodable as problem:
+        raise Failed(str(problem)) from None
+    return (yield from admissionreview.unversioned(attributes, decoded, version))
 
 
-def _patched(operations: Any, obj: Object, call: Call) -> Object:
+def _patched(operations: Any, obj: Object) -> Any:
     """Apply a JSON Patch. Raises Failed."""
     try:
-        result = json_patch.apply(obj, json_patch.check(plain(operations)))
+        return json_patch.apply(obj, json_patch.check(plain(operations)))
     except StatusError as refused:
         raise Failed(f"JSON Patch: {refused.message}") from None
-    if result is None:
-        result = {}  # Go decodes null as an object without fields
-    elif not isinstance(result, dict):
-        raise Failed(gojson.not_an_object(result))
-    return _decoded(result, call)
 
 
-def _merged(made: Any, obj: Object, call: Call) -> Object:
+def _merged(made: Any, obj: Object, schema: Schema) -> Object:
     """Merge an apply configuration, which must not contain atomic lists, maps or structs. Raises Failed."""
     check_names(made, "Object")
     configuration = plain(made)
-    schema = call.registration.apply_schema
     try:
         values.check(configuration, schema)
     except values.Mismatch as problem:
@@ -184,14 +180,7 @@ def _merged(made: Any, obj: Object, call: Call) -> Object:
         raise Failed(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
         )
-    return _decoded(merge(obj, configuration, schema), call)
-
-
-def _decoded(result: Object, call: Call) -> Object:
-    try:
-        return call.registration.decode(codec.copied(result), [])
-    except (WrongType, StatusError) as problem:
-        raise Failed(str(problem)) from None
+    return merge(obj, configuration, schema)
 
 
 def check_names(value: Any, path: str) -> None:

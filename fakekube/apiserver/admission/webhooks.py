@@ -17,8 +17,6 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.patch import json_patch
-from fakekube.apiserver.schema.decode import WrongType
-from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, internal_error
 
@@ -246,16 +244,9 @@ def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None
         result = json_patch.apply(hook.versioned.obj, json_patch.check(patch))
     except StatusError as refused:
         raise internal_error(refused.message) from None
-    if result is None:
-        result = {}  # Go decodes null as an object without fields
-    elif not isinstance(result, dict):
-        raise internal_error(gojson.not_an_object(result))
-    call, resource = attributes.call, hook.versioned.resource
-    there = attributes.body
-    if resource.api_version != call.resource.api_version and there is call:
-        there = call.of_kind(call.server.registration(resource))
+    resource = hook.versioned.resource
     try:
-        decoded = there.registration.decode(codec.copied(result), [])
-    except (WrongType, StatusError) as problem:
+        decoded = admissionreview.decoded(attributes, resource, result)
+    except admissionreview.Undecodable as problem:
         raise internal_error(str(problem)) from None
     return (yield from admissionreview.unversioned(attributes, decoded, resource))
