@@ -30,16 +30,17 @@ class Driver:
         """Run a coroutine to completion. In an async test, it must not wait."""
         if self.in_async_test():
             run_at_once(work)
-        elif self._loop.is_running():  # the caller is a thread of the bubble
-            asyncio.run_coroutine_threadsafe(work, self._loop).result()
         else:
-            self._loop.drive(work)
+            self._driven(work)
 
     def driven(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to completion and return its result. Raises WouldWait in an async test."""
         if self.in_async_test():
             work.close()
             raise WouldWait("an async test must await the coroutine")
+        return self._driven(work)
+
+    def _driven(self, work: Coroutine[Any, Any, Any]) -> Any:
         if self._loop.is_running():  # the caller is a thread of the bubble
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         return self._loop.drive(work)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -163,12 +163,19 @@ class ServerRunner:
         """Resume a suspended request until it is answered."""
         request, info, step, need = suspended
         try:
+            response = await self._resumed(step, need)
+        except Exception as error:  # a request becomes a response, whatever happens
+            response = _failed(request, error)
+        return self._logged(request, info, response)
+
+    async def _resumed(self, step: Generator[Need, Sequence[Reply], T], need: Need) -> T:
+        """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
+        try:
             while True:
                 need = step.send(await self._fulfilled(need))
         except StopIteration as end:
-            return self._logged(request, info, end.value)
-        except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error))
+            result: T = end.value
+            return result
 
     async def _fulfilled(self, need: Need) -> Sequence[Reply]:
         """Fulfil a need. Returns the replies of webhooks; a delay has none."""
@@ -179,12 +186,9 @@ class ServerRunner:
 
     async def _run(self, step: Waiting) -> None:
         """Run a generator of needs to its end. Raises StatusError."""
-        try:
-            need = next(step)
-            while True:
-                need = step.send(await self._fulfilled(need))
-        except StopIteration:
-            return
+        need = next(step, None)
+        if need is not None:
+            await self._resumed(step, need)
 
     def _impersonated(self, request: Request, info: RequestInfo) -> Request:
         """The request with its effective user, who may be impersonated. Raises 400, 403."""
