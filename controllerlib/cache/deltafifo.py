@@ -6,7 +6,7 @@ from typing import Any
 from controllerlib.cache.delta import Batch, Delta, DeltaType
 from controllerlib.cache.realfifo import KnownObjects
 from controllerlib.cache.store import KeyFunc, TransformFunc
-from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
+from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key, key_with
 
 
 def merge_deletions(deltas: list[Delta]) -> list[Delta]:
@@ -54,10 +54,7 @@ class DeltaFIFO:
             obj = obj[-1].object
         if isinstance(obj, DeletedFinalStateUnknown):
             return obj.key
-        try:
-            return self._key_func(obj)
-        except Exception as error:  # a key function may raise anything
-            raise KeyFailure(obj, error) from error
+        return key_with(self._key_func, obj)
 
     def add(self, obj: Any) -> None:
         """Append an Added delta. If the transform raises, nothing is queued."""

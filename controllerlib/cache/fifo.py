@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from controllerlib.cache.store import KeyFunc
-from controllerlib.client.names import KeyFailure, deletion_handling_key
+from controllerlib.client.names import deletion_handling_key, key_with
 
 
 class FIFO:
@@ -75,7 +75,4 @@ class FIFO:
         self.closed = True
 
     def _key(self, obj: Any) -> str:
-        try:
-            return self._key_func(obj)
-        except Exception as error:  # a key function may raise anything
-            raise KeyFailure(obj, error) from error
+        return key_with(self._key_func, obj)

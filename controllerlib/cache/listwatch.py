@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from controllerlib.client.client import Client
 from controllerlib.client.errors import is_expired
@@ -33,18 +33,11 @@ class ListerWatcher(Protocol):
         ...
 
 
-@runtime_checkable
-class WatchListDeclaration(Protocol):
-    """A ListerWatcher that declares whether it supports WatchList (client-go: IsWatchListSemanticsUnSupported)."""
-
-    @property
-    def watch_list_unsupported(self) -> bool:
-        """Whether the initial list cannot be requested as a watch."""
-        ...
-
-
 def supports_streaming(source: object) -> bool:
-    """Return whether the initial list may be requested as a watch: unless `source` declares otherwise."""
+    """Return whether the initial list may be requested as a watch: unless `source.watch_list_unsupported` is true.
+
+    Source: client-go, IsWatchListSemanticsUnSupported.
+    """
     return not getattr(source, "watch_list_unsupported", False)
 
 

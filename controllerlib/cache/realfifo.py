@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from controllerlib.cache.delta import Batch, Bookmark, Delta, ReplacedAll, SyncAll
 from controllerlib.cache.store import KeyFunc, TransformFunc
-from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure, deletion_handling_key
+from controllerlib.client.names import DeletedFinalStateUnknown, deletion_handling_key, key_with
 from controllerlib.namedtuples import new_tuple
 
 #: The types of deltas that may be taken in batches.
@@ -182,10 +182,7 @@ class RealFIFO:
         self.closed = True
 
     def _key(self, obj: Any) -> str:
-        try:
-            return self._key_func(obj)
-        except Exception as error:  # a key function may raise anything
-            raise KeyFailure(obj, error) from error
+        return key_with(self._key_func, obj)
 
     def _replace_each(self, objs: list[Any]) -> None:
         assert self._known is not None

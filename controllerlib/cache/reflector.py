@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 from controllerlib.backoff import REFLECTOR, DelayWithReset
 from controllerlib.cache.listwatch import (
@@ -67,7 +67,6 @@ class ReflectorStore(Protocol):
         ...
 
 
-@runtime_checkable
 class BookmarkStore(Protocol):
     """A store that takes bookmarks (client-go: cache.ReflectorBookmarkStore)."""
 
@@ -76,7 +75,6 @@ class BookmarkStore(Protocol):
         ...
 
 
-@runtime_checkable
 class ResourceVersionUpdater(Protocol):
     """A store that is given the resourceVersion after each event (client-go: cache.ResourceVersionUpdater)."""
 
@@ -85,7 +83,6 @@ class ResourceVersionUpdater(Protocol):
         ...
 
 
-@runtime_checkable
 class BoundedStore(Protocol):
     """A store that makes the reflector wait while its consumer lags behind."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from controllerlib.client.names import KeyFailure, deletion_handling_key, resource_version
+from controllerlib.client.names import KeyFailure, deletion_handling_key, key_with, resource_version
 
 IndexFunc = Callable[[Any], Sequence[str]]
 KeyFunc = Callable[[Any], str]
@@ -238,10 +238,7 @@ class Indexer:
 
     def key(self, obj: Any) -> str:
         """Return the key of `obj`; raises KeyFailure."""
-        try:
-            return self.key_func(obj)
-        except Exception as error:  # a key function may raise anything
-            raise KeyFailure(obj, error) from error
+        return key_with(self.key_func, obj)
 
     def add(self, obj: Any) -> None:
         """Store `obj`."""

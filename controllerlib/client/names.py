@@ -1,6 +1,6 @@
 """Keys and names of objects, and tombstones of deleted ones (client-go: tools/cache, object-names.go)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,14 @@ class KeyFailure(Exception):
         super().__init__(f"couldn't create key for object {obj!r}: {cause}")
         self.obj = obj
         self.__cause__: BaseException | None = cause
+
+
+def key_with(key_func: Callable[[Any], str], obj: Any) -> str:
+    """Return the key of `obj` by a key function; raises KeyFailure, whatever the function raises."""
+    try:
+        return key_func(obj)
+    except Exception as error:
+        raise KeyFailure(obj, error) from error
 
 
 class ExplicitKey(str):
