@@ -521,19 +521,13 @@ def memoized(*names: str, maps: Sequence[str] = ()) -> Callable[[Callable[..., o
     return decorate
 
 
-def _root(obj: Mapping[str, Any], errors: list[FieldError]) -> Field:
-    field: Field = _new(Field)
-    field.value, field._owner, field._key = obj, errors, ""
-    return field
-
-
 def validator(rules: Callable[[Field], object]) -> Callable[[Mapping[str, Any]], list[FieldError]]:
     """Returns a function that applies the rules to an object and returns the errors."""
 
     def validate(obj: Mapping[str, Any]) -> list[FieldError]:
-        errors: list[FieldError] = []
-        rules(_root(obj, errors))
-        return errors
+        root = Field(obj)
+        rules(root)
+        return root.errors
 
     return validate
 
@@ -544,8 +538,8 @@ def update_validator(
     """The same of an update: the rules take the new object and the stored one."""
 
     def validate(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-        errors: list[FieldError] = []
-        rules(_root(new, errors), _root(old, []))
-        return errors
+        root = Field(new)
+        rules(root, Field(old))
+        return root.errors
 
     return validate

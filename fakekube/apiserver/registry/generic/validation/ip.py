@@ -37,8 +37,9 @@ def canonical(address: Address) -> str:
 
 def canonical_range(network: Network) -> str:
     """`net.IPNet.String`: a range of IPv4-mapped addresses in the form of IPv4. Python 3.13 writes them differently."""
-    inner = network.network_address.ipv4_mapped if network.version == 6 else None
-    return str(network) if inner is None else f"{inner}/{network.prefixlen - 96}"
+    address = network.network_address
+    inner = mapped(address)
+    return str(network) if inner is address else f"{inner}/{network.prefixlen - 96}"
 
 
 def special_problems(value: str) -> list[str]:
