@@ -249,13 +249,11 @@ class ApiServer:
 
     def committed(self, change: Change, context: RequestContext) -> Change:
         """Called with every write after it is stored: notifies `on_commit` and applies changed definitions."""
+        self.on_commit(change)
         if change.collection == crd.COLLECTION:
-            self.on_commit(change)
             definitioncontrollers.changed(self, change, context)
-        else:
-            self.on_commit(change)
-            if change.after is None:
-                definitioncontrollers.object_gone(self, change, context)
+        elif change.after is None:
+            definitioncontrollers.object_gone(self, change, context)
         return change
 
     def restore(self, collection: str, path: str, obj: Object) -> None:

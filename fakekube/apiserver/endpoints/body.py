@@ -16,19 +16,15 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415."""
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
-    decoded = codec.decode(call.request.body, content_type, kind=_expected(call), strict=strict)
+    decoded = codec.decode(call.request.body, content_type, kind=call.resource.kind, strict=strict)
     check_kind(call, decoded.object)
     unknown: list[str] = []
     try:
         obj = call.registration.decode(decoded.object, unknown)
     except WrongType as problem:
-        raise cannot_be_handled(call, str(problem)) from None
+        raise _cannot_be_handled(call, str(problem)) from None
     report_strict(call, decoded.duplicates, unknown, field_validation)
     return obj
-
-
-def _expected(call: Call) -> str:
-    return call.resource.kind
 
 
 def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_validation: str) -> None:
@@ -37,11 +33,11 @@ def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_v
     if not problems or field_validation == "Ignore":
         return
     if field_validation == "Strict":
-        raise cannot_be_handled(call, f"strict decoding error: {', '.join(problems)}")
+        raise _cannot_be_handled(call, f"strict decoding error: {', '.join(problems)}")
     call.warnings += problems
 
 
-def cannot_be_handled(call: Call, why: str, obj: Object | None = None) -> StatusError:
+def _cannot_be_handled(call: Call, why: str) -> StatusError:
     version = call.resource.version
     return bad_request(
         f'{call.resource.kind} in version "{version}" cannot be handled as a {call.resource.kind}: {why}'

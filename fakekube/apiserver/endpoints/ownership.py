@@ -19,8 +19,7 @@ Object = dict[str, Any]
 
 def created(call: Call, obj: Object, options: WriteOptions) -> Object:
     """A new object with its managedFields and without duplicate owner references."""
-    obj = without_duplicate_owners(call, obj)
-    return managedfields.updated(empty(call), obj, updater(call), writer(call, options))
+    return changed(call, obj, empty(call), options)
 
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:

@@ -166,10 +166,8 @@ def _stored(
         else:
             admission.validate_in_process(call, shown, before, dry_run=options.dry_run)
         stored = prepared
-        if call.converted is not None:
+        if call.registration.write is not None:
             stored = yield from conversion.written(call, prepared)
-        elif call.registration.write is not None:
-            stored = call.registration.write(prepared)
         _check_served(call)
         if not options.dry_run and call.server.store.revision != revision and _is_allocation_taken(call, prepared, old):
             attempts += 1

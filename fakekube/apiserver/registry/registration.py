@@ -212,7 +212,7 @@ def options_resource(kind: str) -> Resource:
     return Resource(
         group="",
         version="v1",
-        plural=f"{kind.lower()}",
+        plural=kind.lower(),
         singular="",
         kind=kind,
         list_kind="",

@@ -55,7 +55,7 @@ def to_quantity(text: str) -> Quantity:
 
 
 def as_integer(one: Quantity) -> int:
-    if one.amount.denominator != 1 or not -(2**63) <= one.amount < 2**63:
+    if not is_integer(one):
         raise CelError("cannot convert value to integer")
     return one.amount.numerator
 
