@@ -182,6 +182,12 @@ def test_a_sleep_that_was_imported_by_name_is_virtual(monkeypatch):
     assert module.sleep is time.sleep
 
 
+def test_a_sleep_that_was_imported_between_two_bubbles_is_virtual(monkeypatch):
+    with Bubble(wall_clock=False):
+        pass
+    test_a_sleep_that_was_imported_by_name_is_virtual(monkeypatch)
+
+
 def test_the_loop_serves_as_a_loop_factory():
     async def main():
         await asyncio.sleep(3600)

@@ -26,21 +26,23 @@ BOOKMARK_BEFORE_END = 2.0
 class Selection:
     """The objects of a collection that a list or a watch selects, by namespace, labels and fields.
 
-    `fields` reads a selectable field of an object.
+    `fields` reads a selectable field of an object. `prefix` is that of the keys of all selected objects.
     """
 
     namespace: str
     labels: LabelSelector
     terms: FieldSelector
     fields: Callable[[Object, str], str]
+    prefix: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def prefix(self) -> str:
-        return f"{self.namespace}/" if self.namespace else ""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefix", f"{self.namespace}/" if self.namespace else "")
 
     def takes(self, path: str, obj: Object) -> bool:
-        if self.namespace and not path.startswith(self.prefix):
-            return False
+        return path.startswith(self.prefix) and self.matches(obj)
+
+    def matches(self, obj: Object) -> bool:
+        """Whether the labels and fields of an object are selected."""
         if self.labels and not self.labels.matches(obj["metadata"].get("labels") or {}):
             return False
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
@@ -189,8 +191,10 @@ class Watch:
 
     def _translate(self, change: Change) -> WatchEvent | None:
         selection = self.selection
-        was = change.before is not None and selection.takes(change.path, change.before.object)
-        now = change.after is not None and selection.takes(change.path, change.after.object)
+        if not change.path.startswith(selection.prefix):
+            return None
+        was = change.before is not None and selection.matches(change.before.object)
+        now = change.after is not None and selection.matches(change.after.object)
         type = TRANSITIONS.get((was, now))
         if type is None:
             return None
