@@ -11,6 +11,7 @@ import orjson
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, Watch
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.channels import Session
 
 
@@ -32,7 +33,7 @@ class Document:
         return self.object
 
     def encode(self) -> bytes:
-        return orjson.dumps(self.object)
+        return gojson.encode(self.object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ class StoredList:
     def encode(self) -> bytes:
         show = self.view.encode if self.named else self.view.encode_item
         if self.nullable and not self.entries:
-            return orjson.dumps(self.to_object())
-        head = orjson.dumps({"kind": self.list_kind, "apiVersion": self.view.api_version, "metadata": self.metadata})
+            return gojson.encode(self.to_object())
+        head = gojson.encode({"kind": self.list_kind, "apiVersion": self.view.api_version, "metadata": self.metadata})
         return head[:-1] + b',"items":[' + b",".join([show(entry) for entry in self.entries]) + b"]}"
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire import codec, goyaml
 from fakekube.server.direct import DirectTransport
 
 Object = dict[str, Any]
@@ -50,9 +50,7 @@ def read(source: str | Path) -> list[Object]:
     for file in files:
         try:
             found += codec.load_manifests(file.read_text())
-        except (ValueError, OSError, codec.SyntaxProblem) as error:
-            raise ManifestError(f"{file}: {error}") from None
-        except Exception as error:  # PyYAML has no common base for what its reader and scanner raise
+        except (ValueError, OSError, goyaml.YamlProblem, goyaml.TooDeep) as error:
             raise ManifestError(f"{file}: {error}") from None
     return found
 

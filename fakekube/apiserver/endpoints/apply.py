@@ -57,7 +57,7 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
     if isinstance(body, bytes):
         codec.check_size(body)
         try:
-            value, repeated = codec.parse_yaml(body), codec.repeated_keys(body)
+            value, repeated = codec.parse_yaml(body)
         except SyntaxProblem as problem:
             raise bad_request(f"error decoding YAML: {problem}") from None
     else:

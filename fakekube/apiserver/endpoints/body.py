@@ -23,18 +23,19 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
         obj = call.registration.decode(decoded.object, unknown)
     except WrongType as problem:
         raise _cannot_be_handled(call, str(problem)) from None
-    report_strict(call, decoded.duplicates, unknown, field_validation)
+    if strict and (decoded.duplicates or unknown):
+        errors = decoded.strict_errors(unknown, typed=not call.registration.unstructured)
+        if field_validation == "Strict":
+            raise _cannot_be_handled(call, f"strict decoding error: {', '.join(errors)}")
+        for error in errors:
+            call.warnings += _as_warnings(error)
     return obj
 
 
-def report_strict(call: Call, duplicates: list[str], unknown: list[str], field_validation: str) -> None:
-    """Report duplicate and unknown fields as warnings. Raises 400 if `field_validation` is Strict."""
-    problems = [f'duplicate field "{path}"' for path in duplicates] + [f'unknown field "{path}"' for path in unknown]
-    if not problems or field_validation == "Ignore":
-        return
-    if field_validation == "Strict":
-        raise _cannot_be_handled(call, f"strict decoding error: {', '.join(problems)}")
-    call.warnings += problems
+def _as_warnings(error: str) -> list[str]:
+    """A strict decoding error as warnings: one for each line of a YAML error (`parseYAMLWarnings`)."""
+    _, found, lines = error.partition("yaml: unmarshal errors:\n")
+    return [line.strip() for line in lines.split("\n")] if found else [error]
 
 
 def _cannot_be_handled(call: Call, why: str) -> StatusError:

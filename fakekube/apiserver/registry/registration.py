@@ -20,7 +20,7 @@ from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.versions import RECORDED
-from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     StatusError,
@@ -186,7 +186,7 @@ class BuiltinRegistration:
         return unsupported_media_type("415: Unsupported Media Type", {})
 
     def patch_text(self, result: Any) -> str:
-        return codec.encode(result).decode()
+        return gojson.encode(result).decode()
 
 
 #: Collections whose storage prefix is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).

@@ -10,9 +10,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import orjson
-
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.status import expired
 
 T = TypeVar("T")
@@ -35,7 +34,7 @@ class Entry:
         """The stored object as JSON, without apiVersion and kind."""
         if self._json is None:
             # copied, because the bytes of orjson keep its output buffer of several KiB alive
-            self._json = memoryview(orjson.dumps(self.object)).tobytes()
+            self._json = memoryview(gojson.encode(self.object)).tobytes()
         return self._json
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
 
@@ -114,12 +113,12 @@ class View:
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
     def encode(self, entry: Entry) -> bytes:
-        json = orjson.dumps(self.convert(entry.object)) if self.convert else entry.json
+        json = gojson.encode(self.convert(entry.object)) if self.convert else entry.json
         return self._head + (b"," + json[1:] if len(json) > 2 else b"}")
 
     def encode_item(self, entry: Entry) -> bytes:
         """Encodes an item of a built-in list, which has no apiVersion and kind."""
-        return orjson.dumps(self.convert(entry.object)) if self.convert else entry.json
+        return gojson.encode(self.convert(entry.object)) if self.convert else entry.json
 
     def item(self, entry: Entry) -> Object:
         return self.convert(entry.object) if self.convert else entry.object
@@ -225,4 +224,4 @@ class Watch:
 
 def error_event(error: StatusError) -> bytes:
     """The ERROR event that ends a stream."""
-    return orjson.dumps({"type": "ERROR", "object": error.to_object()}) + b"\n"
+    return gojson.encode({"type": "ERROR", "object": error.to_object()}) + b"\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,15 +11,15 @@ import orjson
 import yaml
 
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.wire import gojson, protobuf
-from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire import gojson, goyaml, protobuf
+from fakekube.apiserver.wire.gojson import with_go_numbers
 from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, unsupported_media_type
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
 #: The limit of the size of a body in bytes (`MaxRequestBodyBytes`), and of its nesting.
 MAX_BODY = 3 * 1024 * 1024
-MAX_DEPTH = 250
+MAX_DEPTH = goyaml.MAX_DEPTH
 
 _HEADER = (
     'json: cannot unmarshal {} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -44,15 +43,40 @@ def media_type(content_type: str | None) -> str:
 
 
 class Decoded:
-    """A decoded body, and the paths of its duplicate fields (only if decoded with `strict`)."""
+    """A decoded body, and its duplicate fields (only if decoded with `strict`): their paths in JSON, the errors for
+    them in YAML."""
 
-    __slots__ = ("duplicates", "object")
+    __slots__ = ("_body", "_kind", "duplicates", "object")
 
     object: dict[str, Any]
     duplicates: list[str]
 
-    def __init__(self, obj: Object, duplicates: list[str]) -> None:
+    def __init__(self, obj: Object, duplicates: list[str], body: bytes = b"", kind: str = JSON) -> None:
         self.object, self.duplicates = obj, duplicates
+        self._body, self._kind = body, kind
+
+    def strict_errors(self, unknown: list[str], *, typed: bool) -> list[str]:
+        """The errors for duplicate fields and for the paths of `unknown` fields.
+
+        In the order of the document if a JSON body is decoded into Go's types (`typed`): there the fields of an unknown
+        field do not count.
+        """
+        duplicates = self.duplicates
+        if self._kind == YAML:
+            listed = "\n  ".join(duplicates)
+            return [f"yaml: unmarshal errors:\n  {listed}"] * bool(duplicates) + unknown_fields(unknown)
+        if typed and duplicates and unknown:
+            return _strict_errors(self._body, frozenset(unknown))
+        return [_duplicate(path) for path in duplicates] + unknown_fields(unknown)
+
+
+def unknown_fields(paths: Iterable[str]) -> list[str]:
+    """The errors for unknown fields."""
+    return [f'unknown field "{path}"' for path in paths]
+
+
+def _duplicate(path: str) -> str:
+    return f'duplicate field "{path}"'
 
 
 def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = True) -> Decoded:
@@ -81,7 +105,7 @@ def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = Tru
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
             f"json parse error: {header_problem} ({summary(body)})"
         )
-    return Decoded(value if isinstance(value, dict) else {}, duplicates)
+    return Decoded(value if isinstance(value, dict) else {}, duplicates, body, kind_of_body)
 
 
 class SyntaxProblem(Exception):
@@ -92,7 +116,7 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     """The JSON value of a body, and its duplicate fields. Raises SyntaxProblem, and 413 for a body over the limit."""
     check_size(body)
     if kind == YAML:
-        return parse_yaml(body), []
+        return parse_yaml(body)
     if kind == PROTOBUF:
         try:
             return protobuf.decode(body), []
@@ -183,123 +207,59 @@ class _Pairs(list[tuple[str, Any]]):
 
 def duplicate_fields(body: bytes) -> list[str]:
     """The paths of fields that occur more than once in their object, in the order of their second occurrence."""
-    tree = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=str)
-    found: list[str] = []
-    _find_duplicates(tree, "", found)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(path for path, again in _fields(_tree(body), "", frozenset()) if again))
 
 
-def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
+def _strict_errors(body: bytes, unknown: frozenset[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for path, again in _fields(_tree(body), "", unknown):
+        if path in unknown:
+            found[f'unknown field "{path}"'] = None
+        elif again:
+            found[_duplicate(path)] = None
+    return list(found)
+
+
+def _tree(body: bytes) -> Any:
+    return json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=str)
+
+
+def _fields(value: Any, path: str, leaves: frozenset[str]) -> Iterator[tuple[str, bool]]:
+    """The path of each field in the order of the document, and whether its object has had the field before.
+
+    The fields of `leaves` are left out.
+    """
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, item in value:
             here = f"{path}.{key}" if path else key
-            if key in seen:
-                found.append(here)
+            yield here, key in seen
             seen.add(key)
-            _find_duplicates(item, here, found)
+            if here not in leaves:
+                yield from _fields(item, here, leaves)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            _find_duplicates(item, f"{path}[{i}]", found)
+            yield from _fields(item, f"{path}[{i}]", leaves)
 
 
-class _YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Loads YAML as sigs.k8s.io/yaml does: timestamps stay text."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's interface
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-_YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
-
-
-def parse_yaml(body: bytes) -> Any:
-    """The first YAML document as a JSON value. Raises SyntaxProblem, also for aliases, which can grow exponentially."""
-    try:
-        depth = 0
-        for event in yaml.parse(body, Loader=_YamlLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise SyntaxProblem("error converting YAML to JSON: yaml: aliases are not supported here")
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    raise SyntaxProblem("exceeded max depth")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            elif isinstance(event, yaml.DocumentEndEvent):
-                break
-        loader = _YamlLoader(body)
+def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
+    """The first YAML document as a JSON value, and the errors for its duplicate keys. Raises SyntaxProblem."""
+    if body[:1] == b"{" and b"\\" not in body:
+        # JSON without escapes has the same value as YAML
         try:
-            return _jsonable(loader.get_data()) if loader.check_data() else None
-        finally:
-            loader.dispose()
-    except yaml.YAMLError as error:
-        raise SyntaxProblem(f"error converting YAML to JSON: yaml: {_yaml_message(error)}") from None
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        # raised by PyYAML's constructors for a tag that does not fit its value: `!!bool perhaps`
-        raise SyntaxProblem(f"error converting YAML to JSON: yaml: {error}") from None
-
-
-def repeated_keys(body: bytes) -> list[str]:
-    """Duplicate keys in the first document, worded as Go's YAML library words them."""
-    loader = _YamlLoader(body)
+            value = with_go_numbers(orjson.loads(body))
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if not duplicates(value, body) and not _too_deep(body):
+                return value, []
     try:
-        root = loader.get_node() if loader.check_node() else None
-    finally:
-        loader.dispose()
-    return list(_repeated(root))
-
-
-def _repeated(node: yaml.Node | None) -> Iterator[str]:
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _repeated(item)
-    elif isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    yield f"line {key.start_mark.line + 1}: key {go_quote(key.value)} already set in map"
-                seen.add(key.value)
-            yield from _repeated(value)
-
-
-def _yaml_message(error: yaml.YAMLError) -> str:
-    """The message of Go's YAML library: it counts a parser's lines from zero and a scanner's from one."""
-    problem = getattr(error, "problem", None) or str(error)
-    marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
-    at, began = (mark.line if mark is not None else 0 for mark in marks)
-    line = at + 1 if at and isinstance(error, yaml.scanner.ScannerError) else at or began
-    return f"line {line}: {problem}" if line else str(problem)
-
-
-def _jsonable(value: Any) -> Any:
-    """A value that can be encoded as JSON. Raises ValueError for a number that cannot."""
-    if isinstance(value, dict):
-        return {_key(k): _jsonable(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(v) for v in value]
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    if isinstance(value, set):
-        return {_key(k): None for k in sorted(value, key=str)}
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        value = float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"json: unsupported value: {value}")
-    return value
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return key if isinstance(key, str) else str(key)
-
-
-def encode(value: Any) -> bytes:
-    return orjson.dumps(value)
+        document = goyaml.Document(body)
+        return with_go_numbers(document.value()), document.repeated()
+    except goyaml.YamlProblem as problem:
+        raise SyntaxProblem(f"error converting YAML to JSON: {problem}") from None
+    except goyaml.TooDeep:
+        raise SyntaxProblem("exceeded max depth") from None
 
 
 def copied(value: Any) -> Any:
@@ -315,12 +275,12 @@ def encode_yaml(value: Any) -> bytes:
 def load_manifests(text: str) -> Iterable[Object]:
     """The objects of a multi-document YAML (or JSON) text; the items of Lists are returned one by one.
 
-    Raises ValueError, which names the document, and yaml.YAMLError.
+    Raises ValueError, which names the document, and YamlProblem.
     """
-    for number, document in enumerate(yaml.load_all(text, Loader=_YamlLoader), 1):
+    for number, document in enumerate(goyaml.load_all(text), 1):
         if document is None:
             continue
-        obj = _checked_manifest(_jsonable(document), number)
+        obj = _checked_manifest(with_go_numbers(document), number)
         if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
             yield from (_checked_manifest(item, number) for item in obj["items"])
         else:

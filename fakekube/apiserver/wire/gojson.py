@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
+
+import orjson
 
 #: Characters that Go's JSON escapes so that it can be embedded in HTML.
 _HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
@@ -26,6 +29,40 @@ def _whole(value: Any) -> Any:
 def go_json_ordered(value: Any) -> str:
     """JSON as Go's `json.Marshal` writes a struct: keys in the order of `value`."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+#: Text, or a number that Go writes without its exponent: in orjson's output.
+_EXPONENT = re.compile(rb'"(?:[^"\\\\]|\\\\.)*"|-?[0-9.]+e\+(?:1[0-9]|20)(?![0-9])')
+
+
+def encode(value: Any) -> bytes:
+    """JSON with the numbers as Go writes them: with an exponent from 1e21 on."""
+    text = orjson.dumps(value)
+    return _EXPONENT.sub(_without_exponent, text) if b"e+" in text else text
+
+
+def _without_exponent(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    return found if found[:1] == b'"' else format(Decimal(found.decode()), "f").encode()
+
+
+def with_go_numbers(value: Any) -> Any:
+    """The value with its numbers as a Go map has them when it is read from storage: int64 if they are whole and fit,
+    else float64. Returns `value` itself if nothing changes."""
+    kind = type(value)
+    if kind is dict:
+        changed = {key: new for key, one in value.items() if (new := with_go_numbers(one)) is not one}
+        return {**value, **changed} if changed else value
+    if kind is list:
+        items = [with_go_numbers(one) for one in value]
+        return items if any(new is not one for new, one in zip(items, value, strict=True)) else value
+    if kind is float and value.is_integer() and -(2.0**63) <= value < 2.0**63:
+        return int(value)
+    if kind is int and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
 
 
 # --- syntax errors ---------------------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import View
-from fakekube.apiserver.wire import codec
-from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.gojson import encode, go_json, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -66,7 +65,7 @@ class CustomRegistration:
         }
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
-        return stored_layout(self._version.decode(obj, unknown))
+        return stored_layout(self._version.decode(with_go_numbers(obj), unknown))
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Decode the result of a patch; metadata that the patch does not change is not decoded again, for speed."""
@@ -120,7 +119,7 @@ class CustomRegistration:
         )
 
     def patch_text(self, result: Any) -> str:
-        codec.encode(result)
+        encode(result)
         return go_json(result)  # a Go map, whose keys are sorted
 
 
