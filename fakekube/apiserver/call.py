@@ -132,7 +132,7 @@ class Call:
         if self.converted is not None:
             return self.converted[id(entry.object)][1]
         read = self.registration.read
-        return entry.object if read is None else read(entry.object)
+        return entry.object if read is None else read(entry)
 
     @property
     def view(self) -> View:
@@ -141,11 +141,11 @@ class Call:
             return self.registration.view
         return View(self.resource.api_version, self.resource.kind, self._shown_object, shared=False)
 
-    def _shown_object(self, obj: Object) -> Object:
+    def _shown_object(self, entry: Entry) -> Object:
         assert self.converted is not None, "only views of converted objects use this"
-        if "name" not in obj["metadata"]:  # a bookmark
-            return obj
-        return self.converted[id(obj)][1]
+        if "name" not in entry.object["metadata"]:  # a bookmark
+            return entry.object
+        return self.converted[id(entry.object)][1]
 
     def of_kind(self, registration: Registration) -> Call:
         """The same request with another registration, for bodies of another kind."""

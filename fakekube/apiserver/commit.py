@@ -13,24 +13,34 @@ from fakekube.apiserver.storage.store import Entry, stamped
 Object = dict[str, Any]
 
 
-def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: bool) -> Entry:
-    """Store a new object. The caller checks that there is none at `path`."""
+def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: bool, version: str = "") -> Entry:
+    """Store a new object, which is in an API version. The caller checks that there is none at `path`."""
     if dry_run:
-        return Entry(0, stored)
+        return Entry(0, stored, version)
     server = call.server
-    change = server.committed(server.store.create(collection, path, stored), call.context)
+    change = server.committed(server.store.create(collection, path, stored, version), call.context)
     assert change.after is not None
     return change.after
 
 
-def update(call: Call, collection: str, path: str, before: Entry, stored: Object, *, dry_run: bool) -> Entry:
-    """Store a changed object; an unchanged object is not written."""
-    if stored == before.object:
+def update(
+    call: Call,
+    collection: str,
+    path: str,
+    before: Entry,
+    stored: Object,
+    *,
+    dry_run: bool,
+    version: str | None = None,
+) -> Entry:
+    """Store a changed object, which is in an API version (None: that of `before`). An unchanged one is not written."""
+    version = before.version if version is None else version
+    if stored == before.object and version == before.version:
         return before
     if dry_run:
-        return Entry(before.revision, stored)
+        return Entry(before.revision, stored, version)
     server = call.server
-    change = server.committed(server.store.update(collection, path, before, stored), call.context)
+    change = server.committed(server.store.update(collection, path, before, stored, version), call.context)
     assert change.after is not None
     return change.after
 
@@ -41,4 +51,4 @@ def delete(call: Call, collection: str, path: str, before: Entry, *, dry_run: bo
         return before
     server = call.server
     revision = server.committed(server.store.delete(collection, path, before), call.context).revision
-    return Entry(revision, stamped(before.object, revision))
+    return Entry(revision, stamped(before.object, revision), before.version)

@@ -23,12 +23,22 @@ def read(call: Call, entries: Iterable[Entry]) -> Waiting:
     known, version = call.converted, call.registration.version
     if known is None or version is None:
         return
-    stored = [entry.object for entry in entries if id(entry.object) not in known]
-    if stored:
-        before = [version.storage.whole(version.storage.decoded(obj)) for obj in stored]
+    others: list[Object] = []
+    before: list[Object] = []
+    for entry in entries:
+        obj = entry.object
+        if id(obj) in known:
+            continue
+        source = version.source(entry)
+        decoded = source.decoded(obj)
+        known[id(obj)] = (obj, decoded)
+        if source is not version:
+            others.append(obj)
+            before.append(source.whole(decoded))
+    if others:
         assert version.webhook is not None, "no webhook, no converted objects"
         found = yield from _converted(call, version.webhook, before, version.api_version)
-        for obj, made in zip(stored, found, strict=True):
+        for obj, made in zip(others, found, strict=True):
             known[id(obj)] = (obj, version.pruned(made))
 
 
@@ -41,8 +51,8 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
     """Convert an object from one version of a resource to another. Raises 500."""
     stored = yield from _to_stored(call, source, obj)
     version = target.version
-    if version is None or not version.converts:
-        return target.read(stored) if target.read is not None else stored
+    if version is None or not version.converts_on_write:
+        return target.read(Entry(0, stored, target.stored_version)) if target.read is not None else stored
     assert version.webhook is not None, "a version that converts has a webhook"
     whole = version.storage.whole(version.storage.decoded(stored))
     (found,) = yield from _converted(call, version.webhook, [whole], version.api_version)
@@ -51,7 +61,7 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
 
 def _to_stored(call: Call, source: Registration, obj: Object) -> Generator[Need, Any, Object]:
     version = source.version
-    if version is None or not version.converts:
+    if version is None or not version.converts_on_write:
         return source.write(obj) if source.write is not None else obj
     assert version.webhook is not None, "a version that converts has a webhook"
     (found,) = yield from _converted(call, version.webhook, [version.whole(obj)], version.storage.api_version)

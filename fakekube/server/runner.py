@@ -184,11 +184,14 @@ class ServerRunner:
             return ()
         return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
-    async def _run(self, step: Waiting) -> None:
+    async def _run(self, step: Generator[Need, Any, T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""
-        need = next(step, None)
-        if need is not None:
-            await self._resumed(step, need)
+        try:
+            need = next(step)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        return await self._resumed(step, need)
 
     def _impersonated(self, request: Request, info: RequestInfo) -> Request:
         """The request with its effective user, who may be impersonated. Raises 400, 403."""
@@ -267,10 +270,8 @@ class ServerRunner:
                 del initial  # free the list: the generator lives as long as the watch
             while generation == self._generation:
                 await self._round_end(loop)
-                events = watch.read()
+                events = watch.read() if watch.conversion is None else await self._run(watch.read_converted())
                 if events:
-                    if watch.convert is not None:
-                        await self._run(watch.convert([event.entry for event in events]))
                     yield events
                     continue
                 now = loop.time()

@@ -254,4 +254,4 @@ def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(s
 
 def test_a_selection_without_terms_reads_no_field():
     selection = Selection("", EVERYTHING, NO_FIELDS, lambda obj, field: pytest.fail("asked for a field"))
-    assert selection.takes("a/x", pod())
+    assert selection.takes("a/x", Entry(1, pod()))

@@ -96,7 +96,10 @@ def _can_be_named(item: Any, schema: Schema) -> bool:
 
 
 def remove(value: Object, tree: Tree, schema: Schema) -> Object:
-    """The value without these fields and items (`RemoveItems`). Values that become empty are null."""
+    """The value without these fields and items (`RemoveItems`).
+
+    A map or list stays, empty, if it loses only what is in it; it is null if it is removed from its atomic parent.
+    """
     left: Object = _remove(value, tree, schema) or {}
     return left
 
@@ -110,22 +113,29 @@ def _remove(value: Any, tree: Tree, schema: Schema) -> Any:
 
 
 def _remove_from_map(value: Object, tree: Tree, schema: Schema) -> Object | None:
-    out = {}
+    out, entered = {}, False
     for key, item in value.items():
         node = tree.get("f:" + key)
         if node is None:
             out[key] = item
         elif not fieldset.is_member(node):
-            out[key] = _remove(item, node, child_schema(schema, key))
-    return out or None
+            out[key] = _remove_within(item, node, child_schema(schema, key))
+            entered = True
+    return out if out or entered else None
 
 
 def _remove_from_list(value: list[Any], tree: Tree, schema: Schema) -> list[Any] | None:
-    out = []
+    out, entered = [], False
     for item in value:
         node = tree.get(of_item(item, schema)) if _can_be_named(item, schema) else None
         if node is None:
             out.append(item)
         elif not fieldset.is_member(node):
-            out.append(_remove(item, node, schema.items or ANY))
-    return out or None
+            out.append(_remove_within(item, node, schema.items or ANY))
+            entered = True
+    return out if out or entered else None
+
+
+def _remove_within(value: Any, tree: Tree, schema: Schema) -> Any:
+    left = _remove(value, tree, schema)
+    return type(value)() if left is None and isinstance(value, dict | list) else left

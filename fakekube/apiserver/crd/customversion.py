@@ -18,6 +18,7 @@ from fakekube.apiserver.names import qualified_name_problems
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.gojson import type_name
 from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
 from fakekube.apiserver.wire.status import FieldError, field_invalid
@@ -42,9 +43,14 @@ UNCHECKED = FieldError(
 
 
 class CustomVersion:
-    """One version of a definition. `storage` is the version in which objects are stored, which may be this one."""
+    """One version of a definition. `storage` is the version in which objects are stored, which may be this one.
+
+    `versions` are all versions by name: an object may be stored in each, if the storage version has changed.
+    """
 
     webhook: ConversionWebhook | None
+    versions: dict[str, CustomVersion]
+    name: str
     storage: CustomVersion
     kind: Any
     api_version: str
@@ -57,6 +63,8 @@ class CustomVersion:
         storage: CustomVersion | None,
         webhook: ConversionWebhook | None = None,
     ) -> None:
+        self.name = version["name"]
+        self.versions = {}
         names = crd["spec"]["names"]
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -98,14 +106,22 @@ class CustomVersion:
         filled: Object = defaulting.default(obj, self.structural)
         return filled
 
-    def read(self, stored: Object) -> Object:
-        """A stored object in this version, with the defaults of the storage version. Not to be used if `converts`."""
-        found = self.storage.decoded(stored)
-        return found if self.storage is self else self.pruned(found)
+    def source(self, entry: Entry) -> CustomVersion:
+        """The version in which an object is stored."""
+        return self.versions.get(entry.version, self.storage)
+
+    def read(self, entry: Entry) -> Object:
+        """A stored object in this version, with the defaults of the version in which it is stored.
+
+        Not to be used if a webhook converts.
+        """
+        source = self.source(entry)
+        found = source.decoded(entry.object)
+        return found if source is self else self.pruned(found)
 
     def write(self, obj: Object) -> Object:
-        """An object of this version in the storage version. Not to be used if `converts`."""
-        return obj if self.storage is self else self.storage.pruned(obj)
+        """An object of this version in the storage version. Not to be used if a webhook converts."""
+        return self.storage.pruned(obj)
 
     def decoded(self, stored: Object) -> Object:
         """A stored object decoded in this version."""
@@ -117,18 +133,26 @@ class CustomVersion:
         return kept
 
     @property
-    def is_stored(self) -> bool:
-        """Whether objects are stored in this version."""
-        return self.storage is self
+    def reads_as_stored(self) -> bool:
+        """Whether stored objects are returned unchanged in this version.
+
+        Not if the status has a default: a create drops the status, and a read sets its default.
+        """
+        return self.storage is self and not self.changed and not self._defaults_status
 
     @property
-    def reads_as_stored(self) -> bool:
-        """Whether stored objects are returned unchanged in this version."""
-        return self.storage is self and not self.changed
+    def _defaults_status(self) -> bool:
+        status = self.structural.properties.get("status") if self.has_status and self.structural is not None else None
+        return status is not None and status.default is not None
 
     @property
     def converts(self) -> bool:
-        """Whether a webhook converts between the stored form and this version."""
+        """Whether a webhook converts between this version and another one."""
+        return self.webhook is not None and len(self.versions) > 1
+
+    @property
+    def converts_on_write(self) -> bool:
+        """Whether a webhook converts objects of this version before they are stored."""
         return self.webhook is not None and self.storage is not self
 
     # --- validation --------------------------------------------------------------------------------------------------
@@ -285,4 +309,8 @@ def compile_versions(crd: Object, meta: Schema) -> dict[str, CustomVersion]:
     webhook = ConversionWebhook(crd) if conversion.get("strategy") == "Webhook" else None
     storage = CustomVersion(crd, stored, meta, None, webhook) if stored is not None else None
     made = {one["name"]: CustomVersion(crd, one, meta, storage, webhook) for one in versions if one is not stored}
-    return {**made, stored["name"]: storage} if stored is not None and storage is not None else made
+    if storage is not None:
+        made[storage.name] = storage
+    for version in made.values():
+        version.versions = made
+    return made

@@ -82,9 +82,8 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
         live, config, ownership.updater(call), ownership.writer(call, options), force=options.force
     )
     entries = made["metadata"].get("managedFields")
-    unknown: list[str] = []
     try:
-        obj = call.registration.decode(_with_kind(call, managedfields.without_entries(made)), unknown)
+        obj = call.registration.decode_applied(_with_kind(call, managedfields.without_entries(made)))
     except WrongType as problem:
         where = f"failed to convert new object ({_named(config)}) to proper version"
         what = f"unable to convert unstructured object to {_kind(config)}"

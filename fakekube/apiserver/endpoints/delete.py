@@ -9,7 +9,7 @@ from typing import Any
 from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation, write
-from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
+from fakekube.apiserver.endpoints.list import read_page, shown_page
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.response import Document, Response, StoredObject
@@ -234,7 +234,7 @@ def delete_collection(call: Call) -> Step:
     """Delete the selected objects one by one. The response lists them as they were before."""
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
-    page = read_page(call, list_options, selection_of(call, list_options))
+    page = yield from read_page(call, list_options)
     if call.converted is not None:
         yield from conversion.read(call, page.entries)
     for entry in page.entries:

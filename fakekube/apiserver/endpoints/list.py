@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import builtins
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import orjson
 from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.generic.strategy import check_fields, field_reader
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
@@ -35,7 +37,7 @@ LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 def list(call: Call) -> Step:
     """List the selected objects, or one page of them."""
     options = parse_list_options(call.request, watch=False)
-    page = read_page(call, options, selection_of(call, options))
+    page = yield from read_page(call, options)
     if call.converted is not None:
         yield from conversion.read(call, page.entries)
     return shown_page(call, page)
@@ -56,7 +58,13 @@ def shown_page(call: Call, page: Page) -> Response:
 def selection_of(call: Call, options: ListOptions) -> Selection:
     """The selectors of the request. Raises 400 for a field that the kind does not support in selectors."""
     check_fields(call.strategy, call.resource, [term.field for term in options.fields.terms])
-    return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy))
+    in_version = call.registration.read is not None and any(
+        not term.field.startswith("metadata.") for term in options.fields.terms
+    )
+    # labels, too, may differ after the conversion by a webhook
+    converted = call.converted is not None and (options.labels or options.fields)
+    shown = call.shown if in_version or converted else None
+    return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +77,9 @@ class Page:
     remaining: int | None
 
 
-def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
-    store = call.server.store
+def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
+    """The selected objects, or one page of them."""
+    selection, store = selection_of(call, options), call.server.store
     limit = options.limit
     after, revision = _begin(call, options)
     if not options.continue_token and options.resource_version == "0":
@@ -80,9 +89,11 @@ def read_page(call: Call, options: ListOptions, selection: Selection) -> Page:
     collection = store.collection(call.resource.collection)
     found: builtins.list[Entry] = []
     last = ""
+    if call.converted is not None and selection.shown is not None:
+        yield from conversion.read(call, [entry for _, entry in collection.scan(selection.prefix, after, exact)])
     scan = collection.scan(selection.prefix, after, exact)
     for path, entry in scan:
-        if not selection.takes(path, entry.object):
+        if not selection.takes(path, entry):
             continue
         if limit and len(found) == limit:
             break
@@ -111,7 +122,7 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
         if options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         after, revision = parse_continue(options.continue_token, selection_prefix(call))
-        if revision and not store.readable(revision):
+        if revision > 0 and not store.readable(revision):
             token = continue_token(after, -1)
             raise expired(CONTINUE_EXPIRED, metadata={"continue": token, "resourceVersion": str(store.revision)})
         if revision > store.revision:

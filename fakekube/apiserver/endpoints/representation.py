@@ -32,7 +32,7 @@ def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
     """A list of the resource's objects."""
     resource, shape = call.resource, call.representation.shape
     if shape == "Table":
-        return Document(_table(call).of_list(metadata, [entry.object for entry in entries]))
+        return Document(_table(call).of_list(metadata, entries))
     if shape:
         return StoredList(view(call), "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
     return StoredList(view(call), resource.list_kind, metadata, entries, named=call.registration.unstructured)
@@ -57,6 +57,6 @@ def _table(call: Call, printer: Printer | None = None) -> TableMaker:
         call.representation.shape_version,
         include,
         lambda: call.context.micro,
-        lambda obj: own.to_object(Entry(0, obj)),
+        own.to_object,
         in_version=call.registration.unstructured,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from fakekube.apiserver import conversion
@@ -9,8 +11,10 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.list import selection_of
+from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection, Watch
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
@@ -26,11 +30,25 @@ def watch(call: Call) -> Step:
     selection = selection_of(call, options)
     if call.info.watch_path and _path_name(call):
         selection = _one_name(call, options, selection)
+    if call.converted is not None and selection.shown is not None:
+        yield from conversion.read(call, call.server.store.collection(call.resource.collection).live.values())
     found = open_watch(call, options, selection)
     if call.converted is not None:
         yield from conversion.read(call, [event.entry for event in found.initial if event.type != "BOOKMARK"])
-        found.convert = partial(conversion.read, call)
+        found.conversion = _Conversion(call)
     return Response(watch=found)
+
+
+class _Conversion:
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def read(self, entries: Sequence[Entry]) -> Waiting:
+        yield from conversion.read(self._call, entries)
+
+    def forget(self) -> None:
+        assert self._call.converted is not None, "a webhook converts the resource"
+        self._call.converted.clear()
 
 
 def _path_name(call: Call) -> str:
@@ -44,7 +62,7 @@ def _one_name(call: Call, options: ListOptions, selection: Selection) -> Selecti
     if options.fields and options.fields.required("metadata.name") != name:
         raise bad_request("fieldSelector metadata.name doesn't match requested name")
     terms = FieldSelector((*options.fields.terms, FieldTerm("metadata.name", True, name)))
-    return Selection(selection.namespace, selection.labels, terms, selection.fields)
+    return replace(selection, terms=terms)
 
 
 def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
@@ -81,7 +99,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         found.initial = [
             found.event("ADDED", entry)
             for path, entry in collection.scan(selection.prefix, "", None)
-            if selection.takes(path, entry.object)
+            if selection.takes(path, entry)
         ]
         if options.bookmarks:
             marked = options.send_initial_events is True or not revision

@@ -234,8 +234,9 @@ def _committed(
     old: Object | None,
     options: WriteOptions,
 ) -> Entry:
+    version = call.registration.stored_version
     if existing is None:
-        return commit.create(call, call.resource.collection, path, stored, dry_run=options.dry_run)
+        return commit.create(call, call.resource.collection, path, stored, dry_run=options.dry_run, version=version)
     assert old is not None, "an existing object is shown"
     if (
         is_finished(prepared)
@@ -243,8 +244,10 @@ def _committed(
         and old["metadata"].get("deletionTimestamp")
     ):
         commit.delete(call, call.resource.collection, path, existing, dry_run=options.dry_run)
-        return Entry(existing.revision, stored)
-    return commit.update(call, call.resource.collection, path, existing, stored, dry_run=options.dry_run)
+        return Entry(existing.revision, stored, version)
+    return commit.update(
+        call, call.resource.collection, path, existing, stored, dry_run=options.dry_run, version=version
+    )
 
 
 def _has_version(obj: Object) -> bool:

@@ -18,7 +18,7 @@ from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
-from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.versions import RECORDED
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -37,16 +37,18 @@ class Registration(Protocol):
     """The implementation of one resource in one version.
 
     `read` and `write` convert between the stored form and this version (None: they are the same). `version` is the
-    version of the CustomResourceDefinition of a custom resource, else None. `unstructured`: kube-apiserver handles the
+    version of the CustomResourceDefinition of a custom resource, else None; `stored_version` is the name of the version
+    in which its objects are stored ("": a built-in resource). `unstructured`: kube-apiserver handles the
     objects without Go types, which affects lists (items have a kind) and some messages.
     """
 
     resource: Resource
     strategy: Strategy
     schema: Schema | None
-    read: Convert | None
+    read: Read | None
     write: Convert | None
     version: CustomVersion | None
+    stored_version: str
     view: View
     empty: Object
     unstructured: bool
@@ -68,6 +70,9 @@ class Registration(Protocol):
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Decode the result of a patch of `stored`."""
+
+    def decode_applied(self, obj: Object) -> Object:
+        """Decode the result of a server-side apply. Raises WrongType."""
 
     def printer(self, kind: str) -> Printer:
         """The table printer; `kind` is the kind of the subresource if it is not the resource's ("": it is)."""
@@ -92,15 +97,20 @@ OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "de
 SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
 
+def _reader(convert: Convert | None) -> Read | None:
+    return None if convert is None else lambda entry: convert(entry.object)
+
+
 class BuiltinRegistration:
     """The registration of a built-in resource, or of a kind that is not stored, such as Eviction."""
 
     strategy: Strategy
     resource: Resource
-    read: Callable[[Object], Object] | None
-    write: Callable[[Object], Object] | None
+    read: Read | None
+    write: Convert | None
 
     version: CustomVersion | None = None
+    stored_version = ""
     unstructured = False
     published_schema: Object | None = None
 
@@ -110,8 +120,8 @@ class BuiltinRegistration:
         self.resource, self.strategy = resource, strategy
         self._schemas, self._serves_group = schemas, serves_group
         self.schema: Schema | None = schemas.of_kind(resource.group, resource.version, resource.kind)
-        self.read, self.write = strategy.read, strategy.write
-        self.view: View = View(resource.api_version, resource.kind, strategy.read)
+        self.read, self.write = _reader(strategy.read), strategy.write
+        self.view: View = View(resource.api_version, resource.kind, self.read)
         zeros = zero(self.schema) if self.schema is not None else {}
         self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
         self.storage_prefix: str = storage_prefix(resource)
@@ -131,6 +141,9 @@ class BuiltinRegistration:
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         return self.decode(obj, unknown)
+
+    def decode_applied(self, obj: Object) -> Object:
+        return self.decode(obj, [])
 
     def printer(self, kind: str) -> Printer:
         return printer_of(self.resource.qualified, kind)

@@ -18,15 +18,19 @@ T = TypeVar("T")
 
 
 class Entry:
-    """One stored version of an object. Entries are immutable; the JSON is encoded on first use."""
+    """One state of a stored object. Entries are immutable; the JSON is encoded on first use.
 
-    __slots__ = ("_json", "object", "revision")
+    `version` is the API version in which a custom resource is stored ("": a built-in resource).
+    """
+
+    __slots__ = ("_json", "object", "revision", "version")
 
     revision: int
     object: dict[str, Any]
+    version: str
 
-    def __init__(self, revision: int, obj: Object) -> None:
-        self.revision, self.object = revision, obj
+    def __init__(self, revision: int, obj: Object, version: str = "") -> None:
+        self.revision, self.object, self.version = revision, obj, version
         self._json: bytes | None = None
 
     @property
@@ -61,7 +65,7 @@ class Change:
         """The object before the change, with the revision of the change: the object of a DELETED event."""
         if self._departed is None:
             assert self.before is not None, "the object existed before the change"
-            self._departed = Entry(self.revision, stamped(self.before.object, self.revision))
+            self._departed = Entry(self.revision, stamped(self.before.object, self.revision), self.before.version)
         return self._departed
 
     def __repr__(self) -> str:
@@ -195,18 +199,18 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def create(self, collection: str, path: str, obj: Object) -> Change:
-        """Creates an object. The caller has checked that `path` does not exist."""
-        return self._commit(collection, path, None, obj)
+    def create(self, collection: str, path: str, obj: Object, version: str = "") -> Change:
+        """Creates an object, stored in an API version. The caller has checked that `path` does not exist."""
+        return self._commit(collection, path, None, obj, version)
 
-    def update(self, collection: str, path: str, before: Entry, obj: Object) -> Change:
-        """Updates an object. The caller has checked that `before` is the current version."""
-        return self._commit(collection, path, before, obj)
+    def update(self, collection: str, path: str, before: Entry, obj: Object, version: str = "") -> Change:
+        """Updates an object, stored in an API version. The caller has checked that `before` is the current state."""
+        return self._commit(collection, path, before, obj, version)
 
     def delete(self, collection: str, path: str, before: Entry) -> Change:
         return self._commit(collection, path, before, None)
 
-    def _commit(self, name: str, path: str, before: Entry | None, obj: Object | None) -> Change:
+    def _commit(self, name: str, path: str, before: Entry | None, obj: Object | None, version: str = "") -> Change:
         collection = self.collection(name)
         if collection.live.get(path) is not before:
             raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
@@ -221,7 +225,7 @@ class Store:
             del collection.live[path]
             chain.append(revision)
         else:
-            after = Entry(revision, stamped(obj, revision))
+            after = Entry(revision, stamped(obj, revision), version)
             collection.live[path] = after
             chain.append(after)
         change = Change(revision, name, path, before, after)

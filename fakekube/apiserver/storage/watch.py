@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from fakekube.apiserver.needs import Waiting
+from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
+
+#: Returns a stored object in an API version.
+Read = Callable[[Entry], Object]
 
 #: (selected before, selected after) -> event type. Other changes are not sent (`cacher.watchCacheEvent` conversion).
 TRANSITIONS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
@@ -25,23 +28,26 @@ BOOKMARK_BEFORE_END = 2.0
 class Selection:
     """The objects of a collection that a list or a watch selects, by namespace, labels and fields.
 
-    `fields` reads a selectable field of an object. `prefix` is that of the keys of all selected objects.
+    `fields` reads a selectable field of an object, and `shown` returns the object in which it is looked up (None: the
+    stored one). `prefix` is that of the keys of all selected objects.
     """
 
     namespace: str
     labels: LabelSelector
     terms: FieldSelector
     fields: Callable[[Object, str], str]
+    shown: Read | None = None
     prefix: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prefix", f"{self.namespace}/" if self.namespace else "")
 
-    def takes(self, path: str, obj: Object) -> bool:
-        return path.startswith(self.prefix) and self.matches(obj)
+    def takes(self, path: str, entry: Entry) -> bool:
+        return path.startswith(self.prefix) and self.matches(entry)
 
-    def matches(self, obj: Object) -> bool:
+    def matches(self, entry: Entry) -> bool:
         """Whether the labels and fields of an object are selected."""
+        obj = self.shown(entry) if self.shown is not None else entry.object
         if self.labels and not self.labels.matches(obj["metadata"].get("labels") or {}):
             return False
         return not self.terms or self.terms.matches(lambda field: self.fields(obj, field))
@@ -95,7 +101,7 @@ class View:
 
     api_version: str
     kind: str
-    convert: Callable[[Object], Object] | None = None
+    convert: Read | None = None
     shared: bool = True
     following: View | None = None
     _head: bytes = field(init=False, repr=False, compare=False)
@@ -109,28 +115,38 @@ class View:
         return (self.api_version, self.kind, self.convert)
 
     def to_object(self, entry: Entry) -> Object:
-        obj = self.convert(entry.object) if self.convert else entry.object
+        obj = self.convert(entry) if self.convert else entry.object
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
     def encode(self, entry: Entry) -> bytes:
-        json = gojson.encode(self.convert(entry.object)) if self.convert else entry.json
+        json = gojson.encode(self.convert(entry)) if self.convert else entry.json
         return self._head + (b"," + json[1:] if len(json) > 2 else b"}")
 
     def encode_item(self, entry: Entry) -> bytes:
         """Encodes an item of a built-in list, which has no apiVersion and kind."""
-        return gojson.encode(self.convert(entry.object)) if self.convert else entry.json
+        return gojson.encode(self.convert(entry)) if self.convert else entry.json
 
     def item(self, entry: Entry) -> Object:
-        return self.convert(entry.object) if self.convert else entry.object
+        return self.convert(entry) if self.convert else entry.object
 
 
-def _metadata_only(obj: Object) -> Object:
-    return {"metadata": obj["metadata"]}
+def _metadata_only(entry: Entry) -> Object:
+    return {"metadata": entry.object["metadata"]}
 
 
 def partial_view(version: str) -> View:
     """The view of objects as PartialObjectMetadata."""
     return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", _metadata_only)
+
+
+class Conversion(Protocol):
+    """The conversion of entries by a webhook."""
+
+    def read(self, entries: Sequence[Entry]) -> Waiting:
+        """Convert entries; the results are kept until `forget`."""
+
+    def forget(self) -> None:
+        """Drop the results."""
 
 
 def never() -> bool:
@@ -169,7 +185,7 @@ class Watch:
         self.initial: list[WatchEvent] = []
         self.over: Callable[[], bool] = never
         """Whether the resource is no longer served, which ends the stream."""
-        self.convert: Callable[[Sequence[Entry]], Waiting] | None = None
+        self.conversion: Conversion | None = None
         """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
         """An error that is sent as the only event of the stream."""
@@ -182,18 +198,36 @@ class Watch:
 
     def read(self) -> list[WatchEvent]:
         """The events since the last call. Raises 410 Expired if changes in between are compacted."""
+        return self._events(self._changes())
+
+    def read_converted(self) -> Generator[Need, Any, list[WatchEvent]]:
+        """The events since the last call, converted by the webhook. Raises 410 Expired, 500."""
+        assert self.conversion is not None, "a webhook converts the resource"
+        self.conversion.forget()
+        changes = self._changes()
+        if self.selection.shown is not None:
+            states = [entry for change in changes for entry in (change.before, change.after) if entry is not None]
+            yield from self.conversion.read(states)
+        events = self._events(changes)
+        yield from self.conversion.read([event.entry for event in events])
+        return events
+
+    def _changes(self) -> Sequence[Change]:
         if self.revision >= self.store.revision:
-            return []
+            return ()
         changes = self.store.since(self.collection, self.revision)
         self.revision = max(self.revision, self.store.revision)
+        return changes
+
+    def _events(self, changes: Sequence[Change]) -> list[WatchEvent]:
         return [event for change in changes if (event := self._translate(change)) is not None]
 
     def _translate(self, change: Change) -> WatchEvent | None:
         selection = self.selection
         if not change.path.startswith(selection.prefix):
             return None
-        was = change.before is not None and selection.matches(change.before.object)
-        now = change.after is not None and selection.matches(change.after.object)
+        was = change.before is not None and selection.matches(change.before)
+        now = change.after is not None and selection.matches(change.after)
         type = TRANSITIONS.get((was, now))
         if type is None:
             return None

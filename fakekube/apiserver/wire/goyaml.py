@@ -27,8 +27,8 @@ _BOOL, _INT, _FLOAT, _NULL, _STR, _TIMESTAMP, _BINARY, _MERGE = (
 
 #: Plain scalars with a meaning of their own.
 _WORDS: dict[str, tuple[str, Any]] = {
-    **dict.fromkeys("y Y yes Yes YES true True TRUE on On ON".split(), (_BOOL, True)),
-    **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), (_BOOL, False)),
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], (_BOOL, True)),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], (_BOOL, False)),
     **dict.fromkeys(["", "~", "null", "Null", "NULL"], (_NULL, None)),
     **dict.fromkeys([".nan", ".NaN", ".NAN"], (_FLOAT, math.nan)),
     **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], (_FLOAT, math.inf)),

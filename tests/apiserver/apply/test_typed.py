@@ -101,7 +101,7 @@ def test_merging(live, config, merged):
     ("value", "taken", "left"),
     [
         pytest.param({"size": 1, "on": True}, {"f:size": {}}, {"on": True}, id="field"),
-        pytest.param({"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, {"labels": None}, id="emptied-map-is-null"),
+        pytest.param({"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, {"labels": {}}, id="emptied-map-stays"),
         pytest.param({"tags": ["a", "b"]}, {"f:tags": {'v:"a"': {}}}, {"tags": ["b"]}, id="item"),
         pytest.param({"ports": [{"port": 1, "name": "x"}]}, {"f:ports": {TCP: {"f:name": {}}}}, {"ports": [{"port": 1}]}, id="below-an-item"),
     ],

@@ -1,5 +1,6 @@
 """Conversion webhooks: requests, responses and invalid responses."""
 
+import copy
 from collections.abc import Callable, Generator
 from typing import Any
 from urllib.parse import parse_qs
@@ -78,10 +79,8 @@ class Cluster:
 
     def read(self, watch: Watch) -> list[WatchEvent]:
         """The next events of a watch, converted."""
-        events = watch.read()
-        assert watch.convert is not None
-        self._completed(watch.convert([event.entry for event in events]))
-        return events
+        found: list[WatchEvent] = self._completed(watch.read_converted())
+        return found
 
     def _completed(self, step: Generator[Need, Any, Any]) -> Any:
         try:
@@ -271,3 +270,99 @@ def test_a_write_waits_only_for_its_own_version(cluster: Cluster) -> None:
     code, status = cluster.call("POST", V2, body)
     assert (code, status["message"]) == (500, "conversion webhook for example.com/v2, Kind=Widget failed: no")
     assert cluster.api.revision == revision
+
+
+# --- a changed storage version (A1), selectors in the requested version (A2) -----------------------------------------
+
+
+def store_in(api: Api, name: str) -> None:
+    """Make `name` the storage version of the definition."""
+    found = copy.deepcopy(api.ok("GET", f"{CRDS}/widgets.example.com"))
+    for one in found["spec"]["versions"]:
+        one["storage"] = one["name"] == name
+    api.ok("PUT", f"{CRDS}/widgets.example.com", found)
+
+
+def two_versions(**more: Any) -> Object:
+    """v1 has `old` and `both`, v2 has `new` and `both`; nothing converts."""
+    fields = {"both": TEXT}
+    made = widgets(
+        version("v1", spec(old=TEXT, **fields), subresources={}, **more),
+        version("v2", spec(new=TEXT, **fields), storage=False, subresources={}, **more),
+    )
+    return made
+
+
+def test_a1_objects_keep_the_fields_of_the_version_they_are_stored_in(api: Api) -> None:
+    api.ok("POST", CRDS, two_versions())
+    api.ok("POST", V1, widget("a", {"old": "1", "both": "2"}))
+    store_in(api, "v2")
+    assert api.ok("GET", f"{V1}/a")["spec"] == {"old": "1", "both": "2"}
+    assert api.ok("GET", f"{V2}/a")["spec"] == {"both": "2"}
+    assert [one["spec"] for one in api.ok("GET", V1)["items"]] == [{"old": "1", "both": "2"}]
+
+
+def test_a1_a_write_of_the_same_object_stores_it_in_the_new_version(api: Api) -> None:
+    api.ok("POST", CRDS, two_versions())
+    api.ok("POST", V1, widget("a", {"old": "1", "both": "2"}))
+    store_in(api, "v2")
+    before = api.ok("GET", f"{V1}/a")
+    written = api.ok("PUT", f"{V1}/a", before)
+    assert written["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]
+    assert written["spec"] == {"both": "2"}
+    again = api.ok("PUT", f"{V1}/a", written)
+    assert again["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
+
+
+def test_a1_a_webhook_converts_from_the_version_an_object_is_stored_in(cluster: Cluster) -> None:
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    store_in(cluster.api, "v2")
+    cluster.ok("POST", V1, person("b", "Grace Hopper"))
+    cluster.asked.clear()
+    listed = cluster.ok("GET", V1)["items"]
+    assert [one["spec"]["full"] for one in listed] == ["Ada Lovelace", "Grace Hopper"]
+    assert [[one["apiVersion"] for one in asked["request"]["objects"]] for asked in cluster.asked] == [
+        ["example.com/v2"]
+    ]
+    cluster.asked.clear()
+    listed = cluster.ok("GET", V2)["items"]
+    assert [one["spec"] for one in listed] == [
+        {"first": "Ada", "last": "Lovelace"},
+        {"first": "Grace", "last": "Hopper"},
+    ]
+    assert [[one["apiVersion"] for one in asked["request"]["objects"]] for asked in cluster.asked] == [
+        ["example.com/v1"]
+    ]
+
+
+def test_a2_field_selectors_are_evaluated_on_the_requested_version(api: Api) -> None:
+    made = two_versions()
+    for one, field in zip(made["spec"]["versions"], ("old", "new"), strict=True):
+        one["selectableFields"] = [{"jsonPath": f".spec.{field}"}]
+    api.ok("POST", CRDS, made)
+    api.ok("POST", V1, widget("a", {"old": "1"}))
+    api.ok("POST", V1, widget("b", {"old": "2"}))
+    api.ok("POST", V2, {**widget("c", {"new": "1"}), "apiVersion": "example.com/v2"})
+    assert [one["metadata"]["name"] for one in api.ok("GET", f"{V1}?fieldSelector=spec.old=1")["items"]] == ["a"]
+    assert api.ok("GET", f"{V2}?fieldSelector=spec.new=1")["items"] == []
+    store_in(api, "v2")
+    api.ok("POST", V2, {**widget("d", {"new": "1"}), "apiVersion": "example.com/v2"})
+    assert [one["metadata"]["name"] for one in api.ok("GET", f"{V1}?fieldSelector=spec.old=1")["items"]] == ["a"]
+    assert [one["metadata"]["name"] for one in api.ok("GET", f"{V2}?fieldSelector=spec.new=1")["items"]] == ["d"]
+
+
+def test_a2_a_webhook_converts_before_fields_are_selected(cluster: Cluster) -> None:
+    found = copy.deepcopy(cluster.ok("GET", f"{CRDS}/widgets.example.com"))
+    found["spec"]["versions"][1]["selectableFields"] = [{"jsonPath": ".spec.first"}]
+    cluster.ok("PUT", f"{CRDS}/widgets.example.com", found)
+    cluster.ok("POST", V1, person("a", "Ada Lovelace"))
+    cluster.ok("POST", V1, person("b", "Grace Hopper"))
+    selected = cluster.ok("GET", f"{V2}?fieldSelector=spec.first=Grace")["items"]
+    assert [one["metadata"]["name"] for one in selected] == ["b"]
+    watch = cluster.answer("GET", f"{V2}?watch=true&fieldSelector=spec.first=Grace").watch
+    assert watch is not None
+    assert [event.entry.object["metadata"]["name"] for event in watch.initial] == ["b"]
+    changed_name = copy.deepcopy(cluster.ok("GET", f"{V1}/b"))
+    changed_name["spec"]["full"] = "Jean Bartik"
+    cluster.ok("PUT", f"{V1}/b", changed_name)
+    assert [event.type for event in cluster.read(watch)] == ["DELETED"]

@@ -5,6 +5,7 @@ import pytest
 from fakekube.apiserver.registry.builtin import PRINTERS, printer_of
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import DEFAULT
+from fakekube.apiserver.storage.store import Entry
 from fakekube.server import bootstrap
 
 NOW = "2026-01-01T01:00:00Z"
@@ -368,11 +369,11 @@ def test_external_addresses_of_a_service(spec, status, address):
 
 def test_flow_schemas_are_in_matching_order():
     schemas = [
-        {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
+        Entry(1, {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}})
         for name, precedence in (("c", 1), ("a", 9), ("b", 1))
     ]
     found = printer_of("flowschemas.flowcontrol.apiserver.k8s.io").order(schemas)
-    assert [one["metadata"]["name"] for one in found] == ["b", "c", "a"]
+    assert [one.object["metadata"]["name"] for one in found] == ["b", "c", "a"]
 
 
 def test_a_kind_without_a_printer_shows_its_creation_time():

@@ -16,8 +16,8 @@ from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.schema.objectmeta import stored_layout
-from fakekube.apiserver.storage.watch import View
+from fakekube.apiserver.schema.objectmeta import stored_layout, without_kind
+from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.wire.gojson import encode, go_json, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
@@ -47,8 +47,9 @@ class CustomRegistration:
         self._version = version
         self._definition, self._meta = definition, meta
         self.strategy: Strategy = strategy_of(definition, resource, version)
-        self.read: Convert | None = None if version.reads_as_stored else version.read
-        self.write: Convert | None = None if version.is_stored else version.write
+        self.stored_version: str = version.storage.name
+        self.read: Read | None = None if version.reads_as_stored else version.read
+        self.write: Convert | None = version.write
         self.view: View = View(resource.api_version, resource.kind, self.read)
         self.empty: Object = {}
         self.storage_prefix: str = f"{resource.group}/{resource.plural}"
@@ -73,6 +74,10 @@ class CustomRegistration:
         if obj.get("metadata") is not meta:
             return self.decode(obj, unknown)
         return {**self.decode({**obj, "metadata": {}}, unknown), "metadata": meta}
+
+    def decode_applied(self, obj: Object) -> Object:
+        """Only sets defaults: unknown fields and nulls are validated, and pruned when the object is stored."""
+        return stored_layout(self._version.defaulted(with_go_numbers(without_kind(obj))))
 
     def printer(self, kind: str) -> Printer:
         return _SCALE_PRINTER if kind == "Scale" else self._printer

@@ -11,6 +11,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.storage.store import Entry
 
 Object = dict[str, Any]
 
@@ -199,8 +200,8 @@ def _flow_schema(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-def _by_precedence(schemas: Sequence[Object]) -> Sequence[Object]:
-    return sorted(schemas, key=lambda one: (get(one, "spec.matchingPrecedence", 0), name_of(one)))
+def _by_precedence(schemas: Sequence[Entry]) -> Sequence[Entry]:
+    return sorted(schemas, key=lambda one: (get(one.object, "spec.matchingPrecedence", 0), name_of(one.object)))
 
 
 KIND = Kind(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.storage.store import Entry
 
 Object = dict[str, Any]
 
@@ -61,8 +62,8 @@ def no_conditions(obj: Object) -> list[Object]:
     return []
 
 
-def as_listed(objects: Sequence[Object]) -> Sequence[Object]:
-    return objects
+def as_listed(entries: Sequence[Entry]) -> Sequence[Entry]:
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Printer:
     columns: tuple[Column, ...]
     cells: Cells
     conditions: Callable[[Object], list[Object]] = no_conditions
-    order: Callable[[Sequence[Object]], Sequence[Object]] = as_listed
+    order: Callable[[Sequence[Entry]], Sequence[Entry]] = as_listed
     null_rows: bool = False
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request
 
@@ -41,21 +42,22 @@ class TableMaker:
     version: str
     include: str
     now: Callable[[], str]
-    whole: Callable[[Object], Object]
+    whole: Callable[[Entry], Object]
     in_version: bool = False
 
-    def of_object(self, obj: Object) -> Object:
+    def of_object(self, entry: Entry) -> Object:
         """Returns a table with one row."""
-        return {**self.row_of(obj), "columnDefinitions": self._headers()}
+        return {**self.row_of(entry), "columnDefinitions": self._headers()}
 
-    def row_of(self, obj: Object) -> Object:
+    def row_of(self, entry: Entry) -> Object:
         """Returns the same without column definitions, which a watch sends only once."""
-        return {"metadata": _revision(obj), "columnDefinitions": None, "rows": [self._row(obj, Ages(self.now()))]}
+        rows = [self._row(entry, Ages(self.now()))]
+        return {"metadata": _revision(entry.object), "columnDefinitions": None, "rows": rows}
 
-    def of_list(self, metadata: Object, objects: Sequence[Object]) -> Object:
+    def of_list(self, metadata: Object, entries: Sequence[Entry]) -> Object:
         """Returns a table with a row for each object."""
         ages = Ages(self.now())
-        rows = [self._row(obj, ages) for obj in self.printer.order(objects)]
+        rows = [self._row(entry, ages) for entry in self.printer.order(entries)]
         return {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{self.version}",
@@ -67,17 +69,18 @@ class TableMaker:
     def _headers(self) -> list[Object]:
         return [column.to_object() for column in self.printer.columns]
 
-    def _row(self, obj: Object, ages: Ages) -> Object:
-        printed = self.whole(obj) if self.in_version else obj
+    def _row(self, entry: Entry, ages: Ages) -> Object:
+        printed = self.whole(entry) if self.in_version else entry.object
         row: Object = {"cells": self.printer.cells(printed, ages)}
-        conditions = self.printer.conditions(obj)
+        conditions = self.printer.conditions(entry.object)
         if conditions:
             row["conditions"] = conditions
-        return row | {"object": self._included(obj)}
+        return row | {"object": self._included(entry)}
 
-    def _included(self, obj: Object) -> Object | None:
+    def _included(self, entry: Entry) -> Object | None:
         if self.include == "Object":
-            return self.whole(obj)
+            return self.whole(entry)
+        obj = entry.object
         annotations = obj["metadata"].get("annotations") or {}
         if self.include == "None" and annotations.get(INITIAL_EVENTS_END) != "true":
             return None
