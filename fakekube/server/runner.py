@@ -18,7 +18,7 @@ from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
-from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply, Waiting
+from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
@@ -184,7 +184,7 @@ class ServerRunner:
             return ()
         return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
-    async def _run(self, step: Generator[Need, Any, T]) -> T:
+    async def _run(self, step: Generator[Need, Sequence[Reply], T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""
         try:
             need = next(step)

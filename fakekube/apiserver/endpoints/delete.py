@@ -11,6 +11,7 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation, write
 from fakekube.apiserver.endpoints.list import read_page, shown_page
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
+from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.response import Document, Response, StoredObject
 from fakekube.apiserver.storage.store import Entry, path_of
@@ -23,13 +24,14 @@ Object = dict[str, Any]
 
 DELETE_SCHEME = 'in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
 
-#: propagationPolicy -> the finalizer that the garbage collector handles.
-PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+#: The finalizers that the garbage collector handles -> their propagationPolicy.
+PROPAGATION_FINALIZERS = {"orphan": "Orphan", "foregroundDeletion": "Foreground"}
 
 
 def delete(call: Call) -> Step:
     """Delete the object of the path, or mark it as terminating."""
     options = delete_options(_options_body(call), call.request)
+    _warn(call, options)
     existing = yield from write.delete(call, call.path, options, partial(check_preconditions, call, options))
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
@@ -39,6 +41,11 @@ def delete(call: Call) -> Step:
     if call.converted is not None:
         yield from conversion.read(call, [entry])
     return Response(body=StoredObject(entry, representation.view(call)))
+
+
+def _warn(call: Call, options: DeleteOptions) -> None:
+    if call.strategy.delete_warning and not options.propagation and options.orphan_dependents is None:
+        call.warnings.append(call.strategy.delete_warning)
 
 
 def _success(call: Call, obj: Object) -> Object:
@@ -113,7 +120,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
     if call.strategy.mark_deleted is not None and not existing.object["metadata"].get("deletionTimestamp"):
         obj = call.strategy.mark_deleted(existing.object, call.context.now)
         return _store_mark(call, path, existing, obj, options), False
-    finalizers = finalizers_for(existing.object, options)
+    finalizers = finalizers_for(call.strategy, existing.object, options)
     finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
     if finalizers:
         obj = mark(call, existing.object, 0, finalizers)
@@ -141,20 +148,29 @@ def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> 
         )
 
 
-def finalizers_for(obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers for a propagation policy: adds the policy's finalizer and removes the other one
+def finalizers_for(strategy: Strategy, obj: Object, options: DeleteOptions) -> list[str]:
+    """The finalizers of an object that is deleted: those of the garbage collector follow the propagation policy
     (`deletionFinalizersForGarbageCollection`)."""
     present = list(obj["metadata"].get("finalizers") or ())
-    policy = options.propagation
-    if not policy and options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
-    if not policy:
+    policy = _policy(strategy, present, options)
+    wanted = next((name for name, its in PROPAGATION_FINALIZERS.items() if its == policy), None)
+    if [name for name in present if name in PROPAGATION_FINALIZERS] == [wanted]:
         return present
-    wanted = PROPAGATION_FINALIZERS.get(policy)
-    kept = [f for f in present if f not in PROPAGATION_FINALIZERS.values() or f == wanted]
-    if wanted and wanted not in kept:
-        kept.append(wanted)
-    return kept
+    kept = [name for name in present if name not in PROPAGATION_FINALIZERS]
+    return [*kept, wanted] if wanted is not None else kept
+
+
+def _policy(strategy: Strategy, finalizers: list[str], options: DeleteOptions) -> str:
+    """The propagation policy: of the options, else of a finalizer, else of the kind ("": garbage collection is not
+    supported)."""
+    if not strategy.default_propagation:
+        return ""
+    if options.orphan_dependents is not None:
+        return "Orphan" if options.orphan_dependents else "Background"
+    if options.propagation:
+        return options.propagation
+    standing = (PROPAGATION_FINALIZERS[name] for name in finalizers if name in PROPAGATION_FINALIZERS)
+    return next(standing, strategy.default_propagation)
 
 
 def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = None) -> Object:
@@ -187,7 +203,7 @@ def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | N
     meta = pod["metadata"]
     grace = grace_period(pod, options.grace_period)
     if not meta.get("deletionTimestamp"):
-        return mark(call, pod, grace, finalizers_for(pod, options) or None)
+        return mark(call, pod, grace, finalizers_for(call.strategy, pod, options) or None)
     standing = meta.get("deletionGracePeriodSeconds") or 0
     if options.grace_period is None or grace >= standing:
         if grace == 0 == standing:
@@ -221,7 +237,7 @@ def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOpt
             "metadata": {**meta, "deletionTimestamp": call.context.now},
             "status": {**(obj.get("status") or {}), "phase": "Terminating"},
         }
-        finalizers = finalizers_for(obj, options)
+        finalizers = finalizers_for(call.strategy, obj, options)
         if finalizers:
             marked["metadata"]["finalizers"] = finalizers
         return _store_mark(call, path, existing, marked, options), False
@@ -234,6 +250,7 @@ def delete_collection(call: Call) -> Step:
     """Delete the selected objects one by one. The response lists them as they were before."""
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
+    _warn(call, options)
     page = yield from read_page(call, list_options)
     if call.converted is not None:
         yield from conversion.read(call, page.entries)

@@ -82,8 +82,8 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     selection, store = selection_of(call, options), call.server.store
     limit = options.limit
     after, revision = _begin(call, options)
-    if not options.continue_token and options.resource_version == "0":
-        limit = 0  # the watch cache answers these lists, and does not page
+    if call.strategy.watch_cached and not options.continue_token and options.resource_version == "0":
+        limit = 0
     exact = revision if revision else None
     shown = revision or store.revision
     collection = store.collection(call.resource.collection)

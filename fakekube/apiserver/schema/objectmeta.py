@@ -78,7 +78,7 @@ def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
     controller = ""
     for owner in owners or ():
         api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
-        group, _, version = api_version.rpartition("/")
+        group, _, version = api_version.rpartition("/") if api_version.count("/") < 2 else ("", "", "")
         if not version:
             errors.append(field_invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
         missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]

@@ -65,6 +65,7 @@ def _mutating_policy(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "mutatingadmissionpolicies.admissionregistration.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         unconditional_update=False,
         repeats_metadata=False,
         generation=("spec",),

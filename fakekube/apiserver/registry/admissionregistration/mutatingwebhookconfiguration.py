@@ -26,6 +26,7 @@ def default_mutating_webhooks(obj: Object) -> None:
 KIND = Kind(
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         unconditional_update=False,
         repeats_metadata=False,
         generation=("webhooks",),

@@ -26,6 +26,7 @@ def validate(binding: Field) -> None:
 KIND = Kind(
     "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         unconditional_update=False,
         repeats_metadata=False,
         generation=("spec",),

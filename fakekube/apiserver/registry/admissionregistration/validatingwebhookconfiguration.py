@@ -15,6 +15,7 @@ from fakekube.apiserver.registry.generic.validation.field import update_validato
 KIND = Kind(
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         unconditional_update=False,
         repeats_metadata=False,
         generation=("webhooks",),

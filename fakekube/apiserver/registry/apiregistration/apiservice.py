@@ -96,6 +96,7 @@ def _api_service(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "apiservices.apiregistration.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         name_check=names.path_segment_problems,
         unconditional_update=False,
         default=default_api_service,

@@ -55,6 +55,7 @@ def _lease(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "leases.coordination.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         create_on_update=True,
         unconditional_update=False,
         prepare_create=prepare_lease,

@@ -61,6 +61,7 @@ def _lease_candidate(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "leasecandidates.coordination.k8s.io",
     Strategy(
+        qualified_finalizers=False,
         create_on_update=True,
         unconditional_update=False,
         validate=validator(validate),

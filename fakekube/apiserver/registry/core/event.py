@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Fields, Strategy
@@ -107,6 +108,10 @@ PRINTER = Printer(
 KIND = Kind(
     "events",
     Strategy(
+        qualified_finalizers=False,
+        default_propagation="",
+        watch_cached=False,
+        name_check=names.path_segment_problems,
         create_on_update=True,
         fields=CORE_FIELDS,
         fields_message="label",

@@ -62,6 +62,7 @@ def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "replicationcontrollers",
     Strategy(
+        default_propagation="Orphan",
         generation=("spec",),
         default=default_replication_controller,
         fields={"status.replicas": status_replicas},

@@ -153,6 +153,8 @@ def _go_struct(value: Object | None, parts: tuple[str, ...]) -> Object | None:
 KIND = Kind(
     "events.events.k8s.io",
     Strategy(
+        default_propagation="",
+        watch_cached=False,
         create_on_update=True,
         fields=NEW_FIELDS,
         fields_message="label",

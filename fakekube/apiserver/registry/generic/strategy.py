@@ -93,6 +93,13 @@ class Strategy:
     the fields of `generation` decide."""
     qualified_finalizers: bool = True
     """Finalizers without a domain are rejected (`ValidateFinalizerName`)."""
+    default_propagation: str = "Background"
+    """The propagationPolicy of a delete without one (`DefaultGarbageCollectionPolicy`): Background, Orphan, or "" if
+    the kind does not support garbage collection."""
+    delete_warning: str = ""
+    """The warning of a delete without a propagationPolicy."""
+    watch_cached: bool = True
+    """Lists at resourceVersion 0 are answered by the watch cache, which does not page."""
     graceful: bool = False
     delete_finalizers: tuple[str, ...] = ()
     """Finalizers that a delete adds, so that the server can clean up before it removes the object."""

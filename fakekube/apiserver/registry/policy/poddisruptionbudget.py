@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -48,6 +49,8 @@ def _budget(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "poddisruptionbudgets.policy",
     Strategy(
+        name_check=names.path_segment_problems,
+        qualified_finalizers=False,
         generation=("spec",),
         unconditional_update=False,
         validate=validator(validate),

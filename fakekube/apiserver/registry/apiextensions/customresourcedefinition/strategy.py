@@ -50,6 +50,7 @@ def definition_strategy(meta: Schema) -> Strategy:
     """The strategy of definitions; `meta` is the schema of ObjectMeta."""
     return Strategy(
         generation=("spec",),
+        qualified_finalizers=False,
         unconditional_update=False,
         prepare_create=prepare,
         prepare_update=prepare_update,

@@ -67,6 +67,11 @@ def prepare_job(obj: Object) -> Object:
 KIND = Kind(
     "jobs.batch",
     Strategy(
+        default_propagation="Orphan",
+        delete_warning=(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+            "them or set propagationPolicy=Orphan to suppress this warning"
+        ),
         generation=("spec",),
         default=default_job,
         prepare_create=prepare_job,
