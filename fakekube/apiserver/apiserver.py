@@ -37,6 +37,7 @@ from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
+from fakekube.apiserver.wire.options import check_timeout
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -107,6 +108,8 @@ class ApiServer:
             return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8")
 
     def _admitted(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
+        if request.query:
+            check_timeout(request, info)
         decision = self.authorizer(self.store, user, info)
         if not decision.allowed:
             raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))

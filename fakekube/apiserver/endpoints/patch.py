@@ -43,8 +43,10 @@ def patch(call: Call, part: Part = WHOLE) -> Step:
 def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Object:
     assert current is not None, "a patch changes an object that exists"
     warnings: list[str] = []
-    obj = patched(call, kind, current, options, warnings)
-    call.warnings += [warning for warning in warnings if warning not in call.warnings]
+    try:
+        obj = patched(call, kind, current, options, warnings)
+    finally:
+        call.warnings += [warning for warning in warnings if warning not in call.warnings]
     return ownership.changed(call, obj, current, options)
 
 
@@ -148,10 +150,14 @@ def _as_object(
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
         raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
+    if not api_version and not converted and not call.registration.unstructured:
+        # Go decodes into a type that has only apiVersion and kind
+        unknown += [key for key in result if key not in ("apiVersion", "kind")]
+        return {"metadata": {}}, codec.unknown_fields(unknown)
     try:
         obj = call.registration.decode_patched(result, stored, unknown)
     except WrongType as problem:
         raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
     except StatusError as error:
         raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
-    return obj, [f'unknown field "{path}"' for path in unknown]
+    return obj, codec.unknown_fields(unknown)

@@ -170,7 +170,6 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
 def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
     """The metadata of a new object, with the fields that the server sets and without those that clients cannot set."""
     kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
-    kept.pop("resourceVersion", None)
     kept["name"] = name
     if namespace:
         kept["namespace"] = namespace
@@ -210,9 +209,17 @@ def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
     return kept, list(repeated)
 
 
+#: The fields in the order in which Go encodes them.
+_ORDER = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+)  # fmt: skip
+
+
 def tidy(meta: Object) -> Object:
-    """The metadata without empty strings, maps and lists, which Go's `omitempty` omits."""
-    return {k: v for k, v in meta.items() if v or (v == 0 and k == "deletionGracePeriodSeconds")}
+    """The metadata in Go's order, without empty strings, maps and lists, which Go's `omitempty` omits."""
+    return {k: v for k in _ORDER if (v := meta.get(k)) or (v == 0 and k == "deletionGracePeriodSeconds")}
 
 
 def strings_without_null(meta: Object) -> Object:

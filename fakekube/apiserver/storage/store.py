@@ -121,8 +121,16 @@ class Collection:
 
 
 def stamped(obj: Object, revision: int) -> Object:
-    """The object with `revision` as its resourceVersion."""
-    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
+    """The object with `revision` as its resourceVersion, which follows the uid in Go's order."""
+    meta = obj["metadata"]
+    if "resourceVersion" in meta or "uid" not in meta:
+        return {**obj, "metadata": {**meta, "resourceVersion": str(revision)}}
+    made: Object = {}
+    for key, value in meta.items():
+        made[key] = value
+        if key == "uid":
+            made["resourceVersion"] = str(revision)
+    return {**obj, "metadata": made}
 
 
 def path_of(namespace: str, name: str) -> str:

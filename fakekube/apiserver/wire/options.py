@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goduration import parse_duration
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.request import Query, Request
+from fakekube.apiserver.wire.request import Query, Request, RequestInfo
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import (
     FieldError,
@@ -218,6 +219,22 @@ class DeleteOptions:
         if self.dry_run:
             shown["dryRun"] = ["All"]
         return shown
+
+
+#: Verbs and subresources of requests without a deadline (`BasicLongRunningRequestCheck`).
+_LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+_LONG_RUNNING = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
+
+def check_timeout(request: Request, info: RequestInfo) -> None:
+    """Check the parameter `timeout` of a request that is not long running. Raises 400 (`WithRequestDeadline`)."""
+    timeout = request.option("timeout")
+    if not timeout or (info.is_resource and (info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING)):
+        return
+    try:
+        parse_duration(timeout)
+    except ValueError as problem:
+        raise bad_request(f"invalid timeout specified in the request URL - {problem}") from None
 
 
 def delete_options(body: Object | None, request: Request) -> DeleteOptions:

@@ -229,7 +229,9 @@ def parse_fields(text: str) -> FieldSelector:
         match = _TERM.fullmatch(part)
         if not match:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(FieldTerm(match[1], match[2] != "!=", _unescape(match[3])))
+        field, value = match[1], _unescape(match[3])
+        if field or value:  # a term of an operator alone selects everything (`hasTerm.Transform`)
+            terms.append(FieldTerm(field, match[2] != "!=", value))
     return FieldSelector(tuple(terms))
 
 
