@@ -152,7 +152,7 @@ def test_the_metadata_of_a_new_object():
         "labels": {},
         "annotations": {"a": "b"},
         "uid": "mine",
-        "resourceVersion": "7",
+        "resourceVersion": "",
         "selfLink": "/x",
         "deletionTimestamp": "t",
         "managedFields": [],

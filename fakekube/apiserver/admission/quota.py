@@ -48,7 +48,7 @@ TERMINAL = ("Succeeded", "Failed")
 
 def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
     """Add the usage of a write to its quotas. Raises 403 if a quota would be exceeded or has no usage yet."""
-    if not call.namespace or not _handles(call, old):
+    if not call.namespace or not _handles(call, obj, old):
         return
     scanned = call.server.store.collection(COLLECTION).scan(f"{call.namespace}/", "", None)
     quotas = [(path, entry) for path, entry in scanned if _is_about(entry.object, call, obj)]
@@ -63,9 +63,11 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
         commit.update(call, COLLECTION, path, entry, changed, dry_run=dry_run)
 
 
-def _handles(call: Call, old: Object | None) -> bool:
+def _handles(call: Call, obj: Object, old: Object | None) -> bool:
     """Whether the write can change the usage."""
     collection, subresource = call.resource.collection, call.info.subresource
+    if collection == "pods" and old is not None and not subresource:
+        return _is_terminating(obj["spec"]) != _is_terminating(old["spec"])
     if collection in ("services", "persistentvolumeclaims"):
         return True
     if collection == "pods" and subresource == "resize":
@@ -163,6 +165,12 @@ def usage(call: Call, obj: Object) -> Usage:
     return found
 
 
+def _is_terminating(spec: Object) -> bool:
+    """Whether a pod has a deadline (`core.IsTerminating`)."""
+    deadline = spec.get("activeDeadlineSeconds")
+    return deadline is not None and deadline >= 0
+
+
 def _count_name(call: Call) -> str:
     return f"count/{call.resource.qualified}"
 
@@ -252,8 +260,8 @@ def _is_of_pod(selector: Object, pod: Object) -> bool:
     best_effort = (pod.get("status") or {}).get("qosClass") == "BestEffort"
     affinity = spec.get("affinity") or {}
     answers = {
-        "Terminating": spec.get("activeDeadlineSeconds") is not None,
-        "NotTerminating": spec.get("activeDeadlineSeconds") is None,
+        "Terminating": _is_terminating(spec),
+        "NotTerminating": not _is_terminating(spec),
         "BestEffort": best_effort,
         "NotBestEffort": not best_effort,
         "CrossNamespacePodAffinity": _crosses(affinity.get("podAffinity")) or _crosses(affinity.get("podAntiAffinity")),

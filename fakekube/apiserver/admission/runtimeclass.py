@@ -18,6 +18,8 @@ OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defi
 def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
     """Apply the RuntimeClass of a new pod. Raises 403 if it does not exist or conflicts with the pod."""
     spec = obj.get("spec") or {}
+    if old is not None and "overhead" in spec and not spec["overhead"]:
+        return {**obj, "spec": {key: value for key, value in spec.items() if key != "overhead"}}
     if old is not None or spec.get("runtimeClassName") is None:
         return obj
     found = _class(call, obj, spec["runtimeClassName"])
@@ -28,6 +30,8 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
             raise _refused(call, obj, OTHER_OVERHEAD)
         if overhead:
             made["overhead"] = overhead
+        else:
+            made.pop("overhead", None)
     scheduling = found.get("scheduling")
     if scheduling is not None:
         _place(call, obj, made, scheduling)
@@ -66,7 +70,7 @@ def validate_pod(call: Call, obj: Object, old: Object | None) -> None:
     if found.get("overhead") is not None:
         if (own or None) != (found["overhead"].get("podFixed") or None):
             raise _refused(call, obj, OTHER_OVERHEAD)
-    elif own:
+    elif "overhead" in spec:  # also an empty one
         raise _refused(call, obj, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.schema.omitempty import ALWAYS, EMBEDDED, PLAIN, POINTER_STRINGS, has_plain_times
+from fakekube.apiserver.schema.omitempty import ALWAYS, EMBEDDED, EMPTY_COUNTS, PLAIN, POINTER_STRINGS, has_plain_times
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
@@ -137,7 +137,7 @@ def _kept(schema: Schema, key: str, field: Schema, value: Any) -> bool:
         return True
     kind = field.type
     if kind in ("list", "map", "bytes"):
-        return False
+        return where in EMPTY_COUNTS
     if kind == "string":
         return where in POINTER_STRINGS
     if kind == "object":

@@ -236,6 +236,10 @@ KEY_DEFAULTS = {
 }
 
 
+#: Maps that admission distinguishes from absent ones even if they are empty; they are decoded as null.
+EMPTY_COUNTS = frozenset({"core.v1.PodSpec.overhead"})
+
+
 #: Optional fields without omitempty, and required fields that are pointers: their zero value is encoded (null for a nil
 #: pointer or list).
 ALWAYS: dict[str, object] = {

@@ -164,4 +164,6 @@ def default_template(template: Object | None) -> None:
     if template.get("metadata"):
         without_old_annotations(template["metadata"])
     if template.get("spec") is not None:
+        if not template["spec"].get("overhead"):
+            template["spec"].pop("overhead", None)
         default_pod_spec(template["spec"])
