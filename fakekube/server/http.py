@@ -158,6 +158,7 @@ class _Handler:
             request = Request(http.method, http.path, headers=RequestHeaders(http.headers))
             return _plain(request, self._runner.refuse(request, error))
         response = await self._runner.answer(request)
+        await self._runner.events_sent()
         if response.reset:
             return _broken(http)
         if response.watch is not None:

@@ -127,6 +127,7 @@ class ServerRunner:
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
+        self._woken = False
         self._generation = 0
         apiserver.on_commit = self._committed
 
@@ -240,7 +241,18 @@ class ServerRunner:
         self._listeners.append(listener)
         return partial(_forget, self._listeners, listener)
 
+    async def events_sent(self) -> None:
+        """Wait until the watches that the last write has woken have sent its events.
+
+        So an event reaches its watchers no later than the answer reaches the writer, as on a real server, where
+        controllers compare the two.
+        """
+        if self._woken:
+            self._woken = False
+            await asyncio.sleep(0)  # noqa: TID251 - the streams are scheduled before this task
+
     def _committed(self, change: Change) -> None:
+        self._woken = True
         for listener in self._listeners:
             listener(change)
         _wake(self._waiters.get(change.collection, ()))

@@ -1,6 +1,7 @@
 """Watches over HTTP: streamed line by line, ended cleanly, and closed when their client disconnects."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -157,3 +158,31 @@ async def test_many_watches_deliver_the_same():
             await api.call("POST", CONFIGMAPS, configmap("a"))
         assert len({task.result() for task in tasks}) == 1
         await api.until(lambda: not api.runner.watches)
+
+
+def written_and_seen(host: str, port: int, count: int) -> list[bool]:
+    """For each of `count` writes, whether its event is in the watch's socket as soon as the writer has its answer."""
+    with socket.create_connection((host, port)) as writer, socket.create_connection((host, port)) as watcher:
+        watcher.sendall(f"GET {CONFIGMAPS}?watch=true HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        watcher.recv(65536)  # the head of the stream
+        found = []
+        for number in range(count):
+            body = f'{{"metadata":{{"name":"a{number}"}}}}'
+            head = f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.sendall(f"{head}{body}".encode())
+            assert writer.recv(65536).startswith(b"HTTP/1.1 201")
+            watcher.setblocking(False)
+            try:
+                found.append(f'"a{number}"'.encode() in watcher.recv(65536))
+            except BlockingIOError:
+                found.append(False)
+            watcher.setblocking(True)
+        return found
+
+
+@on_a_loop
+async def test_an_event_is_sent_before_the_answer_to_its_write():
+    async with served() as api:
+        found = await asyncio.to_thread(written_and_seen, api.server.host, api.server.port, 20)
+        assert found == [True] * 20
+        await api.end()
