@@ -93,6 +93,9 @@ class StoreAgainstModel(RuleBasedStateMachine):
                         for (where, path), value in self.states[revision].items()
                         if where == name and path.startswith(prefix)
                     )
+                    for after in ("", *(path for path, _ in scanned)):
+                        left = len(list(collection.scan(prefix, after, revision)))
+                        assert collection.count(prefix, after, revision) == left
         assert not self.store.readable(self.store.compacted - 1)
 
     @invariant()
@@ -106,6 +109,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
                 assert entry is not None
                 assert entry.object["value"] == self.present[name, path]
                 assert [p for p, _ in collection.scan("", path, None)] == paths[i + 1 :]
+                assert collection.count("", path, None) == len(paths) - i - 1
 
     @invariant()
     def since_gives_each_write_of_the_collection_once_in_order(self) -> None:
@@ -144,6 +148,7 @@ def check_shape(collection: Collection) -> None:
         assert revisions == sorted(set(revisions))
         last = chain[-1]
         assert collection.live.get(path) is (None if isinstance(last, int) else last)
+    assert collection.live_keys == sorted(collection.live)
     assert set(collection.live) <= set(collection.chains)
     assert [c.revision for c in collection.changes] == sorted(c.revision for c in collection.changes)
 

@@ -105,14 +105,9 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
                 break
             remaining = None
             if not selection.labels and not selection.terms:
-                remaining = 1 + sum(1 for _ in scan) if exact else _remaining(collection, selection.prefix, last)
+                remaining = collection.count(selection.prefix, last, exact)
             return Page(tuple(found), shown, continue_token(last, shown), remaining)
     return Page(tuple(found), shown, "", None)
-
-
-def _remaining(collection: Any, prefix: str, last: str) -> int:
-    """The number of objects after the key `last`."""
-    return sum(1 for _ in collection.scan(prefix, last, None))
 
 
 def _begin(call: Call, options: ListOptions) -> tuple[str, int]:

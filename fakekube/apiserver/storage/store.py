@@ -76,18 +76,19 @@ class Change:
 class Collection:
     """The objects of one resource: sorted keys, the versions of each object, and the changes that watches read.
 
-    Invariants: `keys` is sorted and contains exactly the keys of `chains`; a chain is sorted by revision and ends with
-    the current version (an `Entry`, or the revision of the deletion); `changes` is sorted by revision; `lost` is the
-    revision of the last change that was compacted.
+    Invariants: `keys` is sorted and contains exactly the keys of `chains`, and `live_keys` those of `live`; a chain is
+    sorted by revision and ends with the current version (an `Entry`, or the revision of the deletion); `changes` is
+    sorted by revision; `lost` is the revision of the last change that was compacted.
     """
 
-    __slots__ = ("chains", "changes", "keys", "live", "lost", "name")
+    __slots__ = ("chains", "changes", "keys", "live", "live_keys", "lost", "name")
 
     def __init__(self, name: str) -> None:
         self.name: str = name
         self.keys: list[str] = []
         self.chains: dict[str, list[Entry | int]] = {}
         self.live: dict[str, Entry] = {}
+        self.live_keys: list[str] = []
         self.changes: list[Change] = []
         self.lost: int = 0
 
@@ -108,7 +109,7 @@ class Collection:
 
     def scan(self, prefix: str, after: str, revision: int | None) -> Iterator[tuple[str, Entry]]:
         """The entries with a prefix that follow `after`, in order; the current ones (None), or those at `revision`."""
-        keys = self.keys
+        keys = self.live_keys if revision is None else self.keys
         i = bisect_right(keys, after) if after else bisect_left(keys, prefix) if prefix else 0
         while i < len(keys):
             path = keys[i]
@@ -118,6 +119,31 @@ class Collection:
             if entry is not None:
                 yield path, entry
             i += 1
+
+
+    def count(self, prefix: str, after: str, revision: int | None) -> int:
+        """The number of objects that `scan` finds. It depends on the changes since `revision`, not on the objects."""
+        keys = self.live_keys
+        end = bisect_left(keys, _next_prefix(prefix)) if prefix else len(keys)
+        found = end - max(bisect_right(keys, after), bisect_left(keys, prefix))
+        if revision is None or revision >= self.revision:
+            return found
+        for path in {change.path for change in self.since(revision)}:
+            if path > after and path.startswith(prefix):
+                found += (self.at(path, revision) is not None) - (path in self.live)
+        return found
+
+    def since(self, revision: int) -> list[Change]:
+        """The changes after `revision`."""
+        changes = self.changes
+        if not changes or changes[-1].revision <= revision:
+            return []
+        return changes[bisect_right(changes, revision, key=_revision) :]
+
+
+def _next_prefix(prefix: str) -> str:
+    """The first text in order that follows all texts with the prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def stamped(obj: Object, revision: int) -> Object:
@@ -186,10 +212,7 @@ class Store:
         found = self.collection(collection)
         if revision < found.lost:
             raise expired(f"too old resource version: {revision} ({self.compacted})")
-        changes = found.changes
-        if not changes or changes[-1].revision <= revision:
-            return []
-        return changes[bisect_right(changes, revision, key=_revision) :]
+        return found.since(revision)
 
     def changes(self) -> list[Change]:
         """All changes that are not compacted, oldest first."""
@@ -231,9 +254,12 @@ class Store:
         after: Entry | None = None
         if obj is None:
             del collection.live[path]
+            del collection.live_keys[bisect_left(collection.live_keys, path)]
             chain.append(revision)
         else:
             after = Entry(revision, stamped(obj, revision), version)
+            if before is None:
+                insort(collection.live_keys, path)
             collection.live[path] = after
             chain.append(after)
         change = Change(revision, name, path, before, after)

@@ -286,11 +286,10 @@ def store_in(api: Api, name: str) -> None:
 def two_versions(**more: Any) -> Object:
     """v1 has `old` and `both`, v2 has `new` and `both`; nothing converts."""
     fields = {"both": TEXT}
-    made = widgets(
+    return widgets(
         version("v1", spec(old=TEXT, **fields), subresources={}, **more),
         version("v2", spec(new=TEXT, **fields), storage=False, subresources={}, **more),
     )
-    return made
 
 
 def test_a1_objects_keep_the_fields_of_the_version_they_are_stored_in(api: Api) -> None:
