@@ -21,6 +21,7 @@ from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
 from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
@@ -129,6 +130,7 @@ class ServerRunner:
         self._idle: dict[_Waiter, None] = {}
         self._woken = False
         self._generation = 0
+        self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
 
     def __repr__(self) -> str:
@@ -151,6 +153,7 @@ class ServerRunner:
     def begin(self, request: Request) -> Response | Suspended:
         """Run a request until it is answered or has to wait."""
         info = parse(request)
+        self._compactor.observe(self.clock.monotonic())
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)

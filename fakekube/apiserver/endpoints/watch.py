@@ -91,7 +91,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         found.over = partial(_gone, call.server.catalog, call.resource)
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)
-    elif revision and not initial and not store.readable(revision):
+    elif revision and not initial and not store.watchable(revision):
         found.refused = expired(f"too old resource version: {revision} ({store.compacted})")
     elif initial:
         found.revision = store.revision

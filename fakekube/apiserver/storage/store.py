@@ -175,6 +175,8 @@ class Store:
         self.window = window
         self.revision: int = 1
         self.compacted: int = 0
+        self.floor: int = 0
+        """The first revision that lists can read, if `Compactor` has raised it above `compacted`."""
         self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
@@ -201,7 +203,11 @@ class Store:
         return {name: len(collection.live) for name, collection in self._collections.items()}
 
     def readable(self, revision: int) -> bool:
-        """Whether the state at `revision` is still available."""
+        """Whether a list can read the state at `revision`."""
+        return revision >= self.compacted and revision >= self.floor
+
+    def watchable(self, revision: int) -> bool:
+        """Whether a watch can begin at `revision`."""
         return revision >= self.compacted
 
     def since(self, collection: str, revision: int) -> list[Change]:

@@ -1,0 +1,30 @@
+"""The times at which old revisions can no longer be read (`etcd3.compactor`)."""
+
+from __future__ import annotations
+
+from fakekube.apiserver.storage.store import Store
+
+#: The interval of compactions in seconds (`--etcd-compaction-interval`).
+INTERVAL = 300.0
+
+
+class Compactor:
+    """At each interval, makes the revisions unreadable that are older than the revision one interval before.
+
+    So a continue token is valid for five to ten minutes. Watches do not depend on it: kube-apiserver serves them from
+    the watch cache, whose history here is `Store.window`.
+    """
+
+    def __init__(self, store: Store, now: float) -> None:
+        self._store = store
+        self._next = now + INTERVAL
+        self._noted = store.revision
+
+    def observe(self, now: float) -> None:
+        """Compact for the time that has passed. To be called before the first write after each interval."""
+        if now < self._next:
+            return
+        intervals = int((now - self._next) // INTERVAL) + 1
+        self._store.floor = self._noted if intervals == 1 else self._store.revision
+        self._noted = self._store.revision
+        self._next += intervals * INTERVAL

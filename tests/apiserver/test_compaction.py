@@ -1,0 +1,65 @@
+"""Old revisions become unreadable as time passes; a continue token then reads the rest at the present revision."""
+
+import pytest
+
+from fakekube.apiserver.storage.compaction import INTERVAL, Compactor
+from fakekube.apiserver.storage.store import Store
+from tests.apiserver.api import Api, configmap
+
+PATH = "/api/v1/namespaces/default/configmaps"
+
+
+def written(store: Store, number: int) -> int:
+    return store.create("pods", f"a/{number}", {"metadata": {}}).revision
+
+
+@pytest.mark.parametrize(
+    ("times", "floor"),
+    [
+        pytest.param([INTERVAL - 1], 0, id="no interval has passed"),
+        pytest.param([INTERVAL], 1, id="the first interval notes the revision at the start"),
+        pytest.param([INTERVAL, INTERVAL * 1.5], 1, id="once in an interval"),
+        pytest.param([INTERVAL, INTERVAL * 2], 2, id="the revision one interval before"),
+        pytest.param([INTERVAL * 2], 2, id="two idle intervals"),
+        pytest.param([INTERVAL, INTERVAL * 7], 3, id="many idle intervals"),
+    ],
+)
+def test_the_first_readable_revision(times, floor):
+    store = Store()
+    compactor = Compactor(store, 0.0)
+    for number, now in enumerate(times):
+        written(store, number)
+        compactor.observe(now)
+    assert store.floor == floor
+    assert store.readable(floor)
+    assert not store.readable(floor - 1)
+    assert store.watchable(0)
+
+
+def test_a3_the_token_of_an_expired_page_gives_the_rest_at_the_present_revision(api: Api):
+    for name in "abc":
+        api.ok("POST", PATH, configmap(name))
+    first = api.ok("GET", f"{PATH}?limit=1")
+    token = first["metadata"]["continue"]
+    api.ok("POST", PATH, configmap("d"))
+    assert len(api.ok("GET", f"{PATH}?limit=1&continue={token}")["items"]) == 1
+    api.apiserver.store.floor = api.revision
+    code, expired = api.call("GET", f"{PATH}?limit=1&continue={token}")
+    assert (code, expired["reason"]) == (410, "Expired")
+    rest = api.ok("GET", f"{PATH}?limit=2&continue={expired['metadata']['continue']}")
+    assert [one["metadata"]["name"] for one in rest["items"]] == ["b", "c"]
+    assert rest["metadata"]["resourceVersion"] == str(api.revision)
+    last = api.ok("GET", f"{PATH}?continue={rest['metadata']['continue']}")
+    assert [one["metadata"]["name"] for one in last["items"]] == ["d"]
+
+
+def test_a_watch_begins_at_a_revision_that_lists_cannot_read(api: Api):
+    revision = api.ok("POST", PATH, configmap("a"))["metadata"]["resourceVersion"]
+    api.ok("POST", PATH, configmap("b"))
+    api.apiserver.store.floor = api.revision
+    code, _ = api.call("GET", f"{PATH}?resourceVersion={revision}&resourceVersionMatch=Exact")
+    assert code == 410
+    watch = api.answer("GET", f"{PATH}?watch=true&resourceVersion={revision}").watch
+    assert watch is not None
+    assert watch.refused is None
+    assert [event.type for event in watch.read()] == ["ADDED"]
