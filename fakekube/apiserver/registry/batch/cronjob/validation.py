@@ -43,19 +43,15 @@ def _validate_spec(spec: Field, before: Field | None, options: PodOptions) -> No
         _validate_zone(zone)
     spec["concurrencyPolicy"].required().one_of(CONCURRENCY)
     validate_job_spec(job, options)
-    if job["selector"].value is not None:
-        job["selector"].invalid_struct("LabelSelector", "`selector` will be auto-generated")
-    if job["manualSelector"]:
-        job["manualSelector"].not_supported(("nil", "false"))
+    job.get("selector").invalid_struct("LabelSelector", "`selector` will be auto-generated")
+    job["manualSelector"].optional().not_supported(("nil", "false"))
     spec.non_negative_members("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 
 
 def _validate_schedule(spec: Field, before: Field | None) -> None:
     """A time zone in the schedule itself stays valid if the stored one has one."""
     field = spec["schedule"].required()
-    problem = schedule.problem_of(field.text)
-    if problem:
-        field.invalid(problem)
+    field.invalid_if(schedule.problem_of(field.text))
     if "TZ" not in field.text:
         return
     if before is None or "TZ" not in before["schedule"].text:
@@ -74,6 +70,4 @@ def _validate_zone(zone: Field) -> None:
             return
     if zone.text.lower() == "local":
         zone.invalid("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
-    problem = schedule.zone_problem(zone.text)
-    if problem:
-        zone.invalid(problem)
+    zone.invalid_if(schedule.zone_problem(zone.text))

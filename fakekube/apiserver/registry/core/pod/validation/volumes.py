@@ -68,8 +68,7 @@ def _validate_portal(source: Field, name: Field) -> None:
 
 
 def _validate_mode(mode: Field) -> None:
-    if not 0 <= mode.number <= 0o777:
-        mode.invalid("must be a number between 0 and 0777 (octal), both inclusive")
+    mode.between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")
 
 
 def _validate_empty_dir(source: Field) -> None:
@@ -276,14 +275,15 @@ def _project_fields(projection: Field, source: Field, taken: set[str], pod: Pod)
 
 
 def _project_token(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
-    seconds = projection["expirationSeconds"]
-    if seconds.number < 600:
-        seconds.invalid("may not specify a duration less than 10 minutes", seconds.number)
-    if seconds.number > 1 << 32:
-        seconds.invalid("may not specify a duration larger than 2^32 seconds")
+    validate_token_seconds(projection["expirationSeconds"])
     path = source.at("path", projection["path"].value).required()
     if not pod.options.any_token_paths:
         path.check(content.unreserved_path_problems)
+
+
+def validate_token_seconds(seconds: Field) -> None:
+    seconds.at_least(600, "may not specify a duration less than 10 minutes")
+    seconds.at_most(1 << 32, "may not specify a duration larger than 2^32 seconds")
 
 
 PROJECTIONS = {
