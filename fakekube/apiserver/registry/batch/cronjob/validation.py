@@ -7,7 +7,7 @@ import re
 from fakekube.apiserver.registry.batch.cronjob import schedule
 from fakekube.apiserver.registry.batch.job.validation import validate_job_spec
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted
+from fakekube.apiserver.registry.core.podtemplate.validation import ratcheted
 from fakekube.apiserver.registry.generic.validation.field import Field
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")
@@ -28,11 +28,8 @@ def validate(cron_job: Field) -> None:
 
 def validate_update(new: Field, old: Field) -> None:
     before = old["spec"]
-    ratcheted(
-        new,
-        lambda obj: _validate_spec(obj["spec"], before, TEMPLATE),
-        lambda obj: _validate_spec(obj["spec"], before, options_of(before["jobTemplate"]["spec"].struct)),
-    )
+    stored = before["jobTemplate"]["spec"].struct
+    ratcheted(new, lambda obj, options: _validate_spec(obj["spec"], before, options), stored)
 
 
 def _validate_spec(spec: Field, before: Field | None, options: PodOptions) -> None:

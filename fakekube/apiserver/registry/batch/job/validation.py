@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.batch.job.status import SUSPENDED, has_condition
+from fakekube.apiserver.registry.core.pod.validation.pod import with_fields
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted, validate_match
@@ -41,15 +43,9 @@ NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 
 COUNTS = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-)
-
+    "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex", "maxFailedIndexes",
+)  # fmt: skip
 
 #: Scheduling directives of the pods: they can change as long as the Job has no pods.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
@@ -57,11 +53,7 @@ DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 RESTARTS = ("OnFailure", "Never")
 
 
-def validate(job: Field) -> None:
-    _validate_job(job, TEMPLATE)
-
-
-def _validate_job(job: Field, options: PodOptions, *, prefixed: bool = True) -> None:
+def validate(job: Field, options: PodOptions = TEMPLATE, *, prefixed: bool = True) -> None:
     """`prefixed`: the pods have the labels of Kubernetes' own domain, too."""
     spec, name = job["spec"], job["metadata"]["name"]
     _validate_generated(job, prefixed)
@@ -234,11 +226,7 @@ def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     labels = before["template"]["metadata"]["labels"].struct
     prefixed = UID_LABELS[1] in labels and NAME_LABELS[1] in labels
-    if ratcheted(
-        new,
-        lambda job: _validate_job(job, TEMPLATE, prefixed=prefixed),
-        lambda job: _validate_job(job, options_of(before.struct), prefixed=prefixed),
-    ):
+    if ratcheted(new, partial(validate, prefixed=prefixed), before.struct):
         _validate_selected(after, options_of(before.struct))
     _validate_completions(after, before)
     after["selector"].immutable_struct(before["selector"], "LabelSelector")
@@ -270,10 +258,10 @@ def _validate_template_kept(after: Field, old: Field) -> None:
 
 def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object:
     """The stored template with those parts of the new one that can change while the Job waits."""
-    meta = _with(kept.get("metadata") or {}, template.get("metadata") or {}, ("annotations", "labels"))
+    meta = with_fields(kept.get("metadata") or {}, template.get("metadata") or {}, ("annotations", "labels"))
     before, after = kept.get("spec") or {}, template.get("spec") or {}
-    spec = _with(before, after, DIRECTIVES)
-    affinity = _with(before.get("affinity") or {}, after.get("affinity") or {}, ("nodeAffinity",))
+    spec = with_fields(before, after, DIRECTIVES)
+    affinity = with_fields(before.get("affinity") or {}, after.get("affinity") or {}, ("nodeAffinity",))
     if affinity or (after.get("affinity") is not None):
         spec["affinity"] = affinity
     else:
@@ -281,14 +269,8 @@ def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object
     for kind in ("containers", "initContainers"):
         ours, theirs = before.get(kind) or (), after.get(kind) or ()
         if len(ours) == len(theirs) and ours:
-            spec[kind] = [_with(one, other, ("resources",)) for one, other in zip(ours, theirs, strict=True)]
+            spec[kind] = [with_fields(one, other, ("resources",)) for one, other in zip(ours, theirs, strict=True)]
     made = {**kept, "spec": spec}
     if meta or "metadata" in kept:
         made["metadata"] = meta
-    return made
-
-
-def _with(obj: Object, other: Object, fields: tuple[str, ...]) -> Object:
-    made = {key: value for key, value in obj.items() if key not in fields}
-    made.update((key, other[key]) for key in fields if key in other)
     return made

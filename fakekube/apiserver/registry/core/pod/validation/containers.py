@@ -26,9 +26,7 @@ def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
     for container in containers.required():
         _validate_common(container, pod)
-        if (container.value.get("name") or "") in names:
-            container["name"].duplicate()
-        names.add(container.value.get("name") or "")
+        container["name"].unique(names)
         _validate_running(container, pod)
         _validate_restart(container)
     _validate_host_ports(containers)
@@ -78,9 +76,8 @@ def validate_ephemeral_containers(spec: Field, pod: Pod) -> None:
             if member.value != {}:
                 member.forbidden(EPHEMERAL)
         for mount in container["volumeMounts"]:
-            for member in mount.members(("subPath", "subPathExpr")):
-                if member:
-                    member.forbidden(EPHEMERAL)
+            for name in ("subPath", "subPathExpr"):
+                mount[name].optional().forbidden(EPHEMERAL)
 
 
 def validate_image_spaces(container: Field) -> None:

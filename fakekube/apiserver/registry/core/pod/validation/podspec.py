@@ -35,8 +35,7 @@ def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
         validate_pod_annotations(annotations, spec, options)
     validate_spec(spec, options)
     securitycontext.validate_profiles_agree(annotations.value, spec)
-    if spec.value.get("ephemeralContainers"):
-        spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
+    spec["ephemeralContainers"].optional().forbidden("ephemeral containers not allowed in pod template")
 
 
 def validate_pod_annotations(annotations: Field, spec: Field, options: PodOptions) -> None:
@@ -121,8 +120,7 @@ def _validate_pod_resources(pod: Pod) -> None:
     if spec.find("os.name").value == "windows":
         whole.forbidden("may not be set for a windows pod")
         return
-    if whole["claims"]:
-        whole["claims"].forbidden("claims may not be set for Resources at pod-level")
+    whole["claims"].optional().forbidden("claims may not be set for Resources at pod-level")
     whole_pages = not pod.options.partial_pages
     validate_requirements(whole, pod.claims, whole_pages=whole_pages, validate_name=validate_pod_resource_name)
     limits = whole["limits"].value or {}

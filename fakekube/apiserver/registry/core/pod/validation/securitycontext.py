@@ -47,12 +47,10 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
     if spec["hostNetwork"] and not options.host_network_without_host_users:
         spec["hostNetwork"].forbidden(why)
     for name in ("hostPID", "hostIPC"):
-        if spec[name]:
-            spec[f"H{name[1:]}"].forbidden(why)
+        spec.at(f"H{name[1:]}", spec[name].value).optional().forbidden(why)
     if not options.devices_without_host_users:
         for container in all_containers(spec):
-            if container["volumeDevices"]:
-                container["volumeDevices"].forbidden(why)
+            container["volumeDevices"].optional().forbidden(why)
 
 
 def validate_security_context(context: Field, pod: Pod) -> None:
