@@ -65,11 +65,10 @@ def _certificate(request: Field) -> Field:
     return request["status"]["certificate"]
 
 
-def validate(request: Field) -> None:
-    _validate_request(request, Tolerated())
+STRICT = Tolerated()
 
 
-def _validate_request(request: Field, old: Tolerated) -> None:
+def validate(request: Field, old: Tolerated = STRICT) -> None:
     spec, certificate = request["spec"], _certificate(request)
     spec["request"].invalid_if(request_problem(spec["request"].text), spec["request"].value)
     _validate_usages(spec["usages"], old)
@@ -108,8 +107,7 @@ def validate_signer_name(field: Field) -> None:
     if "." not in domain:
         signer.invalid("should be a domain with at least two segments separated by dots", domain)
     _validate_segment(signer.with_value(name), names.dns_subdomain_problems)
-    if len(signer.text) > LONGEST_SIGNER:
-        signer.too_long(LONGEST_SIGNER)
+    signer.max_bytes(LONGEST_SIGNER)
 
 
 def _validate_segment(segment: Field, problems_of: Callable[[str], Sequence[str]]) -> None:
@@ -150,7 +148,7 @@ def validate_approval(new: Field, old: Field) -> None:
 
 
 def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
-    _validate_request(new, _tolerated(new, old))
+    validate(new, _tolerated(new, old))
     _validate_changes(new, old, decides=decides)
     if _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not set certificate content")
@@ -158,7 +156,7 @@ def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
 
 def validate_status_update(new: Field, old: Field) -> None:
     """Of a write through `/status`: a certificate is issued once."""
-    _validate_request(new, _tolerated(new, old))
+    validate(new, _tolerated(new, old))
     _validate_changes(new, old, decides=False)
     if _certificate(old) and _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not modify existing certificate content")

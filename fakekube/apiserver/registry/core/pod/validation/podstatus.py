@@ -121,8 +121,7 @@ def _validate_extended_claim(status: Field, spec: Field) -> None:
 
 
 def _validate_node_claims(status: Field, spec: Field) -> None:
-    claims = (*spec["resourceClaims"], *status["resourceClaimStatuses"])
-    known = {claim["resourceClaimName"].value for claim in claims}
+    known = {claim["resourceClaimName"].value for claim in (*spec["resourceClaims"], *status["resourceClaimStatuses"])}
     for claim in status["nodeAllocatableResourceClaimStatuses"]:
         name = claim["resourceClaimName"]
         name.required("must not be empty")
