@@ -322,7 +322,9 @@ class Field:
         return self
 
     def non_negative(self) -> Field:
-        return self.at_least(0, content.NEGATIVE)
+        if (self.value or 0) < 0:
+            self.invalid(content.NEGATIVE)
+        return self
 
     def positive(self) -> Field:
         return self.at_least(1, content.NOT_POSITIVE)

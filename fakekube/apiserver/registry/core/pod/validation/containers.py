@@ -26,7 +26,9 @@ def validate_containers(containers: Field, pod: Pod) -> None:
     names: set[str] = set()
     for container in containers.required():
         _validate_common(container, pod)
-        container["name"].unique(names)
+        if (container.value.get("name") or "") in names:
+            container["name"].duplicate()
+        names.add(container.value.get("name") or "")
         _validate_running(container, pod)
         _validate_restart(container)
     _validate_host_ports(containers)

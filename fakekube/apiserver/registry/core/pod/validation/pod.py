@@ -29,7 +29,8 @@ CONTAINERS = ("containers", "initContainers")
 def validate(pod: Object) -> Errors:
     root = Field(pod)
     spec = _validate_annotations_and_spec(root, POD)
-    spec["ephemeralContainers"].optional().forbidden("cannot be set on create")
+    if spec.value.get("ephemeralContainers"):
+        spec["ephemeralContainers"].forbidden("cannot be set on create")
     if spec.value.get("nodeName") and spec.value.get("schedulingGates"):
         spec["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
     securitycontext.validate_profiles_agree(pod["metadata"].get("annotations") or {}, spec)

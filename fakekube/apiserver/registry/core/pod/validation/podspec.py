@@ -35,7 +35,8 @@ def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
         validate_pod_annotations(annotations, spec, options)
     validate_spec(spec, options)
     securitycontext.validate_profiles_agree(annotations.value, spec)
-    spec["ephemeralContainers"].optional().forbidden("ephemeral containers not allowed in pod template")
+    if spec.value.get("ephemeralContainers"):
+        spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
 
 
 def validate_pod_annotations(annotations: Field, spec: Field, options: PodOptions) -> None:
