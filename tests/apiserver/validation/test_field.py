@@ -98,6 +98,16 @@ CHECKS: list[tuple[str, Callable[[Field], object], list[str]]] = [
         lambda f: f["zero"].between(1, 2),
         ["spec.zero: Invalid value: 0: must be between 1 and 2, inclusive"],
     ),
+    ("between: own words", lambda f: f["x"].between(1, 2, "pick one"), ["spec.x: Invalid value: 0: pick one"]),
+    ("at_least", lambda f: f["zero"].at_least(0, "too low"), []),
+    ("at_least: absent", lambda f: f["x"].at_least(1, "too low"), ["spec.x: Invalid value: 0: too low"]),
+    ("at_least: skipped", lambda f: f.get("x").at_least(1, "too low"), []),
+    ("at_most", lambda f: f["x"].at_most(0, "too high"), []),
+    (
+        "at_most: too high",
+        lambda f: f["x"].with_value(2).at_most(1, "too high"),
+        ["spec.x: Invalid value: 2: too high"],
+    ),
     (
         "port_number: absent",
         lambda f: f["x"].port_number(),
@@ -128,6 +138,12 @@ CHECKS: list[tuple[str, Callable[[Field], object], list[str]]] = [
         lambda f: f["x"].immutable(Field("a")),
         ["spec.x: Invalid value: null: field is immutable"],
     ),
+    (
+        "immutable_struct",
+        lambda f: f["x"].with_value([{"ip": "1"}]).immutable_struct(f["none"], "PodIP"),
+        ['spec.x: Invalid value: [{"IP":"1"}]: field is immutable'],
+    ),
+    ("immutable_struct: unchanged", lambda f: f["x"].immutable_struct(f["none"], "PodIP"), []),
     ("dns_label", lambda f: f["x"].with_value("a-b").dns_label(), []),
     ("dns_subdomain", lambda f: f["x"].with_value("a.b").dns_subdomain(), []),
     ("qualified_name", lambda f: f["x"].with_value("a.b/C").qualified_name(), []),
@@ -136,6 +152,11 @@ CHECKS: list[tuple[str, Callable[[Field], object], list[str]]] = [
     (
         "ip: leading zeros",
         lambda f: f["x"].with_value("010.0.0.1").ip(),
+        ['spec.x: Invalid value: "010.0.0.1": must not have leading 0s'],
+    ),
+    (
+        "ip ends the chain",
+        lambda f: f["x"].with_value("010.0.0.1").ip().one_of(("a",)),
         ['spec.x: Invalid value: "010.0.0.1": must not have leading 0s'],
     ),
     (
@@ -151,6 +172,14 @@ CHECKS: list[tuple[str, Callable[[Field], object], list[str]]] = [
     ("max_bytes: absent", lambda f: f["x"].max_bytes(0), []),
     ("max_items", lambda f: f["ports"].max_items(1), ["spec.ports: Too many: 2: must have at most 1 items"]),
     ("max_items: absent", lambda f: f["x"].max_items(0), []),
+    (
+        "limited",
+        lambda f: [port["x"].required() for port in f["ports"].limited(1)],
+        ["spec.ports: Too many: 2: must have at most 1 items"],
+    ),
+    ("limited: absent", lambda f: f["x"].limited(0), []),
+    ("invalid_if", lambda f: f["type"].invalid_if("no", "shown"), ['spec.type: Invalid value: "shown": no']),
+    ("invalid_if: no problem", lambda f: f["type"].invalid_if(""), []),
     ("invalid", lambda f: f["type"].invalid("no"), ['spec.type: Invalid value: "ClusterIP": no']),
     ("invalid: absent", lambda f: f["x"].invalid("no"), ['spec.x: Invalid value: "": no']),
     ("invalid: another value", lambda f: f["type"].invalid("no", None), ["spec.type: Invalid value: null: no"]),
@@ -230,6 +259,7 @@ def test_rules_apply_to_members_that_are_not_empty_in_the_order_of_the_rules() -
 
 def test_errors_of_a_skipped_field_are_dropped() -> None:
     SKIPPED["x"].forbidden("no")
+    SKIPPED.warn("no")
     assert SKIPPED.errors == []
     assert not SKIPPED
 

@@ -55,9 +55,7 @@ class Compiler:
         return replace(self, environment=replace(self.environment, result=result, **changes))
 
     def check(self, expression: Field) -> None:
-        problem = self.compile(expression.text, self.environment)
-        if problem is not None:
-            expression.invalid(problem)
+        expression.invalid_if(self.compile(expression.text, self.environment))
 
     def check_given(self, expression: Field) -> None:
         if expression.text.strip():

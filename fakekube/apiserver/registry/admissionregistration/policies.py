@@ -67,8 +67,7 @@ def validate_scope(spec: Field) -> None:
 def _validate_param_kind(kind: Field) -> None:
     _validate_group_version(kind["apiVersion"].required())
     name = kind["kind"].required()
-    problems = names.dns1035_label_problems(name.text.lower())
-    if problems:
+    if problems := names.dns1035_label_problems(name.text.lower()):
         name.invalid("may have mixed case, but should otherwise match: " + ",".join(problems))
 
 
@@ -78,13 +77,12 @@ def _validate_group_version(field: Field) -> None:
         field.invalid(f"unexpected GroupVersion string: {text}")
         return
     group, _, version = text.rpartition("/")
-    problems = names.dns_subdomain_problems(group) if group else []
-    if problems:
-        field.invalid(",".join(problems), group)
+    if group:
+        field.invalid_if(",".join(names.dns_subdomain_problems(group)), group)
     if not version:
         field.invalid("version must be specified")
-    elif problems := names.dns1035_label_problems(version):
-        field.invalid(",".join(problems), version)
+    else:
+        field.invalid_if(",".join(names.dns1035_label_problems(version)), version)
 
 
 def validate_spec_conditions(spec: Field, compile: Compile) -> None:

@@ -102,9 +102,7 @@ def _validate_webhook(webhook: Field, old: Tolerated) -> None:
     webhook.get("matchPolicy").one_of(MATCH_POLICIES)
     effects = SIDE_EFFECTS if old.side_effects else NO_SIDE_EFFECTS
     webhook["sideEffects"].specified(f"must specify one of {', '.join(effects)}").one_of(effects)
-    seconds = webhook["timeoutSeconds"]
-    if seconds.value is not None and not 1 <= seconds.value <= 30:
-        seconds.invalid("the timeout value must be between 1 and 30 seconds")
+    webhook.get("timeoutSeconds").between(1, 30, "the timeout value must be between 1 and 30 seconds")
     for selector in SELECTORS:
         validate_label_selector(webhook[selector], any_values=old.labels)
     webhook.get("reinvocationPolicy").one_of(REINVOCATION_POLICIES)

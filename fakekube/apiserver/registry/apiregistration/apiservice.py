@@ -39,8 +39,6 @@ def prepare_api_service(obj: Object) -> Object:
 
 MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
 
-STATUSES = ("True", "False", "Unknown")
-
 
 def validate(service: Field) -> None:
     spec, name = service["spec"], service["metadata"]["name"].optional()
@@ -53,8 +51,7 @@ def validate(service: Field) -> None:
     group.optional().dns_subdomain()
     version.check(names.dns1035_label_problems)
     for field, most in (("groupPriorityMinimum", MOST_GROUP_PRIORITY), ("versionPriority", MOST_VERSION_PRIORITY)):
-        if not 0 < spec[field].number <= most:
-            spec[field].invalid(f"must be positive and less than {most}", spec[field].number)
+        spec[field].between(1, most, f"must be positive and less than {most}")
     if spec["service"].value is None:
         _validate_local(spec)
     else:
@@ -65,22 +62,20 @@ def _validate_local(spec: Field) -> None:
     bundle = len(base64.b64decode(spec["caBundle"].text))
     if bundle:
         spec["caBundle"].invalid("local APIServices may not have a caBundle", f"{bundle} bytes")
-    if spec["insecureSkipTLSVerify"]:
-        spec["insecureSkipTLSVerify"].invalid("local APIServices may not have insecureSkipTLSVerify")
+    spec["insecureSkipTLSVerify"].optional().invalid("local APIServices may not have insecureSkipTLSVerify")
 
 
 def _validate_remote(spec: Field) -> None:
     service = spec["service"]
     service.require("namespace", "name")
-    if not 1 <= service["port"].number <= 65535:
-        service["port"].invalid(f"port is not valid: {range_problem(1, 65535)}", service["port"].number)
+    service["port"].between(1, 65535, f"port is not valid: {range_problem(1, 65535)}")
     if spec["insecureSkipTLSVerify"] and spec["caBundle"]:
         spec["insecureSkipTLSVerify"].invalid("may not be true if caBundle is present")
 
 
 def validate_status_update(new: Field, old: Field) -> None:
     for condition in new["status"]["conditions"]:
-        condition["status"].one_of(STATUSES)
+        condition["status"].one_of(("True", "False", "Unknown"))
 
 
 def _api_service(obj: Object, ages: Ages) -> list[Any]:

@@ -49,7 +49,7 @@ COUNTS = (
 
 
 def _validate_spec(spec: Field, options: PodOptions) -> None:
-    spec["replicas"].non_negative()
+    spec.non_negative_members("replicas")
     validate_template_selector(spec["selector"], "deployment")
     validate_selected_template(spec, options, "ReplicaSet")
     _validate_strategy(spec["strategy"])

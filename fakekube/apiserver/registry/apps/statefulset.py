@@ -14,7 +14,6 @@ from fakekube.apiserver.registry.core.podtemplate.status import status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import TEMPLATE_COLUMNS, container_cells, count_at
 from fakekube.apiserver.registry.core.podtemplate.validation import (
     SpecRule,
-    options_of,
     ratcheted,
     spec_validator,
     validate_lasting,
@@ -58,15 +57,9 @@ RETENTIONS = ("Retain", "Delete")
 
 
 CHANGEABLE = (
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-)
-
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
 
 COUNTS = (
     "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
@@ -143,9 +136,8 @@ def _validate_strategy(strategy: Field) -> None:
     if not kind:
         strategy.missing()
     elif kind.value == "OnDelete":
-        if rolling.value is not None:
-            why = "only allowed for updateStrategy 'RollingUpdate'"
-            rolling.invalid_struct("RollingUpdateStatefulSetStrategy", why)
+        why = "only allowed for updateStrategy 'RollingUpdate'"
+        strategy.get("rollingUpdate").invalid_struct("RollingUpdateStatefulSetStrategy", why)
     elif kind.value != "RollingUpdate":
         strategy.invalid_struct("StatefulSetUpdateStrategy", "must be 'RollingUpdate' or 'OnDelete'")
     else:
@@ -160,20 +152,22 @@ def _validate_strategy(strategy: Field) -> None:
 LATER_RULES: tuple[SpecRule, ...] = (_validate_claims, _validate_service, _validate_template)
 
 
+def _is_broken(rule: SpecRule, spec: Field, options: PodOptions) -> bool:
+    alone = Field(spec.value)
+    rule(alone, options)
+    return bool(alone.errors)
+
+
 def _validate_update(new: Field, old: Field) -> None:
     after, before = new["spec"], old["spec"]
 
-    def validate_leniently(obj: Field) -> None:
-        options = options_of(before.struct)
-        broken = set()
-        for rule in LATER_RULES:
-            stored = Field(before.value)
-            rule(stored, options)
-            if stored.errors:
-                broken.add(rule)
-        _validate_spec(obj["spec"], options, frozenset(broken))
+    def rules(obj: Field, options: PodOptions) -> None:
+        """Strict at first; then with the options of the stored object, and without the rules that it breaks."""
+        lenient = options is not TEMPLATE
+        broken = frozenset(rule for rule in LATER_RULES if lenient and _is_broken(rule, before, options))
+        _validate_spec(obj["spec"], options, broken)
 
-    ratcheted(new, lambda obj: _validate_spec(obj["spec"], TEMPLATE), validate_leniently)
+    ratcheted(new, rules, before.struct)
     fixed = (after.struct.keys() | before.struct.keys()) - set(CHANGEABLE)
     if any(after[field].value != before[field].value for field in fixed):
         listed = ", ".join(f"'{field}'" for field in CHANGEABLE[:-1])

@@ -30,9 +30,7 @@ OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
 def validate(lease: Field) -> None:
     spec = lease["spec"]
-    duration = spec["leaseDurationSeconds"]
-    if duration.value is not None and duration.value <= 0:
-        duration.invalid("must be greater than 0")
+    spec.get("leaseDurationSeconds").at_least(1, "must be greater than 0")
     spec["leaseTransitions"].non_negative()
     validate_strategy(spec.get("strategy"))
     if spec["preferredHolder"] and not spec["strategy"]:

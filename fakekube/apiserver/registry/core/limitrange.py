@@ -85,8 +85,7 @@ def _validate_limit(limit: Field, kind: str) -> None:
             continue
         for quantity in limit[field].entries():
             quantity.with_value(quantity.key).check(problems_of)
-    names = dict.fromkeys(name for field in fields for name in limit[field].struct)
-    for name in names:
+    for name in dict.fromkeys(name for field in fields for name in limit[field].struct):
         values = {field: limit[field].struct[name] for field in fields if name in limit[field].struct}
         _validate_bounds(limit, values, name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
+from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
 from fakekube.apiserver.registry.core.resourcenames import validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -45,8 +46,6 @@ def prepare_node_update(new: Object, old: Object) -> Object:
     return {**new, "status": old.get("status") or {}}
 
 
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
 ONLY_ONCE = 'node updates may not change {} except from "" to valid'
 
 
@@ -81,9 +80,7 @@ def _validate_taints(node: Field) -> None:
     for taint in node["metadata"].at("taints", node["spec"]["taints"].value):
         key, value, effect = taint["key"], taint["value"], taint["effect"]
         key.qualified_name()
-        problems = label_value_problems(value.text)
-        if problems:
-            value.invalid(";".join(problems))
+        value.invalid_if(";".join(label_value_problems(value.text)))
         effect.required().one_of(EFFECTS)
         if (key.text, effect.text) in seen:
             shown = {"Key": key.text, "Value": value.text, "Effect": effect.text, "TimeAdded": taint["timeAdded"].value}

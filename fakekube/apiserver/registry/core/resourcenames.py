@@ -87,6 +87,13 @@ def validate_quantity(quantity: Field, name: str) -> None:
         quantity.invalid("must be an integer")
 
 
+def validate_basic_quantity(quantity: Field) -> None:
+    """Not negative, in the words of storage (`validateBasicResource`)."""
+    number = number_of(quantity.value)
+    if number < 0:
+        quantity.invalid("must be a valid resource quantity", int(number))
+
+
 def is_supported_of_pods(name: str) -> bool:
     return name in COMPUTE or name.startswith(HUGE_PAGES)
 

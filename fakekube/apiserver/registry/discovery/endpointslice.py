@@ -15,7 +15,6 @@ from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer
 from fakekube.apiserver.registry.generic.validation.content import (
     dns_label_problems,
     dns_subdomain_problems,
-    ip_problems,
 )
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import family, ip_warnings, special_problems
@@ -42,8 +41,7 @@ def validate(endpoint_slice: Field, known: Sequence[str] = ()) -> None:
     """`known` are the addresses of the stored object, which stay valid."""
     kind = endpoint_slice["addressType"].required().one_of(ADDRESS_TYPES)
     _validate_ports(endpoint_slice["ports"])
-    endpoints = endpoint_slice["endpoints"].max_items(MAX_ENDPOINTS)
-    for endpoint in endpoints if len(endpoints) <= MAX_ENDPOINTS else ():
+    for endpoint in endpoint_slice["endpoints"].limited(MAX_ENDPOINTS):
         _validate_endpoint(endpoint, kind.text, known)
 
 
@@ -54,9 +52,8 @@ def validate_update(new: Field, old: Field) -> None:
 
 
 def _validate_ports(ports: Field) -> None:
-    ports.max_items(MAX_PORTS)
     names: set[str] = set()
-    for port in ports if len(ports) <= MAX_PORTS else ():
+    for port in ports.limited(MAX_PORTS):
         port["name"].optional().dns_label()
         port["name"].unique(names)
         port["protocol"].specified().one_of(PROTOCOLS)
@@ -71,20 +68,19 @@ def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None
     validate_labels(endpoint["deprecatedTopology"].max_items(MAX_TOPOLOGY))
     endpoint.get("hostname").dns_label()
     hints = endpoint["hints"]
-    if _validate_hints(hints["forZones"], label_value_problems):
-        _validate_hints(hints["forNodes"], dns_subdomain_problems)
+    _validate_hints(hints["forZones"].limited(MAX_HINTS), label_value_problems)
+    if len(hints["forZones"]) <= MAX_HINTS:
+        _validate_hints(hints["forNodes"].limited(MAX_HINTS), dns_subdomain_problems)
 
 
 def _validate_address(address: Field, kind: str, known: Sequence[str]) -> None:
     if kind == "FQDN":
         _validate_full_name(address)
     elif kind in ("IPv4", "IPv6"):
-        if address.text not in known and ip_problems(address.text):
-            address.ip()
-            return
+        parsable = address.ip(known)
         if family(address.text) != kind:
-            address.invalid(f"must be an {kind} address")
-        address.check(special_problems)
+            parsable.invalid(f"must be an {kind} address")
+        parsable.check(special_problems)
 
 
 def _validate_full_name(field: Field) -> None:
@@ -101,15 +97,10 @@ def _validate_full_name(field: Field) -> None:
             name.invalid(",".join(dns_label_problems(wrong)), wrong)
 
 
-def _validate_hints(hints: Field, problems_of: Callable[[str], Sequence[str]]) -> bool:
-    """Returns whether there are not too many."""
-    hints.max_items(MAX_HINTS)
-    if len(hints) > MAX_HINTS:
-        return False
+def _validate_hints(hints: Field, problems_of: Callable[[str], Sequence[str]]) -> None:
     seen: set[str] = set()
     for hint in hints:
         hint["name"].unique(seen).check(problems_of)
-    return True
 
 
 def slice_address_warnings(new: Object, old: Object) -> list[str]:

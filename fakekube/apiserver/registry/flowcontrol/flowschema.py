@@ -85,12 +85,9 @@ def validate_status(obj: Field) -> None:
 
 
 def _validate_precedence(precedence: Field, name: str) -> None:
-    number = precedence.number
-    if number <= 0:
-        precedence.invalid("must be a positive value", number)
-    if number > LAST_PRECEDENCE:
-        precedence.invalid(f"must not be greater than {LAST_PRECEDENCE}")
-    if number == 1 and name != EXEMPT:
+    precedence.at_least(1, "must be a positive value")
+    precedence.at_most(LAST_PRECEDENCE, f"must not be greater than {LAST_PRECEDENCE}")
+    if precedence.value == 1 and name != EXEMPT:
         precedence.invalid("only the schema named 'exempt' may have matchingPrecedence 1")
 
 
@@ -171,9 +168,7 @@ def _validate_non_resource_rule(rule: Field) -> None:
         _validate_alone(urls, "non-resource URLs")
         return
     for url in urls:
-        problem = _url_problem(url.text)
-        if problem:
-            url.invalid(problem)
+        url.invalid_if(_url_problem(url.text))
 
 
 def _url_problem(path: str) -> str:

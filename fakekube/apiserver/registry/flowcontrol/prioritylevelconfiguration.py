@@ -80,16 +80,14 @@ def _validate_fixed(spec: Field, name: str) -> None:
 
 
 def _validate_shares(config: Field) -> None:
-    if config["nominalConcurrencyShares"].number < 0:
-        config["nominalConcurrencyShares"].invalid("must be a non-negative integer")
+    config["nominalConcurrencyShares"].at_least(0, "must be a non-negative integer")
 
 
 def _validate_limited(limited: Field) -> None:
     _validate_shares(limited)
     _validate_response(limited["limitResponse"])
     limited.get("lendablePercent").between(0, 100)
-    if limited["borrowingLimitPercent"].number < 0:
-        limited["borrowingLimitPercent"].invalid("if specified, must be a non-negative integer")
+    limited["borrowingLimitPercent"].at_least(0, "if specified, must be a non-negative integer")
 
 
 def _validate_response(response: Field) -> None:
@@ -97,21 +95,14 @@ def _validate_response(response: Field) -> None:
     if kind.value == "Reject":
         response.get("queuing").forbidden("must be nil if limited.limitResponse.type is not Limited")
     elif kind.value == "Queue":
-        why = "must not be empty if limited.limitResponse.type is Limited"
-        _validate_queuing(response["queuing"].specified(why))
+        _validate_queuing(response["queuing"].specified("must not be empty if limited.limitResponse.type is Limited"))
 
 
 def _validate_queuing(queuing: Field) -> None:
     limit, queues, hand = (queuing[name] for name in ("queueLengthLimit", "queues", "handSize"))
-    if limit.number <= 0:
-        limit.invalid("must be positive", limit.number)
-    if queues.number <= 0:
-        queues.invalid("must be positive", queues.number)
-    elif queues.number > MOST_QUEUES:
-        queues.invalid(f"must not be greater than {MOST_QUEUES}")
-    problem = _hand_problem(queues.number, hand.number)
-    if problem:
-        hand.invalid(problem, hand.number)
+    limit.at_least(1, "must be positive")
+    queues.at_least(1, "must be positive").at_most(MOST_QUEUES, f"must not be greater than {MOST_QUEUES}")
+    hand.invalid_if(_hand_problem(queues.number, hand.number), hand.number)
 
 
 def _hand_problem(queues: int, hand: int) -> str:

@@ -27,10 +27,8 @@ def default_ingress_class(obj: Object) -> None:
 
 def validate(ingress_class: Field) -> None:
     spec = ingress_class["spec"]
-    controller, parameters = spec["controller"], spec.get("parameters")
-    if len(controller.text) > CONTROLLER_LIMIT:
-        controller.too_long(CONTROLLER_LIMIT)
-    controller.domain_prefixed_path()
+    parameters = spec.get("parameters")
+    spec["controller"].max_bytes(CONTROLLER_LIMIT).domain_prefixed_path()
     validate_typed_reference(parameters)
     scope, namespace = parameters["scope"].required().one_of(SCOPES), parameters["namespace"]
     if scope.value == "Cluster":

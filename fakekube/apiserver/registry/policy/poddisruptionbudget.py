@@ -37,8 +37,7 @@ def validate_update(new: Field, old: Field) -> None:
 def validate_status_update(new: Field, old: Field) -> None:
     status = new["status"]
     validate_conditions(status["conditions"])
-    for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        status[field].non_negative()
+    status.non_negative_members("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
 def _budget(obj: Object, ages: Ages) -> list[Any]:

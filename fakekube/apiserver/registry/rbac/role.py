@@ -18,8 +18,7 @@ def is_namespaced(obj: Field) -> bool:
 def validate(role: Field) -> None:
     for rule in role["rules"]:
         _validate_rule(rule, is_namespaced(role))
-    aggregation = role.get("aggregationRule")
-    selectors = aggregation["clusterRoleSelectors"]
+    selectors = role.get("aggregationRule")["clusterRoleSelectors"]
     for selector in selectors.required("at least one clusterRoleSelector required if aggregationRule is non-nil"):
         validate_label_selector(selector)
 

@@ -45,10 +45,7 @@ REQUEST_REFERENCE = (
 
 def each(items: Field, most: int, rule: Rule) -> None:
     """Applies the rule to all items, unless there are too many."""
-    if len(items) > most:
-        items.too_many(most)
-        return
-    for item in items:
+    for item in items.limited(most):
         rule(item)
 
 
@@ -171,9 +168,7 @@ def _validate_parameters(parameters: Field) -> None:
 
 
 def validate_pool_name(name: Field) -> None:
-    pool = name.required()
-    if len(pool.text) > LONGEST_POOL:
-        pool.too_long(LONGEST_POOL)
+    pool = name.required().max_bytes(LONGEST_POOL)
     for part in pool.text.split("/"):
         pool.with_value(part).dns_subdomain()
 

@@ -79,8 +79,7 @@ def validate_status_update(new: Field, old: Field) -> None:
     if consumers and allocation.value is None:
         consumers.forbidden("may not be specified when `allocated` is not set")
     elif new["metadata"]["deletionTimestamp"] and any(one.value not in before["reservedFor"] for one in consumers):
-        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        consumers.forbidden(why)
+        consumers.forbidden("new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set")
     if allocation.value is not None and stored.value is not None:
         allocation.immutable(stored)
     elif allocation.value is not None:

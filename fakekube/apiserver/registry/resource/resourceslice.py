@@ -52,8 +52,7 @@ def _validate_any(slice: Field, old: Field | None = None) -> None:
     validate_csi_driver_name(spec["driver"])
     validate_pool_name(pool["name"])
     pool["resourceSliceCount"].positive()
-    if pool["generation"].number < 0:
-        pool["generation"].invalid("must be greater than or equal to zero")
+    pool["generation"].at_least(0, "must be greater than or equal to zero")
     if old is not None:
         pool["name"].immutable(old["pool"]["name"])
         spec["driver"].immutable(old["driver"])
@@ -185,10 +184,7 @@ def _validate_taint(taint: Field) -> None:
 def _validate_counters(holder: Field, name: str) -> None:
     """Counters with the name of their set."""
     holder[name].required().dns_label()
-    counters = holder["counters"].required()
-    if len(counters) > MOST_COUNTERS:
-        counters.too_many(MOST_COUNTERS)
-        return
+    counters = holder["counters"].required().limited(MOST_COUNTERS)
     for counter in counters.struct:
         counters.with_value(counter).dns_label()
 

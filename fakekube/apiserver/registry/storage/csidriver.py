@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.validation.volumes import validate_token_seconds
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -55,8 +56,7 @@ def validate(driver: Field) -> None:
         spec.at("volumeLifecycleModes", mode).one_of(LIFECYCLE_MODES)
     spec["seLinuxMount"].specified()
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if period.number < 10:
-        period.invalid("must be greater than or equal to 10 seconds")
+    period.at_least(10, "must be greater than or equal to 10 seconds")
 
 
 def validate_update(new: Field, old: Field) -> None:
@@ -73,11 +73,7 @@ def _validate_token_requests(requests: Field) -> None:
             request["audience"].duplicate()
             continue
         audiences.add(request["audience"].text)
-        seconds = request["expirationSeconds"]
-        if seconds.value is not None and seconds.value < 600:
-            seconds.invalid("may not specify a duration less than 10 minutes")
-        if seconds.number > 1 << 32:
-            seconds.invalid("may not specify a duration larger than 2^32 seconds")
+        validate_token_seconds(request.get("expirationSeconds"))
 
 
 def _csi_driver(obj: Object, ages: Ages) -> list[Any]:

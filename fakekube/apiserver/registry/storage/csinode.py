@@ -9,9 +9,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
-from fakekube.apiserver.registry.generic.validation.content import (
-    IMMUTABLE,
-)
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 

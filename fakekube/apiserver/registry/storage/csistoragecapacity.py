@@ -9,10 +9,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import NAME, Printer, columns, name_of
-from fakekube.apiserver.registry.generic.validation.content import (
-    IMMUTABLE,
-    NEGATIVE,
-)
+from fakekube.apiserver.registry.generic.validation.content import NEGATIVE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 
@@ -27,9 +24,7 @@ def validate(capacity: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    topology = new["nodeTopology"]
-    if topology.value != old["nodeTopology"].value:
-        topology.invalid_struct("LabelSelector", IMMUTABLE)
+    new["nodeTopology"].immutable_struct(old["nodeTopology"], "LabelSelector")
     new["storageClassName"].immutable_text(old["storageClassName"])
 
 

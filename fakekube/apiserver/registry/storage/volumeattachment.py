@@ -20,7 +20,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     get,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, MAX_INT32, range_problem
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, MAX_INT32
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
@@ -66,9 +66,7 @@ def _validate_any_version(attachment: Field) -> None:
     for problem in status.members(("attachError", "detachError")):
         if len(problem["message"].text.encode()) > MESSAGE_BYTES:
             problem["message"].too_long(ATTACHMENT_BYTES)  # the API server reports this limit
-        code = problem["errorCode"]
-        if code.number < 0:
-            code.invalid(range_problem(0, MAX_INT32))
+        problem["errorCode"].between(0, MAX_INT32)
 
 
 def _validate_source(source: Field) -> None:

@@ -38,12 +38,8 @@ def validate(autoscaler: Field, before: Field = SKIPPED) -> None:
     spec = autoscaler["spec"]
     low, high, target = spec.get("minReplicas"), spec["maxReplicas"], spec["scaleTargetRef"]
     least = 0 if before["minReplicas"].value == 0 else 1
-    if low.number < least:
-        low.invalid(f"must be greater than or equal to {least}")
-    if not high:
-        high.missing("must be set and greater than 0")
-    elif high.value < 1:
-        high.invalid("must be greater than 0")
+    low.at_least(least, f"must be greater than or equal to {least}")
+    high.required("must be set and greater than 0").at_least(1, "must be greater than 0")
     if low.value is not None and high.number < low.value:
         high.invalid("must be greater than or equal to `minReplicas`", high.number)
     _validate_reference(target)
@@ -81,17 +77,13 @@ def _validate_version(version: Field, *, grouped: bool) -> None:
 
 def _validate_scaling_rules(rules: Field) -> None:
     window, tolerance = rules["stabilizationWindowSeconds"], rules["tolerance"]
-    if window.number < 0:
-        window.invalid("must be greater than or equal to zero")
-    if window.number > LONGEST_WINDOW:
-        window.invalid(f"must be less than or equal to {LONGEST_WINDOW}")
+    window.at_least(0, "must be greater than or equal to zero")
+    window.at_most(LONGEST_WINDOW, f"must be less than or equal to {LONGEST_WINDOW}")
     rules.get("selectPolicy").one_of(SELECT_POLICIES)
     for policy in rules["policies"].required("must specify at least one Policy"):
         policy["type"].one_of(POLICY_TYPES)
         policy["value"].positive()
-        policy["periodSeconds"].positive()
-        if policy["periodSeconds"].number > LONGEST_PERIOD:
-            policy["periodSeconds"].invalid(f"must be less than or equal to {LONGEST_PERIOD}")
+        policy["periodSeconds"].positive().at_most(LONGEST_PERIOD, f"must be less than or equal to {LONGEST_PERIOD}")
     if tolerance.value is not None and number_of(tolerance.value) < 0:
         tolerance.invalid(NEGATIVE)
 
@@ -133,8 +125,7 @@ def _validate_metric(metric: Field, known: Sequence[Object | None]) -> None:
 
 def _validate_identified(source: Field) -> Field:
     """Returns the target."""
-    name = source["metric"]["name"].required("must specify a metric name")
-    name.check(names.path_segment_problems)
+    source["metric"]["name"].required("must specify a metric name").check(names.path_segment_problems)
     return _validate_target(source)
 
 
@@ -147,8 +138,7 @@ def _validate_target(source: Field) -> Field:
     for value in target.members(("value", "averageValue")):
         if number_of(value.value) <= 0:
             value.invalid("must be positive")
-    if utilization.number < 1:
-        utilization.invalid("must be greater than 0")
+    utilization.at_least(1, "must be greater than 0")
     return target
 
 
@@ -158,13 +148,18 @@ def _validate_object(source: Field) -> None:
         target["averageValue"].missing("must set either a target value or averageValue")
 
 
+def _validate_either(target: Field, one: str, other: str, first: str, second: str) -> None:
+    """One of the two members is set; the errors call them `first` and `second`."""
+    found = target.members((one, other))
+    if not found:
+        target[one].missing(f"must set either {first} or {second}")
+    if len(found) == 2:
+        target[other].forbidden(f"may not set both {first} and {second}")
+
+
 def _validate_external(source: Field) -> None:
     target = _validate_identified(source)
-    values = target.members(("value", "averageValue"))
-    if not values:
-        target["averageValue"].missing("must set either a target value for metric or a per-pod target")
-    if len(values) == 2:
-        target["value"].forbidden("may not set both a target value for metric and a per-pod target")
+    _validate_either(target, "averageValue", "value", "a target value for metric", "a per-pod target")
 
 
 def _validate_pods(source: Field) -> None:
@@ -184,11 +179,7 @@ def _validate_container_resource(source: Field) -> None:
 
 def _validate_resource_target(source: Field) -> None:
     target = _validate_target(source)
-    values = target.members(("averageUtilization", "averageValue"))
-    if not values:
-        target["averageUtilization"].missing("must set either a target raw value or a target utilization")
-    if len(values) == 2:
-        target["averageValue"].forbidden("may not set both a target raw value and a target utilization")
+    _validate_either(target, "averageUtilization", "averageValue", "a target raw value", "a target utilization")
 
 
 RULES: Mapping[str, Callable[[Field], None]] = {

@@ -7,7 +7,7 @@ import re
 from fakekube.apiserver.registry.batch.cronjob import schedule
 from fakekube.apiserver.registry.batch.job.validation import validate_job_spec
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted
+from fakekube.apiserver.registry.core.podtemplate.validation import ratcheted
 from fakekube.apiserver.registry.generic.validation.field import Field
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")
@@ -28,11 +28,8 @@ def validate(cron_job: Field) -> None:
 
 def validate_update(new: Field, old: Field) -> None:
     before = old["spec"]
-    ratcheted(
-        new,
-        lambda obj: _validate_spec(obj["spec"], before, TEMPLATE),
-        lambda obj: _validate_spec(obj["spec"], before, options_of(before["jobTemplate"]["spec"].struct)),
-    )
+    stored = before["jobTemplate"]["spec"].struct
+    ratcheted(new, lambda obj, options: _validate_spec(obj["spec"], before, options), stored)
 
 
 def _validate_spec(spec: Field, before: Field | None, options: PodOptions) -> None:
@@ -43,19 +40,15 @@ def _validate_spec(spec: Field, before: Field | None, options: PodOptions) -> No
         _validate_zone(zone)
     spec["concurrencyPolicy"].required().one_of(CONCURRENCY)
     validate_job_spec(job, options)
-    if job["selector"].value is not None:
-        job["selector"].invalid_struct("LabelSelector", "`selector` will be auto-generated")
-    if job["manualSelector"]:
-        job["manualSelector"].not_supported(("nil", "false"))
+    job.get("selector").invalid_struct("LabelSelector", "`selector` will be auto-generated")
+    job["manualSelector"].optional().not_supported(("nil", "false"))
     spec.non_negative_members("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 
 
 def _validate_schedule(spec: Field, before: Field | None) -> None:
     """A time zone in the schedule itself stays valid if the stored one has one."""
     field = spec["schedule"].required()
-    problem = schedule.problem_of(field.text)
-    if problem:
-        field.invalid(problem)
+    field.invalid_if(schedule.problem_of(field.text))
     if "TZ" not in field.text:
         return
     if before is None or "TZ" not in before["schedule"].text:
@@ -74,6 +67,4 @@ def _validate_zone(zone: Field) -> None:
             return
     if zone.text.lower() == "local":
         zone.invalid("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
-    problem = schedule.zone_problem(zone.text)
-    if problem:
-        zone.invalid(problem)
+    zone.invalid_if(schedule.zone_problem(zone.text))

@@ -133,8 +133,7 @@ def _validate_success(spec: Field, status: Field) -> None:
         if met and has_condition(status, type):
             conditions.invalid_omitted(f"cannot set {SUCCESS}=True and {type}=true conditions")
     if spec["successPolicy"].value is not None and not met and has_condition(status, COMPLETE):
-        why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        conditions.invalid_omitted(why)
+        conditions.invalid_omitted("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True")
 
 
 def _validate_changes(spec: Field, status: Field, before: Field) -> None:
@@ -155,5 +154,4 @@ def _validate_changes(spec: Field, status: Field, before: Field) -> None:
     if has_condition(before, SUCCESS) and not met:
         conditions.invalid_omitted("cannot disable the SuccessCriteriaMet=True condition")
     if has_condition(before, COMPLETE) and not has_condition(before, SUCCESS) and met:
-        why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        conditions.invalid_omitted(why)
+        conditions.invalid_omitted("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions")

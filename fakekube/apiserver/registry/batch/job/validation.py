@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.batch.job.status import SUSPENDED, has_condition
+from fakekube.apiserver.registry.core.pod.validation.pod import with_fields
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.validation import options_of, ratcheted, validate_match
+from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, dns_label_problems
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_usable, matches, validate_label_selector
@@ -23,8 +26,6 @@ COMPLETION_MODES = ("NonIndexed", "Indexed")
 ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 
 OPERATORS = ("In", "NotIn")
-
-CONDITIONS = ("False", "True", "Unknown")
 
 REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 
@@ -42,15 +43,9 @@ NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 
 COUNTS = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-)
-
+    "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex", "maxFailedIndexes",
+)  # fmt: skip
 
 #: Scheduling directives of the pods: they can change as long as the Job has no pods.
 DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
@@ -58,11 +53,7 @@ DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 RESTARTS = ("OnFailure", "Never")
 
 
-def validate(job: Field) -> None:
-    _validate_job(job, TEMPLATE)
-
-
-def _validate_job(job: Field, options: PodOptions, *, prefixed: bool = True) -> None:
+def validate(job: Field, options: PodOptions = TEMPLATE, *, prefixed: bool = True) -> None:
     """`prefixed`: the pods have the labels of Kubernetes' own domain, too."""
     spec, name = job["spec"], job["metadata"]["name"]
     _validate_generated(job, prefixed)
@@ -138,19 +129,16 @@ def _validate_mode(spec: Field) -> None:
 def _validate_indexed(spec: Field) -> None:
     completions = spec["completions"].specified("when completion mode is Indexed")
     parallelism, most = spec["parallelism"], spec["maxFailedIndexes"]
-    if parallelism.number > MANY:
-        parallelism.invalid(f"must be less than or equal to {MANY} when completion mode is Indexed")
-    if completions.value is not None and most.value is not None and most.value > completions.value:
-        most.invalid("must be less than or equal to completions")
-    if most.number > MANY:
-        most.invalid(f"must be less than or equal to {MANY}")
+    parallelism.at_most(MANY, f"must be less than or equal to {MANY} when completion mode is Indexed")
+    if completions.value is not None:
+        most.at_most(completions.value, "must be less than or equal to completions")
+    most.at_most(MANY, f"must be less than or equal to {MANY}")
     if completions.number <= MANY or spec["backoffLimitPerIndex"].value is None:
         return
     most.specified(f"must be specified when completions is above {MANY}")
     for field in (parallelism, most):
-        if field.number > FEW:
-            why = f"must be less than or equal to {FEW} when completions are above {MANY}"
-            field.invalid(f"{why} and used with backoff limit per index")
+        why = f"must be less than or equal to {FEW} when completions are above {MANY}"
+        field.at_most(FEW, f"{why} and used with backoff limit per index")
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -170,7 +158,7 @@ def _validate_failure_policy(spec: Field) -> None:
             _validate_exit_codes(codes, containers)
         for pattern in patterns.max_items(PATTERNS):
             pattern["type"].qualified_name()
-            _validate_listed(pattern["status"], CONDITIONS)
+            _validate_listed(pattern["status"], STATUSES)
         if codes.value is not None and patterns:
             rule.invalid_omitted("specifying both OnExitCodes and OnPodConditions is not supported")
         if codes.value is None and not patterns:
@@ -212,7 +200,7 @@ def _validate_success_policy(policy: Field, spec: Field) -> None:
 
 
 def _validate_success_rule(rule: Field, completions: int) -> None:
-    succeeded, count = rule["succeededIndexes"], rule["succeededCount"]
+    succeeded, count = rule["succeededIndexes"], rule.get("succeededCount")
     total = 0
     if succeeded.value is None and count.value is None:
         rule.missing("at least one of succeededCount or succeededIndexes must be specified")
@@ -222,14 +210,11 @@ def _validate_success_rule(rule: Field, completions: int) -> None:
             total = indexes.count_of(succeeded.value, completions)
         except indexes.BadIndexes as problem:
             succeeded.invalid(f"error parsing succeededIndexes: {problem}")
-    if count.value is None:
-        return
-    count.non_negative()
-    if count.value > completions:
-        count.invalid(f"must be less than or equal to {completions} (the number of specified completions)")
-    if succeeded.value is not None and count.value > total:
+    what = "the number of specified completions"
+    count.non_negative().at_most(completions, f"must be less than or equal to {completions} ({what})")
+    if succeeded.value is not None:
         what = "the number of indexes in the specified succeededIndexes field"
-        count.invalid(f"must be less than or equal to {total} ({what})")
+        count.at_most(total, f"must be less than or equal to {total} ({what})")
 
 
 # --- updates ---------------------------------------------------------------------------------------------------------
@@ -241,25 +226,16 @@ def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     labels = before["template"]["metadata"]["labels"].struct
     prefixed = UID_LABELS[1] in labels and NAME_LABELS[1] in labels
-    if ratcheted(
-        new,
-        lambda job: _validate_job(job, TEMPLATE, prefixed=prefixed),
-        lambda job: _validate_job(job, options_of(before.struct), prefixed=prefixed),
-    ):
+    if ratcheted(new, partial(validate, prefixed=prefixed), before.struct):
         _validate_selected(after, options_of(before.struct))
     _validate_completions(after, before)
-    _validate_kept(after, before, "selector", "LabelSelector")
+    after["selector"].immutable_struct(before["selector"], "LabelSelector")
     _validate_template_kept(after, old)
     after["completionMode"].immutable(before["completionMode"])
-    _validate_kept(after, before, "podFailurePolicy", "PodFailurePolicy")
+    after["podFailurePolicy"].immutable_struct(before["podFailurePolicy"], "PodFailurePolicy")
     after["backoffLimitPerIndex"].immutable(before["backoffLimitPerIndex"])
     after["managedBy"].immutable(before["managedBy"])
-    _validate_kept(after, before, "successPolicy", "SuccessPolicy")
-
-
-def _validate_kept(after: Field, before: Field, field: str, struct: str) -> None:
-    if after[field].value != before[field].value:
-        after[field].invalid_struct(struct, IMMUTABLE)
+    after["successPolicy"].immutable_struct(before["successPolicy"], "SuccessPolicy")
 
 
 def _validate_completions(after: Field, before: Field) -> None:
@@ -282,10 +258,10 @@ def _validate_template_kept(after: Field, old: Field) -> None:
 
 def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object:
     """The stored template with those parts of the new one that can change while the Job waits."""
-    meta = _with(kept.get("metadata") or {}, template.get("metadata") or {}, ("annotations", "labels"))
+    meta = with_fields(kept.get("metadata") or {}, template.get("metadata") or {}, ("annotations", "labels"))
     before, after = kept.get("spec") or {}, template.get("spec") or {}
-    spec = _with(before, after, DIRECTIVES)
-    affinity = _with(before.get("affinity") or {}, after.get("affinity") or {}, ("nodeAffinity",))
+    spec = with_fields(before, after, DIRECTIVES)
+    affinity = with_fields(before.get("affinity") or {}, after.get("affinity") or {}, ("nodeAffinity",))
     if affinity or (after.get("affinity") is not None):
         spec["affinity"] = affinity
     else:
@@ -293,14 +269,8 @@ def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object
     for kind in ("containers", "initContainers"):
         ours, theirs = before.get(kind) or (), after.get(kind) or ()
         if len(ours) == len(theirs) and ours:
-            spec[kind] = [_with(one, other, ("resources",)) for one, other in zip(ours, theirs, strict=True)]
+            spec[kind] = [with_fields(one, other, ("resources",)) for one, other in zip(ours, theirs, strict=True)]
     made = {**kept, "spec": spec}
     if meta or "metadata" in kept:
         made["metadata"] = meta
-    return made
-
-
-def _with(obj: Object, other: Object, fields: tuple[str, ...]) -> Object:
-    made = {key: value for key, value in obj.items() if key not in fields}
-    made.update((key, other[key]) for key in fields if key in other)
     return made

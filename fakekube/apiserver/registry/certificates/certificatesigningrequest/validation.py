@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
+from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
 from fakekube.apiserver.wire.goprint import go_quote
 
@@ -19,9 +20,6 @@ USAGES = (
 )  # fmt: skip
 
 
-#: The shortest validity of a certificate, in seconds.
-SHORTEST = 600
-
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 
 LONGEST_DOMAIN = 253
@@ -33,8 +31,6 @@ DECISIONS = ("Approved", "Denied")
 
 #: Conditions that are true or absent, and that cannot be removed.
 FINAL = (*DECISIONS, "Failed")
-
-STATUSES = ("False", "True", "Unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +65,22 @@ def _certificate(request: Field) -> Field:
     return request["status"]["certificate"]
 
 
-def validate(request: Field) -> None:
-    _validate_request(request, Tolerated())
+STRICT = Tolerated()
 
 
-def _validate_request(request: Field, old: Tolerated) -> None:
+def validate(request: Field, old: Tolerated = STRICT) -> None:
     spec, certificate = request["spec"], _certificate(request)
-    problem = request_problem(spec["request"].text)
-    if problem:
-        spec["request"].invalid(problem, spec["request"].value)
+    spec["request"].invalid_if(request_problem(spec["request"].text), spec["request"].value)
     _validate_usages(spec["usages"], old)
     signer = spec["signerName"]
     if signer.value == LEGACY_SIGNER and not old.legacy_signer:
         signer.invalid("the legacy signerName is not allowed via this API version")
     else:
         validate_signer_name(signer)
-    seconds = spec["expirationSeconds"]
-    if seconds.value is not None and seconds.value < SHORTEST:
-        seconds.invalid("may not specify a duration less than 600 seconds (10 minutes)")
+    spec.get("expirationSeconds").at_least(600, "may not specify a duration less than 600 seconds (10 minutes)")
     _validate_conditions(request["status"]["conditions"], old)
-    problem = "" if old.any_certificate else certificate_problem(certificate.text)
-    if problem:
-        certificate.invalid(problem, "<certificate data>")
+    if not old.any_certificate:
+        certificate.invalid_if(certificate_problem(certificate.text), "<certificate data>")
 
 
 def _validate_usages(usages: Field, old: Tolerated) -> None:
@@ -117,8 +107,7 @@ def validate_signer_name(field: Field) -> None:
     if "." not in domain:
         signer.invalid("should be a domain with at least two segments separated by dots", domain)
     _validate_segment(signer.with_value(name), names.dns_subdomain_problems)
-    if len(signer.text) > LONGEST_SIGNER:
-        signer.too_long(LONGEST_SIGNER)
+    signer.max_bytes(LONGEST_SIGNER)
 
 
 def _validate_segment(segment: Field, problems_of: Callable[[str], Sequence[str]]) -> None:
@@ -159,7 +148,7 @@ def validate_approval(new: Field, old: Field) -> None:
 
 
 def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
-    _validate_request(new, _tolerated(new, old))
+    validate(new, _tolerated(new, old))
     _validate_changes(new, old, decides=decides)
     if _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not set certificate content")
@@ -167,7 +156,7 @@ def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
 
 def validate_status_update(new: Field, old: Field) -> None:
     """Of a write through `/status`: a certificate is issued once."""
-    _validate_request(new, _tolerated(new, old))
+    validate(new, _tolerated(new, old))
     _validate_changes(new, old, decides=False)
     if _certificate(old) and _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not modify existing certificate content")

@@ -9,7 +9,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import VOLUME_MODES, validate_access_modes
 from fakekube.apiserver.registry.core.pod.validation import volumes
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
-from fakekube.apiserver.registry.core.resourcenames import number_of
+from fakekube.apiserver.registry.core.resourcenames import number_of, validate_basic_quantity
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, NOT_POSITIVE, label_value_problems
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
@@ -26,39 +26,9 @@ ONE_TYPE = "may not specify more than 1 volume type"
 
 INLINE = "in the context of inline volumes"
 
-Rule = Callable[[Field], object]
-
-
-def _requires(*names: str) -> Rule:
-    return lambda source: source.require(*names)
-
-
-def _requires_with_secret(*names: str) -> Rule:
-    """The secret is in a namespace that the source names."""
-
-    def rule(source: Field) -> None:
-        source.require(*names)
-        source.get("secretRef").require("name", "namespace")
-
-    return rule
-
-
-def _validate_disk(name: str) -> Rule:
-    def rule(source: Field) -> None:
-        source.require(name)
-        source["partition"].between(0, 255)
-
-    return rule
-
-
-def _validate_nfs(source: Field) -> None:
-    source.require("server", "path")
-    if not source["path"].text.startswith("/"):
-        source["path"].invalid("must be an absolute path")
-
 
 def _validate_glusterfs(source: Field) -> None:
-    source.require("endpoints", "path")
+    volumes.validate_source(source, "glusterfs")
     namespace = source.get("endpointsNamespace")
     if namespace.value == "":
         namespace.invalid("if the endpointnamespace is set, it must be a valid namespace name")
@@ -66,8 +36,13 @@ def _validate_glusterfs(source: Field) -> None:
         namespace.dns_label()
 
 
+def _validate_cinder(source: Field) -> None:
+    source.require("volumeID")
+    source.get("secretRef").require("name", "namespace")
+
+
 def _validate_azure_file(source: Field) -> None:
-    source.require("secretName", "shareName")
+    volumes.validate_source(source, "azureFile")
     source.get("secretNamespace").required()
 
 
@@ -91,35 +66,20 @@ def _validate_csi(source: Field) -> None:
         secret["namespace"].required().dns_label()
 
 
-#: Source -> its rule, in the order of validation.
-SOURCES: Mapping[str, Rule] = {
-    "hostPath": volumes.validate_host_path,
-    "gcePersistentDisk": _validate_disk("pdName"),
-    "awsElasticBlockStore": _validate_disk("volumeID"),
+#: Sources in the order of validation, and the rules of those that are not validated as in a pod.
+SOURCES = (
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
+    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "scaleIO", "local", "storageos", "csi",
+)  # fmt: skip
+OWN_RULES: Mapping[str, Callable[[Field], object]] = {
     "glusterfs": _validate_glusterfs,
-    "flocker": volumes.validate_flocker,
-    "nfs": _validate_nfs,
-    "rbd": _requires("monitors", "image"),
-    "quobyte": volumes.validate_quobyte,
-    "cephfs": _requires("monitors"),
-    "iscsi": volumes.validate_iscsi,
-    "cinder": _requires_with_secret("volumeID"),
-    "fc": volumes.validate_fc,
-    "flexVolume": volumes.validate_flex,
+    "cinder": _validate_cinder,
     "azureFile": _validate_azure_file,
-    "vsphereVolume": _requires("volumePath"),
-    "photonPersistentDisk": _requires("pdID"),
-    "portworxVolume": _requires("volumeID"),
-    "azureDisk": volumes.validate_azure_disk,
-    "scaleIO": _requires("gateway", "system", "volumeName"),
     "local": _validate_local,
     "storageos": _validate_storage_os,
     "csi": _validate_csi,
 }
-
-#: Other names of sources in the paths of their errors, and in the path that forbids a second source.
-PATHS = {"gcePersistentDisk": "persistentDisk"}
-FORBIDDEN_PATHS = {"cephfs": "cephFS"}
 
 
 def validate(volume: Field) -> None:
@@ -130,8 +90,7 @@ def validate_volume_spec(spec: Field, *, inline: bool = False, any_values: bool 
     """`inline`: of a VolumeAttachment. `any_values` accepts node selectors with values that no label can have."""
     if inline:
         for field in ("claimRef", "capacity"):
-            if spec[field]:
-                spec[field].forbidden(f"may not be specified {INLINE}")
+            spec[field].optional().forbidden(f"may not be specified {INLINE}")
         spec["csi"].specified(f"has to be specified {INLINE}")
     spec["accessModes"].required()
     validate_access_modes(spec["accessModes"])
@@ -155,10 +114,8 @@ def _validate_capacity(capacity: Field) -> None:
     if set(capacity.struct) != {"storage"}:
         capacity.not_supported(("storage",), capacity.value or None)
     for quantity in capacity.entries():
-        number = number_of(quantity.value)
-        if number < 0:
-            quantity.invalid("must be a valid resource quantity", int(number))
-        if number <= 0:
+        validate_basic_quantity(quantity)
+        if number_of(quantity.value) <= 0:
             quantity.invalid(NOT_POSITIVE)
 
 
@@ -177,9 +134,13 @@ def _validate_sources(spec: Field) -> None:
         spec.missing("must specify a volume type")
     for place, source in enumerate(found):
         if place and source.key != "flexVolume":
-            spec.at(FORBIDDEN_PATHS.get(source.key, source.key), None).forbidden(ONE_TYPE)
+            spec[volumes.SHOWN_AS_SECOND.get(source.key, source.key)].forbidden(ONE_TYPE)
             continue
-        SOURCES[source.key](spec.at(PATHS.get(source.key, source.key), source.value))
+        shown = spec.at(volumes.SHOWN.get(source.key, source.key), source.value)
+        if source.key in OWN_RULES:
+            OWN_RULES[source.key](shown)
+        else:
+            volumes.validate_source(shown, source.key)
         if source.key == "local":
             spec["nodeAffinity"].specified("Local volume requires node affinity")
 

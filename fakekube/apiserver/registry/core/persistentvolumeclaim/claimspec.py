@@ -11,7 +11,6 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import (
     validate_label_selector,
     validate_labels,
 )
-from fakekube.apiserver.wire.status import FieldError
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -47,7 +46,8 @@ def _validate_size(size: Field) -> None:
 
 
 def _validate_sources(spec: Field, any_group: bool) -> None:
-    """What the volume is filled from, in the older field and in the newer one."""
+    """What the volume is filled from, in the older field and in the newer one. In errors about both the server passes
+    a path as the value, which shows as an empty object."""
     for source in spec.members(("dataSource", "dataSourceRef")):
         _validate_source(source, any_group)
     source, reference = spec["dataSource"], spec["dataSourceRef"]
@@ -55,14 +55,9 @@ def _validate_sources(spec: Field, any_group: bool) -> None:
     if source.value is None or reference.value is None:
         return
     if namespace:
-        _add_error(spec, "may not be specified when dataSourceRef.namespace is specified")
+        spec.invalid("may not be specified when dataSourceRef.namespace is specified", {})
     elif any(source[name].value != reference[name].value for name in ("apiGroup", "kind", "name")):
-        _add_error(spec, "must match dataSourceRef")
-
-
-def _add_error(spec: Field, why: str) -> None:
-    """The server passes a path as the value, which shows as an empty object."""
-    spec.errors.append(FieldError(spec.path, "FieldValueInvalid", f"Invalid value: {{}}: {why}"))
+        spec.invalid("must match dataSourceRef", {})
 
 
 def _validate_source(source: Field, any_group: bool) -> None:
@@ -86,7 +81,6 @@ def validate_claim_template(template: Field) -> None:
     meta = template["metadata"]
     validate_annotations(meta["annotations"])
     validate_labels(meta["labels"])
-    for member in meta.members(_NOT_OF_TEMPLATES):
-        if member:
-            member.forbidden("cannot be set")
+    for name in _NOT_OF_TEMPLATES:
+        meta[name].optional().forbidden("cannot be set")
     validate_claim_spec(template["spec"])

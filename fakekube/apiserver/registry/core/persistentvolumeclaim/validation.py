@@ -6,11 +6,13 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_ANNOTATION
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
-from fakekube.apiserver.registry.core.resourcenames import is_native, number_of, validate_quantity
-from fakekube.apiserver.registry.generic.validation.content import (
-    IMMUTABLE,
-    qualified_name_problems,
+from fakekube.apiserver.registry.core.resourcenames import (
+    is_native,
+    number_of,
+    validate_basic_quantity,
+    validate_quantity,
 )
+from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.diff import spec_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values
@@ -92,7 +94,7 @@ def validate_status_update(new: Field, old: Field) -> None:
     if not new["spec"]["accessModes"]:
         new.at("Spec.accessModes", None).missing()
     for quantity in status["capacity"].entries():
-        _validate_basic(quantity)
+        validate_basic_quantity(quantity)
     for state in status["allocatedResourceStatuses"].entries():
         path = status.at("allocatedResourceStatus", state.key)
         _validate_key(path)
@@ -102,15 +104,9 @@ def validate_status_update(new: Field, old: Field) -> None:
         before = len(new.errors)
         _validate_key(status.at("allocatedResources", quantity.key))
         if len(new.errors) == before:
-            _validate_basic(quantity)
+            validate_basic_quantity(quantity)
         if len(new.errors) == before:
             validate_quantity(quantity, "storage")
-
-
-def _validate_basic(quantity: Field) -> None:
-    number = number_of(quantity.value)
-    if number < 0:
-        quantity.invalid("must be a valid resource quantity", int(number))
 
 
 def _validate_key(name: Field) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
-from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.labelselectors import (
     is_empty,
@@ -21,9 +20,7 @@ from fakekube.apiserver.wire.status import FieldError
 Object = dict[str, Any]
 
 SpecRule = Callable[[Field, PodOptions], object]
-"""Validates the spec of a kind with a pod template."""
-
-LABELS_MISMATCH = "`selector` does not match template `labels`"
+"""Validates an object with a pod template, or its spec."""
 
 
 def options_of(spec: Mapping[str, Any]) -> PodOptions:
@@ -32,15 +29,16 @@ def options_of(spec: Mapping[str, Any]) -> PodOptions:
     return options_after(template.get("spec") or {}, template.get("metadata") or {}, is_pod=False)
 
 
-def ratcheted(new: Field, strict: Callable[[Field], object], lenient: Callable[[Field], object]) -> bool:
-    """Applies the strict rules, and if they find errors the lenient ones instead; returns whether there are errors."""
-    for rules in (strict, lenient):
+def ratcheted(new: Field, rules: SpecRule, stored: Mapping[str, Any]) -> bool:
+    """Applies the rules strictly, and if they find errors, with the options that accept the template of the stored
+    spec; returns whether there are still errors."""
+    alone = Field(new.value)
+    rules(alone, TEMPLATE)
+    if alone.errors:
         alone = Field(new.value)
-        rules(alone)
-        if not alone.errors:
-            return False
-    new.errors.extend(alone.errors)
-    return True
+        rules(alone, options_of(stored))
+        new.errors.extend(alone.errors)
+    return bool(alone.errors)
 
 
 def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
@@ -52,13 +50,9 @@ def spec_update_validator(
 ) -> Callable[[Object, Object], list[FieldError]]:
     def validate_update(new: Field, old: Field) -> None:
         before, selector = old["spec"], new["spec"]["selector"]
-        ratcheted(
-            new,
-            lambda obj: rules(obj["spec"], TEMPLATE),
-            lambda obj: rules(obj["spec"], options_of(before.struct)),
-        )
-        if fixed_selector and selector.value != before["selector"].value:
-            selector.invalid_struct("LabelSelector", IMMUTABLE)
+        ratcheted(new, lambda obj, options: rules(obj["spec"], options), before.struct)
+        if fixed_selector:
+            selector.immutable_struct(before["selector"], "LabelSelector")
 
     return update_validator(validate_update)
 
@@ -73,7 +67,7 @@ def validate_template_selector(selector: Field, kind: str) -> None:
 def validate_match(selector: Object | None, template: Field) -> None:
     labels = template["metadata"]["labels"]
     if not matches(selector, labels.value):
-        labels.invalid(LABELS_MISMATCH, labels.value or None)
+        labels.invalid("`selector` does not match template `labels`", labels.value or None)
 
 
 def validate_selected_template(spec: Field, options: PodOptions, kind: str) -> None:
@@ -100,9 +94,9 @@ def rolling_counts(rolling: Field) -> tuple[Field, Field]:
     return unavailable, surge
 
 
-def validate_pod_template(obj: Field) -> None:
-    validate_template(obj["template"])
+def validate_pod_template(obj: Field, options: PodOptions = TEMPLATE) -> None:
+    validate_template(obj["template"], options)
 
 
 def validate_pod_template_update(new: Field, old: Field) -> None:
-    ratcheted(new, validate_pod_template, lambda obj: validate_template(obj["template"], options_of(old.struct)))
+    ratcheted(new, validate_pod_template, old.struct)

@@ -11,10 +11,7 @@ from fakekube.apiserver.registry.core.service.spec import (
     is_load_balancer,
     needs_health_check,
 )
-from fakekube.apiserver.registry.generic.validation.content import (
-    ip_problems,
-    parse_ip,
-)
+from fakekube.apiserver.registry.generic.validation.content import parse_ip
 from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
 from fakekube.apiserver.registry.generic.validation.ip import family, special_problems, validate_cidr
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
@@ -61,10 +58,7 @@ def validate(service: Field, before: Field = SKIPPED) -> None:
     _validate_affinity(spec)
     validate_cluster_addresses(spec, known=before["clusterIPs"])
     for address in spec["externalIPs"]:
-        if address.value not in before["externalIPs"] and ip_problems(address.text):
-            address.ip()
-        else:
-            address.check(special_problems)
+        address.ip(before["externalIPs"]).check(special_problems)
     spec["type"].required().one_of(TYPES)
     _validate_port_numbers(spec)
     _validate_source_ranges(service, before)
@@ -76,10 +70,8 @@ def validate(service: Field, before: Field = SKIPPED) -> None:
     _validate_class(service)
     _validate_external_traffic(service)
     internal = spec["internalTrafficPolicy"]
-    if internal.value is not None:
-        internal.one_of(TRAFFIC_POLICIES)
-    elif spec["type"].value in ("NodePort", "LoadBalancer", "ClusterIP"):
-        internal.missing()
+    if internal.value is not None or spec["type"].value in ("NodePort", "LoadBalancer", "ClusterIP"):
+        internal.specified().one_of(TRAFFIC_POLICIES)
     spec.get("trafficDistribution").one_of(DISTRIBUTIONS)
 
 
@@ -142,8 +134,8 @@ def _validate_affinity(spec: Field) -> None:
             config = config[step]
     if config.value is None:
         config.missing("when session affinity type is ClientIP")
-    elif not 0 < config.value <= AFFINITY_LIMIT:
-        config.invalid(f"must be greater than 0 and less than {AFFINITY_LIMIT}")
+    else:
+        config.between(1, AFFINITY_LIMIT, f"must be greater than 0 and less than {AFFINITY_LIMIT}")
 
 
 def _validate_port_numbers(spec: Field) -> None:
@@ -199,8 +191,7 @@ def _validate_external_traffic(service: Field) -> None:
     if needs_health_check(service.value):
         port.required().port_number()
     else:
-        why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        port.optional().invalid(why)
+        port.optional().invalid("may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
 
 
 # --- addresses and families ----------------------------------------------------------------------------------------

@@ -26,9 +26,7 @@ def validate_conditions(conditions: Field) -> None:
 def validate_condition(condition: Field) -> None:
     condition["type"].qualified_name()
     condition["status"].one_of(STATUSES)
-    generation = condition["observedGeneration"]
-    if generation.number < 0:
-        generation.invalid("must be greater than or equal to zero")
+    condition["observedGeneration"].at_least(0, "must be greater than or equal to zero")
     condition["lastTransitionTime"].required("must be set")
     condition["reason"].required("must be set").check(_reason_problems).max_bytes(LONGEST_REASON)
     condition["message"].max_bytes(LONGEST_MESSAGE)

@@ -16,7 +16,7 @@ zero values of Go's structs.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
 from fakekube.apiserver.wire.status import (
@@ -271,28 +271,24 @@ class Field:
         return self
 
     def dns_label(self) -> Field:
-        if content.dns_label_problems(self.value or ""):
-            self.check(content.dns_label_problems)
-        return self
+        return self.check(content.dns_label_problems)
 
     def label_value(self) -> Field:
-        if content.label_value_problems(self.value or ""):
-            self.check(content.label_value_problems)
-        return self
+        return self.check(content.label_value_problems)
 
     def dns_subdomain(self) -> Field:
-        if content.dns_subdomain_problems(self.value or ""):
-            self.check(content.dns_subdomain_problems)
-        return self
+        return self.check(content.dns_subdomain_problems)
 
     def qualified_name(self) -> Field:
-        if content.qualified_name_problems(self.value or ""):
-            self.check(content.qualified_name_problems)
-        return self
+        return self.check(content.qualified_name_problems)
 
     def ip(self, known: Container[str] = ()) -> Field:
-        """An address. `known` are those of the stored object, which stay valid."""
-        return self if (self.value or "") in known else self.check(content.ip_problems)
+        """An address; if it is not, no further check adds an error. `known` are those of the stored object, which stay
+        valid."""
+        if self.text in known or not content.ip_problems(self.text):
+            return self
+        self.check(content.ip_problems)
+        return SKIPPED
 
     def domain_prefixed_path(self) -> Field:
         """`acme.io/foo` (`IsDomainPrefixedPath`)."""
@@ -310,9 +306,19 @@ class Field:
             self.not_supported(choices)
         return self
 
-    def between(self, low: int, high: int) -> Field:
+    def between(self, low: int, high: int, why: str = "") -> Field:
         if not low <= (self.value or 0) <= high:
-            self.invalid(content.range_problem(low, high), self.value or 0)
+            self.invalid(why or content.range_problem(low, high), self.value or 0)
+        return self
+
+    def at_least(self, low: int, why: str) -> Field:
+        if (self.value or 0) < low:
+            self.invalid(why, self.value or 0)
+        return self
+
+    def at_most(self, high: int, why: str) -> Field:
+        if (self.value or 0) > high:
+            self.invalid(why)
         return self
 
     def non_negative(self) -> Field:
@@ -321,9 +327,7 @@ class Field:
         return self
 
     def positive(self) -> Field:
-        if (self.value or 0) <= 0:
-            self.invalid(content.NOT_POSITIVE, self.value or 0)
-        return self
+        return self.at_least(1, content.NOT_POSITIVE)
 
     def port_number(self) -> Field:
         return self.between(1, 65535)
@@ -353,6 +357,12 @@ class Field:
             self.invalid(content.IMMUTABLE)
         return self
 
+    def immutable_struct(self, old: Field, struct: str) -> Field:
+        """The same of a struct that the error shows as Go prints it."""
+        if self.value != old.value:
+            self.invalid_struct(struct, content.IMMUTABLE)
+        return self
+
     def unique(self, seen: set[Any], value: Any = _UNSET) -> Field:
         """Not seen before; `value` is what is compared, if that is not the text."""
         value = self.value or "" if value is _UNSET else value
@@ -366,6 +376,11 @@ class Field:
             self.too_long(limit)
         return self
 
+    def limited(self, limit: int) -> Field:
+        """At most so many items; if there are more, no further check adds an error."""
+        self.max_items(limit)
+        return self if len(self) <= limit else SKIPPED
+
     def max_items(self, limit: int) -> Field:
         if len(self) > limit:
             self.too_many(limit)
@@ -378,6 +393,11 @@ class Field:
         if value is _UNSET:
             value = "" if self.value is None else self.value
         self._add(field_invalid, value, why)
+
+    def invalid_if(self, problem: str | None, value: Any = _UNSET) -> None:
+        """Adds the problem, if there is one."""
+        if problem:
+            self.invalid(problem, value)
 
     def invalid_struct(self, struct: str, why: str) -> None:
         """Shows the value as Go prints the struct of this name."""
@@ -424,68 +444,20 @@ class Field:
     def too_many(self, limit: int) -> None:
         self._add(field_too_many, len(self), limit)
 
-    def _add(self, error: Callable[..., FieldError], *arguments: Any) -> None:
+    def _add(self, error: Callable[..., object], *arguments: Any) -> None:
         errors = self.errors
         if errors is not _DROPPED:
             errors.append(error(self.path, *arguments))
 
     def warn(self, why: str) -> None:
         """Adds a warning, in a walk whose root has a list of warnings."""
-        self.errors.append(f"{self.path}: {why}")
+        self._add("{}: {}".format, why)
 
 
 _DROPPED: list[Any] = []
 
-
-class _Skipped:
-    """Stands for a field that is not checked: each check of `Field` returns at once."""
-
-    __slots__ = ()
-
-    value = None
-    text = path = key = ""
-    number = index = 0
-    struct = _NOTHING
-    errors = _DROPPED
-
-    def __repr__(self) -> str:
-        return "<Field skipped>"
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __len__(self) -> int:
-        return 0
-
-    def __contains__(self, item: object) -> bool:
-        return False
-
-    def __iter__(self) -> Iterator[Field]:
-        return iter(())
-
-    def members(self, names: Iterable[str]) -> list[Field]:
-        return []
-
-    entries = union = lambda self, *arguments, **options: iter(())
-
-    def __getitem__(self, name: str) -> _Skipped:
-        return self
-
-    @property
-    def parent(self) -> _Skipped:
-        return self
-
-
-def _skip(self: _Skipped, *arguments: Any, **options: Any) -> _Skipped:
-    return self
-
-
-for _name, _member in vars(Field).items():
-    if callable(_member) and _name not in dir(_Skipped):
-        setattr(_Skipped, _name, _skip)
-
-#: A field that is not checked: its errors, and those of its members, are dropped.
-SKIPPED: Field = cast(Any, _Skipped())
+#: A field that is not checked: it is absent, and its errors and those of its members are dropped.
+SKIPPED = Field(None, "skipped", _DROPPED)
 
 #: How many valid values each memoized rule remembers.
 MEMORY = 2048

@@ -8,7 +8,6 @@ from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field, Object
 from fakekube.apiserver.schema import objectmeta
 
-LABELS_MISMATCH = "`selector` does not match template `labels`"
 #: Labels that were valid.
 _valid: set[tuple[str, str]] = set()
 
@@ -47,8 +46,7 @@ def validate_requirement(requirement: Field, *, any_values: bool, comparisons: b
         case "In" | "NotIn":
             values.required("must be specified when `operator` is 'In' or 'NotIn'")
         case "Exists" | "DoesNotExist":
-            if values:
-                values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            values.optional().forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
         case "Gt" | "Lt" if comparisons:
             if len(values) != 1:
                 values.missing("must be specified single value when `operator` is 'Lt' or 'Gt'")

@@ -44,9 +44,7 @@ def _validate_service(service: Field) -> None:
     """The callers of upstream's function swap name and namespace, so that each is reported at the path of the other."""
     service.at("name", service["namespace"].value).required()
     service.at("namespace", service["name"].value).required()
-    port = service["port"]
-    if port.value is not None and not 1 <= port.value <= 65535:
-        port.invalid(f"port is not valid: {range_problem(1, 65535)}")
+    service.get("port").between(1, 65535, f"port is not valid: {range_problem(1, 65535)}")
     _validate_path(service["path"])
 
 

@@ -11,6 +11,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+BAD_WEIGHT = "must be in the range 1-100"
 NO_SELECTOR = "must not be specified when labelSelector is not set"
 IN_BOTH = "exists in both matchLabelKeys and labelSelector"
 
@@ -45,19 +46,14 @@ def validate_affinity(affinity: Field, options: PodOptions) -> None:
     node = affinity["nodeAffinity"]
     validate_node_selector(node.get(REQUIRED), any_values=options.any_node_values)
     for preferred in node[PREFERRED]:
-        _validate_weight(preferred)
+        preferred["weight"].between(1, 100, BAD_WEIGHT)
         validate_node_selector_term(preferred["preference"], any_values=True)
     for kind in affinity.members(POD_AFFINITIES):
         for term in kind[REQUIRED]:
             _validate_pod_affinity_term(term, options)
         for weighted in kind[PREFERRED]:
-            _validate_weight(weighted)
+            weighted["weight"].between(1, 100, BAD_WEIGHT)
             _validate_pod_affinity_term(weighted["podAffinityTerm"], options)
-
-
-def _validate_weight(weighted: Field) -> None:
-    if not 0 < weighted["weight"].number <= 100:
-        weighted["weight"].invalid("must be in the range 1-100", weighted["weight"].number)
 
 
 def _validate_pod_affinity_term(term: Field, options: PodOptions) -> None:
@@ -109,8 +105,7 @@ def validate_topology_spread_constraints(constraints: Field, options: PodOptions
         if domains.value is not None:
             domains.positive()
             if action.value != "DoNotSchedule":
-                why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action.text}"
-                domains.invalid(why)
+                domains.invalid(f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action.text}")
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             constraint.choice(name, ("Honor", "Ignore"))
         (_validate_unmerged_label_keys if options.old_spread_keys else validate_label_keys)(constraint)
@@ -158,8 +153,7 @@ def _validate_operator(operator: Field, value: str) -> None:
             if value:
                 operator.invalid("value must be empty when `operator` is 'Exists'", value)
         case "" | "Equal":
-            if problems := content.label_value_problems(value):
-                operator.invalid(";".join(problems), value)
+            operator.invalid_if(";".join(content.label_value_problems(value)), value)
         case "Lt" | "Gt":  # these need an alpha feature
             operator.not_supported(("Equal", "Exists", "Lt", "Gt"))
         case _:

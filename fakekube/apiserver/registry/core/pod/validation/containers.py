@@ -78,9 +78,8 @@ def validate_ephemeral_containers(spec: Field, pod: Pod) -> None:
             if member.value != {}:
                 member.forbidden(EPHEMERAL)
         for mount in container["volumeMounts"]:
-            for member in mount.members(("subPath", "subPathExpr")):
-                if member:
-                    member.forbidden(EPHEMERAL)
+            for name in ("subPath", "subPathExpr"):
+                mount[name].optional().forbidden(EPHEMERAL)
 
 
 def validate_image_spaces(container: Field) -> None:

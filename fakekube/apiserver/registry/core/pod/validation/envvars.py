@@ -150,8 +150,7 @@ def validate_sources(sources: Field, pod: object) -> None:
         for reference in found:
             reference.require_text("name", _prefix_problems)
         if len(found) != 1:
-            why = TOO_MANY if found else "must specify one of: `configMapRef` or `secretRef`"
-            sources.with_value("").invalid(why)
+            sources.with_value("").invalid(TOO_MANY if found else "must specify one of: `configMapRef` or `secretRef`")
 
 
 def validate_file_volumes(spec: Field) -> None:

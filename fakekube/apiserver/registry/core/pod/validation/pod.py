@@ -148,10 +148,10 @@ def _validate_gate_changes(gates: Field, before: Field) -> None:
 def _validate_unchanged(spec: Field, before: Field) -> None:
     """Apart from the fields that may change, the two specs are equal."""
     old = before.value
-    rest = _with(spec.value, old, ("activeDeadlineSeconds", "schedulingGates", "tolerations"))
+    rest = with_fields(spec.value, old, ("activeDeadlineSeconds", "schedulingGates", "tolerations"))
     for kind in CONTAINERS:
         if rest.get(kind):
-            rest[kind] = [_with(one, was, ("image",)) for one, was in zip(rest[kind], old[kind], strict=True)]
+            rest[kind] = [with_fields(one, was, ("image",)) for one, was in zip(rest[kind], old[kind], strict=True)]
     if (old.get("terminationGracePeriodSeconds") or 0) < 0 and rest.get("terminationGracePeriodSeconds") == 1:
         rest["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"]
     if old.get("schedulingGates"):
@@ -160,7 +160,7 @@ def _validate_unchanged(spec: Field, before: Field) -> None:
         spec.forbidden(f"pod updates may not change fields other than {CHANGEABLE}\n{spec_diff(old, rest)}")
 
 
-def _with(obj: Object, other: Object, fields: tuple[str, ...]) -> Object:
+def with_fields(obj: Object, other: Object, fields: tuple[str, ...]) -> Object:
     """The object with some fields of the other."""
     made = {key: value for key, value in obj.items() if key not in fields}
     made.update((key, other[key]) for key in fields if key in other)
@@ -175,13 +175,13 @@ def _validate_gated(spec: Field, before: Field) -> Object:
         if any(selector.get(key) != value for key, value in old.items()):
             why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             spec["nodeSelector"].invalid(why, selector or None)
-        rest = _with(rest, before.value, ("nodeSelector",))
+        rest = with_fields(rest, before.value, ("nodeSelector",))
     now, was = spec["affinity"], before["affinity"]
     if now["nodeAffinity"].value != was["nodeAffinity"].value:
         terms = f"nodeAffinity.{affinity.REQUIRED}.nodeSelectorTerms"
         _validate_node_selector_terms(now.find(terms), was.find(terms))
-        kept = _with(now.value or {}, was.value or {}, ("nodeAffinity",))
-        rest = _with(rest, before.value if kept == (was.value or {}) else {"affinity": kept}, ("affinity",))
+        kept = with_fields(now.value or {}, was.value or {}, ("nodeAffinity",))
+        rest = with_fields(rest, before.value if kept == (was.value or {}) else {"affinity": kept}, ("affinity",))
     return rest
 
 

@@ -25,8 +25,7 @@ def validate_resize(new: Object, old: Object) -> Errors:
         return [field_forbidden("", "windows pods cannot be resized")]
     old_class = stored.find("status.qosClass").value or qos_class(old_spec.value or {})
     if old_class != qos_class(spec.value or {}):
-        shown = root.find("status.qosClass").text
-        spec.invalid("Pod QOS Class may not change as a result of resizing", shown)
+        spec.invalid("Pod QOS Class may not change as a result of resizing", root.find("status.qosClass").text)
     running = [one for one in stored.find("status.containerStatuses") if one.find("state.running").value is not None]
     if running and running[0]["resources"].value is None:
         spec.forbidden("Pod running on node without support for resize")

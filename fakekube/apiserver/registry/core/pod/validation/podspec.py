@@ -104,12 +104,10 @@ def _validate_resource_claims(claims: Field, *, mirror: bool) -> None:
         name = claim["name"].required()
         (name if name.value in names else name.dns_label()).unique(names)
         found = claim.members(("resourceClaimName", "resourceClaimTemplateName"))
-        if len(found) == 2:
-            why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            claim.invalid_struct("PodResourceClaim", why)
-        if not found:
-            why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            claim.invalid_struct("PodResourceClaim", why)
+        if len(found) != 1:
+            many = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            none = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            claim.invalid_struct("PodResourceClaim", many if found else none)
         for reference in found:
             reference.dns_subdomain()
 
@@ -121,8 +119,7 @@ def _validate_pod_resources(pod: Pod) -> None:
     if spec.find("os.name").value == "windows":
         whole.forbidden("may not be set for a windows pod")
         return
-    if whole["claims"]:
-        whole["claims"].forbidden("claims may not be set for Resources at pod-level")
+    whole["claims"].optional().forbidden("claims may not be set for Resources at pod-level")
     whole_pages = not pod.options.partial_pages
     validate_requirements(whole, pod.claims, whole_pages=whole_pages, validate_name=validate_pod_resource_name)
     limits = whole["limits"].value or {}
@@ -155,10 +152,9 @@ def _validate_dns(policy: Field, options: PodOptions) -> None:
     config = policy.parent["dnsConfig"]
     if policy.value == "None":
         needed = config.specified("must provide `dnsConfig` when `dnsPolicy` is None")
-        if not needed["nameservers"].required("must provide at least one DNS nameserver when `dnsPolicy` is None"):
+        needed["nameservers"].required("must provide at least one DNS nameserver when `dnsPolicy` is None")
+        if not config["nameservers"]:
             return
-    if not config.value:
-        return
     servers = config["nameservers"]
     if len(servers) > 3:
         servers.invalid("must not have more than 3 nameservers")
@@ -177,8 +173,7 @@ def _validate_searches(searches: Field) -> None:
         searches.invalid("must not have more than 2048 characters (including spaces) in the search list")
     for search in searches:
         if search.value != ".":
-            name = search.with_value(search.value.removesuffix("."))
-            name.check(content.subdomain_with_underscore_problems)
+            search.with_value(search.value.removesuffix(".")).check(content.subdomain_with_underscore_problems)
 
 
 def _validate_gates(gates: Field, options: PodOptions) -> None:

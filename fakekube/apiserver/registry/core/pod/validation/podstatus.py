@@ -14,6 +14,7 @@ SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 #: Statuses, and the containers of the spec that they belong to.
 STATUSES = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
 EPHEMERAL_STATUSES = "ephemeralContainerStatuses"
+BAD_GENERATION = "must be a non-negative integer"
 RESTARTABLE = ("initContainers", "containers")
 
 
@@ -25,7 +26,7 @@ def validate_podstatus(status: Field, old: Field) -> None:
         node.dns_subdomain()
         if spec["nodeName"]:
             node.forbidden("may not be set on pods that are already bound to a node")
-    _validate_observed_generation(status)
+    status["observedGeneration"].at_least(0, BAD_GENERATION)
     if status["qosClass"].value != before["qosClass"].value:
         status["qosClass"].invalid(content.IMMUTABLE)
     _validate_transitions(status, before, spec)
@@ -43,8 +44,7 @@ def validate_podstatus(status: Field, old: Field) -> None:
     for kind, held in STATUSES.items():
         _validate_allocated(status[kind], _by_name(spec, (held,)))
     for one in status[EPHEMERAL_STATUSES]:
-        if one["allocatedResourcesStatus"]:
-            one["allocatedResourcesStatus"].forbidden("must not be specified in container status")
+        one["allocatedResourcesStatus"].optional().forbidden("must not be specified in container status")
 
 
 def _by_name(spec: Field, kinds: tuple[str, ...]) -> dict[str | None, Field]:
@@ -53,14 +53,9 @@ def _by_name(spec: Field, kinds: tuple[str, ...]) -> dict[str | None, Field]:
 
 def _validate_conditions(conditions: Field) -> None:
     for condition in conditions:
-        _validate_observed_generation(condition)
+        condition["observedGeneration"].at_least(0, BAD_GENERATION)
         if condition["type"].value not in SYSTEM_CONDITIONS:
             condition.at("Type", condition["type"].value).qualified_name()
-
-
-def _validate_observed_generation(holder: Field) -> None:
-    if holder["observedGeneration"].number < 0:
-        holder["observedGeneration"].invalid("must be a non-negative integer")
 
 
 def _validate_transitions(status: Field, before: Field, spec: Field) -> None:
@@ -75,8 +70,7 @@ def _validate_transitions(status: Field, before: Field, spec: Field) -> None:
             if terminated.value is None or name not in running:
                 continue
             if name not in found or not _restarts(found[name], spec, terminated["exitCode"].number):
-                why = "may not be transitioned to non-terminated state"
-                status[kind].at(old.index, None)["state"].forbidden(why)
+                status[kind].at(old.index, None)["state"].forbidden("may not be transitioned to non-terminated state")
 
 
 def _restarts(container: Field, spec: Field, exit_code: int) -> bool:
@@ -127,8 +121,7 @@ def _validate_extended_claim(status: Field, spec: Field) -> None:
 
 
 def _validate_node_claims(status: Field, spec: Field) -> None:
-    claims = (*spec["resourceClaims"], *status["resourceClaimStatuses"])
-    known = {claim["resourceClaimName"].value for claim in claims}
+    known = {claim["resourceClaimName"].value for claim in (*spec["resourceClaims"], *status["resourceClaimStatuses"])}
     for claim in status["nodeAllocatableResourceClaimStatuses"]:
         name = claim["resourceClaimName"]
         name.required("must not be empty")

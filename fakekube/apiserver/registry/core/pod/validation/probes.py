@@ -20,12 +20,10 @@ def validate_probes(container: Field, grace: int | None) -> None:
 @memoized(*NUMBERS, "terminationGracePeriodSeconds")
 def _validate_numbers(probe: Field, kind: str) -> None:
     probe.non_negative_members(*NUMBERS)
-    seconds, successes = probe["terminationGracePeriodSeconds"], probe["successThreshold"]
-    if seconds.value is not None and seconds.value <= 0:
-        seconds.invalid("must be greater than 0")
+    seconds, successes = probe.get("terminationGracePeriodSeconds"), probe["successThreshold"]
+    seconds.at_least(1, "must be greater than 0")
     if kind == "readinessProbe":
-        if seconds.value is not None:
-            seconds.invalid("must not be set for readinessProbes")
+        seconds.invalid("must not be set for readinessProbes")
     elif successes.number != 1:
         successes.invalid("must be 1", successes.number)
 
@@ -48,8 +46,7 @@ def _validate_handler(handler: Field, grace: int | None) -> None:
             case "sleep":
                 seconds = call["seconds"].number
                 if grace is not None and not 0 <= seconds <= grace:
-                    why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-                    call.invalid(why, seconds)
+                    call.invalid(f"must be non-negative and less than terminationGracePeriodSeconds ({grace})", seconds)
             case _:
                 call["port"].port()
 

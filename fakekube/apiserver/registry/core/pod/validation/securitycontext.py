@@ -47,12 +47,10 @@ def validate_host_users(spec: Field, options: PodOptions) -> None:
     if spec["hostNetwork"] and not options.host_network_without_host_users:
         spec["hostNetwork"].forbidden(why)
     for name in ("hostPID", "hostIPC"):
-        if spec[name]:
-            spec[f"H{name[1:]}"].forbidden(why)
+        spec.at(f"H{name[1:]}", spec[name].value).optional().forbidden(why)
     if not options.devices_without_host_users:
         for container in all_containers(spec):
-            if container["volumeDevices"]:
-                container["volumeDevices"].forbidden(why)
+            container["volumeDevices"].optional().forbidden(why)
 
 
 def validate_security_context(context: Field, pod: Pod) -> None:
@@ -93,10 +91,8 @@ def validate_apparmor(profile: Field) -> None:
             if local.value != local.value.strip():
                 local.invalid("must not be padded with whitespace")
             local.max_bytes(4095)
-    elif not kind:
-        kind.missing("type is required when appArmorProfile is set")
     elif kind.value not in PROFILE_TYPES:
-        kind.not_supported(PROFILE_TYPES)
+        kind.required("type is required when appArmorProfile is set").one_of(PROFILE_TYPES)
     elif local.value is not None:
         local.invalid("can only be set when AppArmor type is Localhost")
 
@@ -217,23 +213,18 @@ def validate_host_process(spec: Field) -> None:
     holders = [spec.value, *[one for kind in CONTAINERS for one in spec.value.get(kind) or ()]]
     if not any("windowsOptions" in (one.get("securityContext") or ()) for one in holders):
         return
-    shared, containers, hosted = _host_process(spec), all_containers(spec), 0
+    shared, containers, hosted = spec.find(HOST_PROCESS).value, all_containers(spec), 0
     for container in containers:
-        own = _host_process(container)
-        if shared is not None and own is not None and shared != own:
+        own = container.find(HOST_PROCESS)
+        if shared is not None and own.value is not None and shared != own.value:
             why = "pod hostProcess value must be identical if both are specified, was"
-            container.find(HOST_PROCESS).invalid(f"{why} {str(shared).lower()}")
-        hosted += bool(own if own is not None else shared)
+            own.invalid(f"{why} {str(shared).lower()}")
+        hosted += bool(own.value if own.value is not None else shared)
     if hosted and hosted != len(containers):
         why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         spec.invalid(why, "")
     if hosted and not spec["hostNetwork"]:
         spec["hostNetwork"].invalid("hostNetwork must be true if pod contains any hostProcess containers", False)
-
-
-def _host_process(holder: Field) -> bool | None:
-    found: bool | None = holder.find(HOST_PROCESS).value
-    return found
 
 
 _POD_ONLY_LINUX = (

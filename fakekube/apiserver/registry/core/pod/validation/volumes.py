@@ -48,15 +48,20 @@ def _validate_sources(volume: Field, pod: Pod) -> None:
         if key != found[0]:
             volume[SHOWN_AS_SECOND.get(key, key)].forbidden("may not specify more than 1 volume type")
         else:
-            required, validate = SOURCES[key]
             source = volume.at(SHOWN.get(key, key), volume.value[key])
-            source.require(*required)
+            validate_source(source, key)
             if key in POD_SOURCES:
                 POD_SOURCES[key](source, pod)
-            elif validate is not None:
-                validate(source)
         if key == "iscsi":
             _validate_portal(volume["iscsi"], volume["name"])
+
+
+def validate_source(source: Field, name: str) -> None:
+    """The rules that do not depend on the pod."""
+    required, rule = SOURCES[name]
+    source.require(*required)
+    if rule is not None:
+        rule(source)
 
 
 def _validate_portal(source: Field, name: Field) -> None:
@@ -68,8 +73,7 @@ def _validate_portal(source: Field, name: Field) -> None:
 
 
 def _validate_mode(mode: Field) -> None:
-    if not 0 <= mode.number <= 0o777:
-        mode.invalid("must be a number between 0 and 0777 (octal), both inclusive")
+    mode.between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")
 
 
 def _validate_empty_dir(source: Field) -> None:
@@ -78,7 +82,7 @@ def _validate_empty_dir(source: Field) -> None:
         limit.forbidden("SizeLimit field must be a valid resource quantity")
 
 
-def validate_host_path(source: Field) -> None:
+def _validate_host_path(source: Field) -> None:
     if source["path"].required().check(content.backstep_problems):
         source["type"].with_value(source["type"].text).one_of(HOST_PATH_TYPES)
 
@@ -108,7 +112,7 @@ _QUALIFIERS = {
 }
 
 
-def validate_iscsi(source: Field) -> None:
+def _validate_iscsi(source: Field) -> None:
     source.require("targetPortal")
     source["iqn"].required().check(_qualified_name_problems)
     source["lun"].between(0, 255)
@@ -126,7 +130,7 @@ def _qualified_name_problems(name: str) -> list[str]:
     return [] if pattern.search(name) else ["must be valid format"]
 
 
-def validate_flocker(source: Field) -> None:
+def _validate_flocker(source: Field) -> None:
     name, uuid = source["datasetName"], source["datasetUUID"]
     if not name and not uuid:
         source.missing("one of datasetName and datasetUUID is required")
@@ -140,7 +144,7 @@ _PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 _HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
 
 
-def validate_quobyte(source: Field) -> None:
+def _validate_quobyte(source: Field) -> None:
     registry = source["registry"]
     if registry.required(_PAIRS):
         if len(source["tenant"]) >= 65:
@@ -150,7 +154,7 @@ def validate_quobyte(source: Field) -> None:
     source.require("volume")
 
 
-def validate_fc(source: Field) -> None:
+def _validate_fc(source: Field) -> None:
     targets, wwids = source["targetWWNs"], source["wwids"]
     if not targets and not wwids:
         targets.missing("must specify either targetWWNs or wwids, but not both")
@@ -160,7 +164,7 @@ def validate_fc(source: Field) -> None:
         source["lun"].specified("lun is required if targetWWNs is specified").between(0, 255)
 
 
-def validate_flex(source: Field) -> None:
+def _validate_flex(source: Field) -> None:
     source.require("driver")
     for option in source["options"].entries():
         if f".{option.key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
@@ -171,7 +175,7 @@ _MANAGED_URI = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/mi
 _BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 
 
-def validate_azure_disk(source: Field) -> None:
+def _validate_azure_disk(source: Field) -> None:
     source.require("diskName", "diskURI")
     source.get("cachingMode").one_of(("None", "ReadOnly", "ReadWrite"))
     uri, kind = source["diskURI"], source["kind"]
@@ -195,10 +199,7 @@ def validate_storage_os_names(source: Field) -> None:
 
 def validate_csi_driver_name(name: Field) -> None:
     """`ValidateCSIDriverName`."""
-    name = name.required()
-    if len(name) > 63:
-        name.too_long(63)
-    name.check(lambda text: content.dns_subdomain_problems(text.lower()))
+    name.required().max_bytes(63).check(lambda text: content.dns_subdomain_problems(text.lower()))
 
 
 def _validate_csi(source: Field) -> None:
@@ -276,14 +277,15 @@ def _project_fields(projection: Field, source: Field, taken: set[str], pod: Pod)
 
 
 def _project_token(projection: Field, source: Field, taken: set[str], pod: Pod) -> None:
-    seconds = projection["expirationSeconds"]
-    if seconds.number < 600:
-        seconds.invalid("may not specify a duration less than 10 minutes", seconds.number)
-    if seconds.number > 1 << 32:
-        seconds.invalid("may not specify a duration larger than 2^32 seconds")
+    validate_token_seconds(projection["expirationSeconds"])
     path = source.at("path", projection["path"].value).required()
     if not pod.options.any_token_paths:
         path.check(content.unreserved_path_problems)
+
+
+def validate_token_seconds(seconds: Field) -> None:
+    seconds.at_least(600, "may not specify a duration less than 10 minutes")
+    seconds.at_most(1 << 32, "may not specify a duration larger than 2^32 seconds")
 
 
 PROJECTIONS = {
@@ -296,29 +298,29 @@ PROJECTIONS = {
 #: Sources in the order in which the server validates them: required members, further rules.
 SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] = {
     "emptyDir": ((), _validate_empty_dir),
-    "hostPath": ((), validate_host_path),
+    "hostPath": ((), _validate_host_path),
     "gitRepo": (("repository",), lambda source: source["directory"].check(content.descending_path_problems)),
     "gcePersistentDisk": (("pdName",), lambda source: source["partition"].between(0, 255)),
     "awsElasticBlockStore": (("volumeID",), lambda source: source["partition"].between(0, 255)),
     "secret": (("secretName",), _validate_keys),
     "nfs": (("server", "path"), _validate_nfs),
-    "iscsi": ((), validate_iscsi),
+    "iscsi": ((), _validate_iscsi),
     "glusterfs": (("endpoints", "path"), None),
-    "flocker": ((), validate_flocker),
+    "flocker": ((), _validate_flocker),
     "persistentVolumeClaim": (("claimName",), None),
     "rbd": (("monitors", "image"), None),
     "cinder": (("volumeID",), lambda source: source.get("secretRef").require("name")),
     "cephfs": (("monitors",), None),
-    "quobyte": ((), validate_quobyte),
+    "quobyte": ((), _validate_quobyte),
     "downwardAPI": ((), _validate_downward),
-    "fc": ((), validate_fc),
-    "flexVolume": ((), validate_flex),
+    "fc": ((), _validate_fc),
+    "flexVolume": ((), _validate_flex),
     "configMap": (("name",), _validate_keys),
     "azureFile": (("secretName", "shareName"), None),
     "vsphereVolume": (("volumePath",), None),
     "photonPersistentDisk": (("pdID",), None),
     "portworxVolume": (("volumeID",), None),
-    "azureDisk": ((), validate_azure_disk),
+    "azureDisk": ((), _validate_azure_disk),
     "storageos": ((), _validate_storage_os),
     "projected": ((), None),
     "scaleIO": (("gateway", "system", "volumeName"), None),
@@ -326,7 +328,7 @@ SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] 
     "ephemeral": ((), None),
     "image": ((), None),
 }
-#: Sources whose rules depend on the pod.
+#: Further rules of sources, which depend on the pod.
 POD_SOURCES = {"projected": _validate_projected, "ephemeral": _validate_ephemeral, "image": _validate_image}
 
 #: Other names of a source in errors: of the first one, and of others.
