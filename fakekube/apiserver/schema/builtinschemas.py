@@ -88,7 +88,7 @@ class BuiltinSchemas:
 
     def _value(self, value: str, options: dict[str, Any]) -> Schema:
         if value.startswith("[]"):
-            return Schema("list", items=self._value(value[2:], {}), **options)
+            return Schema("list", items=self._item(value[2:]), **options)
         if value.startswith("{}"):
             return Schema("map", values=self._value(value[2:], {}), **options)
         if value in SCALARS:
@@ -102,6 +102,20 @@ class BuiltinSchemas:
             make_fields=lambda: found.fields,
             required=found.required,
             **{"map_type": found.map_type, **options},
+        )
+
+    def _item(self, value: str) -> Schema:
+        """The schema of a list's items. If they are of a kind, they have apiVersion and kind as well."""
+        found = self._value(value, {})
+        if value not in self._kinds.values():
+            return found
+        header = {"apiVersion": Schema("string"), "kind": Schema("string")}
+        return Schema(
+            "object",
+            name=found.name,
+            make_fields=lambda: {**header, **found.fields},
+            required=found.required,
+            map_type=found.map_type,
         )
 
 

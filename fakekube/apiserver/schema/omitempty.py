@@ -190,6 +190,7 @@ EMBEDDED = _fields(
         "core.v1.PersistentVolumeClaimSpec": "resources",
         "core.v1.ServiceStatus": "loadBalancer",
         "networking.v1.IngressStatus": "loadBalancer",
+        "networking.v1.NetworkPolicySpec": "podSelector",
         "apps.v1.DeploymentSpec": "strategy",
         "apps.v1.DaemonSetSpec": "updateStrategy",
         "apps.v1.StatefulSetSpec": "updateStrategy",

@@ -120,7 +120,6 @@ class Collection:
                 yield path, entry
             i += 1
 
-
     def count(self, prefix: str, after: str, revision: int | None) -> int:
         """The number of objects that `scan` finds. It depends on the changes since `revision`, not on the objects."""
         keys = self.live_keys

@@ -101,6 +101,7 @@ def _validating_policy(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "validatingadmissionpolicies.admissionregistration.k8s.io",
     Strategy(
+        status_resets_metadata=True,
         qualified_finalizers=False,
         unconditional_update=False,
         repeats_metadata=False,

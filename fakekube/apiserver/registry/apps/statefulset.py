@@ -36,9 +36,11 @@ def default_stateful_set(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("podManagementPolicy", "OrderedReady")
     strategy = spec.setdefault("updateStrategy", {})
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and rolling is not None:
         rolling.setdefault("partition", 0)
         rolling.pop("maxUnavailable", None)  # the feature gate MaxUnavailableStatefulSet is off
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
 from fakekube.apiserver.registry.generic.validation.field import update_validator
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
+Object = dict[str, Any]
+
+
+def with_names_of_secrets(account: Object) -> Object:
+    """The account with only the names of its secrets (`cleanSecretReferences`)."""
+    if not account.get("secrets"):
+        return account
+    return {**account, "secrets": [{"name": one["name"]} if one.get("name") else {} for one in account["secrets"]]}
+
+
 KIND = Kind(
     "serviceaccounts",
-    Strategy(returns_deleted=True, validate_update=update_validator(lambda new, old: validate_metadata(new))),
+    Strategy(
+        returns_deleted=True,
+        prepare_create=with_names_of_secrets,
+        prepare_update=lambda new, old: with_names_of_secrets(new),
+        validate_update=update_validator(lambda new, old: validate_metadata(new)),
+    ),
     printer=NAME_AND_AGE,
 )

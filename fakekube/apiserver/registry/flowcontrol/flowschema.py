@@ -202,6 +202,7 @@ def _by_precedence(schemas: Sequence[Entry]) -> Sequence[Entry]:
 KIND = Kind(
     "flowschemas.flowcontrol.apiserver.k8s.io",
     Strategy(
+        status_resets_metadata=True,
         generation=("spec",),
         repeats_metadata=False,
         default=default_flow_schema,

@@ -129,6 +129,7 @@ def _priority_level(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
     Strategy(
+        status_resets_metadata=True,
         generation=("spec",),
         repeats_metadata=False,
         default=default_priority_level,

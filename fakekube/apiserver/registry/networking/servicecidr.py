@@ -46,6 +46,7 @@ def _service_cidr(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "servicecidrs.networking.k8s.io",
     Strategy(
+        status_resets_metadata=True,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
     ),

@@ -53,6 +53,7 @@ def _runtime_class(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "runtimeclasses.node.k8s.io",
     Strategy(
+        create_on_update=True,
         qualified_finalizers=False,
         default=default_runtime_class,
         unconditional_update=False,

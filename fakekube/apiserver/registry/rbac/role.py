@@ -40,8 +40,6 @@ def _validate_rule(rule: Field, namespaced: bool) -> None:
         return
     rule["apiGroups"].required("resource rules must supply at least one api group")
     rule["resources"].required("resource rules must supply at least one resource")
-    if rule["resourceNames"] and len(rule["resources"].value or ()) > 1:
-        rule["resourceNames"].missing("resource names cannot apply to multiple resources")
 
 
 STRATEGY = Strategy(

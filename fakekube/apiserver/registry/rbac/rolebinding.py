@@ -61,8 +61,6 @@ def _validate_subject(subject: Field, namespaced: bool) -> None:
         return
     kind.one_of(SUBJECT_KINDS)
     if kind.value in SUBJECT_KINDS:
-        if not name:
-            name.invalid(f"{kind.text.lower()} name cannot be empty")
         group.one_of((GROUP,))
 
 

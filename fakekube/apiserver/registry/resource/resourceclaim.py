@@ -135,6 +135,7 @@ def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "resourceclaims.resource.k8s.io",
     Strategy(
+        status_resets_metadata=True,
         returns_deleted=True,
         default=default_claim,
         validate=validator(validate),

@@ -55,6 +55,9 @@ def validate(driver: Field) -> None:
     for mode in spec["volumeLifecycleModes"].value or ():
         spec.at("volumeLifecycleModes", mode).one_of(LIFECYCLE_MODES)
     spec["seLinuxMount"].specified()
+    in_secrets = spec["serviceAccountTokenInSecrets"]
+    if in_secrets.value is not None and not spec["tokenRequests"]:
+        in_secrets.invalid("serviceAccountTokenInSecrets is set but no tokenRequests are specified")
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     period.at_least(10, "must be greater than or equal to 10 seconds")
 

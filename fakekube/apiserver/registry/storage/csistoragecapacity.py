@@ -35,6 +35,7 @@ def _storage_capacity(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "csistoragecapacities.storage.k8s.io",
     Strategy(
+        unconditional_update=False,
         returns_deleted=True,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
