@@ -102,7 +102,7 @@ def _reply(status: int, text: bytes) -> Reply:
     try:
         return Reply(document=json.loads(text))
     except ValueError as problem:
-        found = gojson.syntax_problem(text.decode("utf-8", "replace")) or str(problem)
+        found = gojson.syntax_problem(text) or str(problem)
         return Reply(problem=f"failed to call webhook: {found}")
 
 

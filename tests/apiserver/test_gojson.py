@@ -52,18 +52,18 @@ END = "unexpected end of JSON input"
         ('"\\x"', "invalid character 'x' in string escape code"),
         ('"\\u12x4"', "invalid character 'x' in \\u hexadecimal character escape"),
         ("\x00", "invalid character '\\x00' looking for beginning of value"),
-        ("٣", "invalid character '٣' looking for beginning of value"),
+        ("٣", "invalid character 'Ù' looking for beginning of value"),
         ("[" * 20_000, "exceeded max depth"),
     ],
     ids=lambda value: repr(value)[:30],
 )
 def test_the_first_syntax_error(text, message):
-    assert gojson.syntax_problem(text) == message
+    assert gojson.syntax_problem(text.encode()) == message
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"a":[1,-0.5e+3,true,false,null,"\\u00e9\\n\\""]}', " 1 ", '""'])
 def test_valid_json_has_no_syntax_error(text):
-    assert gojson.syntax_problem(text) is None
+    assert gojson.syntax_problem(text.encode()) is None
 
 
 def refuse(constant):
@@ -78,9 +78,9 @@ def test_go_and_python_agree_on_what_is_json(text):
     try:
         json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError):
-        assert gojson.syntax_problem(text)
+        assert gojson.syntax_problem(text.encode())
     else:
-        assert gojson.syntax_problem(text) is None
+        assert gojson.syntax_problem(text.encode()) is None
 
 
 @pytest.mark.parametrize(

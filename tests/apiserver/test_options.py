@@ -24,7 +24,6 @@ def asked(query):
     ("query", "field", "value"),
     [
         pytest.param("limit=5", "limit", 5, id="limit"),
-        pytest.param("limit=", "limit", 0, id="empty-limit"),
         pytest.param("limit=-5", "limit", 0, id="negative-limit"),
         pytest.param("limit=%2B5", "limit", 5, id="signed-limit"),
         pytest.param("timeoutSeconds=7", "timeout_seconds", 7, id="timeout"),
@@ -80,9 +79,12 @@ def test_list_options(query, field, value):
             "resourceVersionMatch=Exact&continue=x",
             False,
             422,
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden '
-            "when continue is provided",
+            'ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden '
+            "unless resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when "
+            "continue is provided]",
         ),
+        ("limit=", False, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("timeoutSeconds=&labelSelector=(", False, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
         (
             "sendInitialEvents=true",
             False,
@@ -112,7 +114,7 @@ def test_list_options(query, field, value):
             "for watch unless sendInitialEvents is provided",
         ),
         (
-            "continue=x",
+            "continue=x&resourceVersionMatch=NotOlderThan&sendInitialEvents=1",
             True,
             422,
             'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden '

@@ -93,9 +93,10 @@ class StoreAgainstModel(RuleBasedStateMachine):
                         for (where, path), value in self.states[revision].items()
                         if where == name and path.startswith(prefix)
                     )
-                    for after in ("", *(path for path, _ in scanned)):
-                        left = len(list(collection.scan(prefix, after, revision)))
-                        assert collection.count(prefix, after, revision) == left
+                    for start in ("", *(path for path, _ in scanned), *(f"{path}a" for path, _ in scanned)):
+                        left = [path for path, _ in collection.scan(prefix, start, revision)]
+                        assert left == [path for path, _ in scanned if path >= start]
+                        assert collection.count(prefix, start, revision) == len(left)
         assert not self.store.readable(self.store.compacted - 1)
 
     @invariant()
@@ -108,8 +109,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
                 entry = self.store.get(name, path)
                 assert entry is not None
                 assert entry.object["value"] == self.present[name, path]
-                assert [p for p, _ in collection.scan("", path, None)] == paths[i + 1 :]
-                assert collection.count("", path, None) == len(paths) - i - 1
+                assert [p for p, _ in collection.scan("", path, None)] == paths[i:]
+                assert collection.count("", path, None) == len(paths) - i
 
     @invariant()
     def since_gives_each_write_of_the_collection_once_in_order(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import builtins
+import posixpath
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +82,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     """The selected objects, or one page of them."""
     selection, store = selection_of(call, options), call.server.store
     limit = options.limit
-    after, revision = _begin(call, options)
+    start, revision = _begin(call, options)
     if call.strategy.watch_cached and not options.continue_token and options.resource_version == "0":
         limit = 0
     exact = revision if revision else None
@@ -90,8 +91,8 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     found: builtins.list[Entry] = []
     last = ""
     if call.converted is not None and selection.shown is not None:
-        yield from conversion.read(call, [entry for _, entry in collection.scan(selection.prefix, after, exact)])
-    scan = collection.scan(selection.prefix, after, exact)
+        yield from conversion.read(call, [entry for _, entry in collection.scan(selection.prefix, start, exact)])
+    scan = collection.scan(selection.prefix, start, exact)
     for path, entry in scan:
         if not selection.takes(path, entry):
             continue
@@ -105,24 +106,26 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
                 break
             remaining = None
             if not selection.labels and not selection.terms:
-                remaining = collection.count(selection.prefix, last, exact)
-            return Page(tuple(found), shown, continue_token(last, shown), remaining)
+                remaining = collection.count(selection.prefix, _following(last), exact)
+            token = continue_token(_following(last), selection.prefix, shown)
+            return Page(tuple(found), shown, token, remaining)
     return Page(tuple(found), shown, "", None)
 
 
 def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
-    """The key after which the page begins ("": the first page), and the revision to read (0: the current one)."""
+    """The first key of the page ("": the first page), and the revision to read (0: the current one)."""
     store = call.server.store
     if options.continue_token:
+        prefix = selection_prefix(call)
+        start, revision = parse_continue(options.continue_token, prefix)
         if options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
-        after, revision = parse_continue(options.continue_token, selection_prefix(call))
         if revision > 0 and not store.readable(revision):
-            token = continue_token(after, -1)
+            token = continue_token(start, prefix, -1)
             raise expired(CONTINUE_EXPIRED, metadata={"continue": token, "resourceVersion": str(store.revision)})
         if revision > store.revision:
             raise too_large_resource_version(revision, store.revision)
-        return after, max(revision, 0)
+        return start, max(revision, 0)
     try:
         revision = parse_resource_version(options.resource_version)
     except ValueError as error:
@@ -141,14 +144,20 @@ def selection_prefix(call: Call) -> str:
     return f"{call.namespace}/" if call.namespace else ""
 
 
-def continue_token(after: str, revision: int) -> str:
-    """A continue token: the last key of this page and the revision of the first page (-1: any)."""
-    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": after + "\0"})
+def _following(path: str) -> str:
+    """The first possible key after `path`."""
+    return path + "\0"
+
+
+def continue_token(start: str, prefix: str, revision: int) -> str:
+    """A continue token: the first key of the next page, without the prefix of the list, and the revision of the first
+    page (-1: any)."""
+    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": "/" + start.removeprefix(prefix)})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def parse_continue(token: str, prefix: str) -> tuple[str, int]:
-    """The key and the revision of a continue token. Raises 400 if it is invalid or belongs to another namespace."""
+    """The first key and the revision of a continue token, for a list of the keys with `prefix`. Raises 400."""
     try:
         raw = _decode_base64url(token)
     except _Illegal as illegal:
@@ -156,7 +165,7 @@ def parse_continue(token: str, prefix: str) -> tuple[str, int]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        why = gojson.syntax_problem(raw.decode("utf-8", "replace")) or "invalid UTF-8"
+        why = gojson.syntax_problem(raw) or "invalid UTF-8"
         raise _bad_token(f"continue key is not valid: {why}") from None
     if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
         raise _bad_token(
@@ -168,10 +177,10 @@ def parse_continue(token: str, prefix: str) -> tuple[str, int]:
         raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not isinstance(start, str) or not start:
         raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
-    after = start.rstrip("\0")
-    if prefix and not after.startswith(prefix):
-        raise _bad_token("continue key is not valid: does not match the request's namespace")
-    return after, revision
+    start = start if start.startswith("/") else f"/{start}"
+    if "//" in start or posixpath.normpath(start) != start:
+        raise _bad_token(f"continue key is not valid: {value['start']}")
+    return prefix + start[1:], revision
 
 
 class _Illegal(Exception):

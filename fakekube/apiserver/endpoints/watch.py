@@ -17,6 +17,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection, Watch
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
+from fakekube.apiserver.wire.request import watching
 from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
 
@@ -26,7 +27,7 @@ MIN_REQUEST_TIMEOUT = 1800
 
 def watch(call: Call) -> Step:
     """Watch the selected objects."""
-    options = parse_list_options(call.request, watch=True, as_list=call.info.watch_path)
+    options = parse_list_options(call.request, watch=True, as_list=not watching(call.request))
     selection = selection_of(call, options)
     if call.info.watch_path and _path_name(call):
         selection = _one_name(call, options, selection)
@@ -93,7 +94,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         found.refused = too_large_resource_version(revision, store.revision)
     elif revision and not initial and not store.watchable(revision):
         found.refused = expired(f"too old resource version: {revision} ({store.compacted})")
-    elif initial:
+    elif initial and timeout > 0:
         found.revision = store.revision
         collection = store.collection(call.resource.collection)
         found.initial = [
@@ -101,9 +102,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
             for path, entry in collection.scan(selection.prefix, "", None)
             if selection.takes(path, entry)
         ]
-        if options.bookmarks:
-            marked = options.send_initial_events is True or not revision
-            found.initial.append(found.bookmark(initial_events_end=marked))
+        if options.bookmarks and options.send_initial_events:
+            found.initial.append(found.bookmark(initial_events_end=True))
     return found
 
 

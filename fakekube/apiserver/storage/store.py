@@ -107,10 +107,10 @@ class Collection:
                 return version
         return None
 
-    def scan(self, prefix: str, after: str, revision: int | None) -> Iterator[tuple[str, Entry]]:
-        """The entries with a prefix that follow `after`, in order; the current ones (None), or those at `revision`."""
+    def scan(self, prefix: str, start: str, revision: int | None) -> Iterator[tuple[str, Entry]]:
+        """The entries with a prefix from the key `start` on, in order; the current ones (None), or at `revision`."""
         keys = self.live_keys if revision is None else self.keys
-        i = bisect_right(keys, after) if after else bisect_left(keys, prefix) if prefix else 0
+        i = bisect_left(keys, max(start, prefix))
         while i < len(keys):
             path = keys[i]
             if prefix and not path.startswith(prefix):
@@ -120,15 +120,15 @@ class Collection:
                 yield path, entry
             i += 1
 
-    def count(self, prefix: str, after: str, revision: int | None) -> int:
+    def count(self, prefix: str, start: str, revision: int | None) -> int:
         """The number of objects that `scan` finds. It depends on the changes since `revision`, not on the objects."""
         keys = self.live_keys
         end = bisect_left(keys, _next_prefix(prefix)) if prefix else len(keys)
-        found = end - max(bisect_right(keys, after), bisect_left(keys, prefix))
+        found = end - bisect_left(keys, max(start, prefix), 0, end)
         if revision is None or revision >= self.revision:
             return found
         for path in {change.path for change in self.since(revision)}:
-            if path > after and path.startswith(prefix):
+            if path >= start and path.startswith(prefix):
                 found += (self.at(path, revision) is not None) - (path in self.live)
         return found
 

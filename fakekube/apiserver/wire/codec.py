@@ -127,7 +127,7 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        value = _parse_as_go(body.decode("utf-8", "replace"))
+        value = _parse_as_go(body)
     return value, duplicates(value, body) if strict and isinstance(value, dict) else []
 
 
@@ -138,9 +138,9 @@ def duplicates(value: Any, body: bytes) -> list[str]:
     return duplicate_fields(body) if len(_KEY.findall(body)) != count_keys(value) else []
 
 
-def _parse_as_go(text: str) -> Any:
+def _parse_as_go(body: bytes) -> Any:
     """Parses JSON that only Go accepts: unpaired surrogates become U+FFFD. Raises SyntaxProblem with Go's message."""
-    problem = gojson.syntax_problem(text)
+    problem, text = gojson.syntax_problem(body), body.decode("utf-8", "replace")
     if problem is None:
         again = json.dumps(json.loads(text, parse_int=float), ensure_ascii=False)
         try:

@@ -209,10 +209,10 @@ def quote_char(char: str) -> str:
     return "'" + char.encode("unicode_escape").decode() + "'" if not char.isprintable() else f"'{char}'"
 
 
-def syntax_problem(text: str) -> str | None:
-    """Go's message for the first syntax error in `text`; None if it is valid JSON."""
+def syntax_problem(data: bytes) -> str | None:
+    """Go's message for the first syntax error; None if the data are valid JSON. Go reports a byte as a character."""
     try:
-        _Scanner(text).scan()
+        _Scanner(data.decode("latin-1")).scan()
     except _Problem as problem:
         return str(problem)
     except RecursionError:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
@@ -49,9 +49,10 @@ class ListOptions:
 def parse_list_options(request: Request, *, watch: bool, as_list: bool = False) -> ListOptions:
     """Parses the options of a list or a watch. Raises 400 for malformed and 422 for invalid options.
 
-    `as_list`: validates a watch as a list (deprecated `/watch/` paths).
+    `as_list`: validates a watch as a list (deprecated `/watch/` paths without the parameter `watch`).
     """
     query = request.query
+    timeout, limit = parse_int(query, "timeoutSeconds"), parse_int(query, "limit")
     options = ListOptions(
         labels=parse_labels(_first(query, "labelSelector") or ""),
         fields=parse_fields(_first(query, "fieldSelector") or ""),
@@ -59,22 +60,33 @@ def parse_list_options(request: Request, *, watch: bool, as_list: bool = False) 
         bookmarks=parse_bool(query, "allowWatchBookmarks") or False,
         resource_version=_first(query, "resourceVersion") or "",
         resource_version_match=_first(query, "resourceVersionMatch") or "",
-        timeout_seconds=parse_int(query, "timeoutSeconds"),
-        limit=max(0, parse_int(query, "limit") or 0),
+        timeout_seconds=timeout,
+        limit=max(0, limit or 0),
         continue_token=_first(query, "continue") or "",
         send_initial_events=parse_bool(query, "sendInitialEvents"),
     )
+    if watch and not as_list:
+        options = _with_defaults(options)
     errors = _watch_errors(options) if watch and not as_list else _list_errors(options)
     if errors:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
     return options
 
 
+def _with_defaults(options: ListOptions) -> ListOptions:
+    """A watch from no resourceVersion or from 0 begins with the present objects (`SetListOptionsDefaults`)."""
+    if options.send_initial_events is not None or options.resource_version_match:
+        return options
+    if options.resource_version not in ("", "0"):
+        return options
+    return replace(options, send_initial_events=True, resource_version_match="NotOlderThan")
+
+
 def _list_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     match = options.resource_version_match
     if match:
-        if not options.resource_version and not options.continue_token:
+        if not options.resource_version:
             errors.append(_match_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.continue_token:
             errors.append(_match_forbidden("resourceVersionMatch is forbidden when continue is provided"))
@@ -103,8 +115,8 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             errors.append(_match_forbidden(why))
         if match != "NotOlderThan":
             errors.append(field_not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
-    if options.continue_token:
-        errors.append(_match_forbidden("resourceVersionMatch is forbidden when continue is provided"))
+        if options.continue_token:
+            errors.append(_match_forbidden("resourceVersionMatch is forbidden when continue is provided"))
     return errors
 
 
@@ -114,9 +126,9 @@ def _first(query: Query, name: str) -> str | None:
 
 
 def parse_int(query: Query, name: str) -> int | None:
-    """The value of an integer parameter; None if it is missing or empty. Raises 400 if it is not a 64-bit integer."""
+    """The value of an integer parameter; None if it is missing. Raises 400 if it is not a 64-bit integer."""
     text = _first(query, name)
-    if text is None or text == "":
+    if text is None:
         return None
     try:
         return integers.parse_int(text)

@@ -239,7 +239,7 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    message = f"Too large resource version: {asked}, current: {current}"
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
     return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
 
 
