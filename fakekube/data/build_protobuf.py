@@ -1,13 +1,14 @@
-"""Generates `protobuf.json` from the published protobuf definitions of the Kubernetes API.
+"""Generates `protobuf.json` from the published protobuf definitions and Go types of the Kubernetes API.
 
-Run `python -m fakekube.data.build_protobuf FOLDER...`; the folders hold k8s.io/api, k8s.io/apimachinery and
-k8s.io/apiextensions-apiserver of one version. The result has the numbers, names and types of the fields of all messages
-that the kinds of `schemas.json` refer to:
+Run `python -m fakekube.data.build_protobuf FOLDER...`; the folders hold k8s.io/api, k8s.io/apimachinery,
+k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator of one version. The result has the numbers, names and types of
+the fields of all messages that the kinds of `schemas.json` refer to:
 
     "types": type -> "NUMBER NAME TYPE;..."
 
-TYPE is a scalar or another type; `[]T` is a list and `{}T` a map of T. NAME is the field's JSON name, or `-` where
-JSON has the fields of that message in its place.
+TYPE is a scalar or another type; `[]T` is a list and `{}T` a map of T, and `*T` a pointer in Go, which is not encoded
+if it is nil (other fields are always encoded). NAME is the field's JSON name, or `-` where JSON has the fields of that
+message in its place.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -42,11 +43,24 @@ _SCALARS = {"int32": "int", "int64": "int", "uint32": "int", "string": "string",
 #: Messages that are a list of strings in JSON.
 _LISTS = re.compile(r"message (\w+) \{\s*repeated string items = 1;\s*\}")
 
-#: Types of bodies besides the kinds of `schemas.json`.
-ALSO = ("meta.v1.DeleteOptions",)
+#: Types of bodies and of parts of responses besides the kinds of `schemas.json`.
+ALSO = (
+    "meta.v1.DeleteOptions",
+    "meta.v1.Status",
+    "meta.v1.ListMeta",
+    "meta.v1.WatchEvent",
+    "meta.v1.PartialObjectMetadata",
+    "meta.v1.APIVersions",
+    "meta.v1.APIGroup",
+    "meta.v1.APIGroupList",
+    "meta.v1.APIResourceList",
+    "apidiscovery.v2.APIGroupDiscovery",
+    "apidiscovery.v2beta1.APIGroupDiscovery",
+)
 
-#: Fields of a JSON schema whose JSON names are not identifiers.
-_RENAMED = {"ref": "$ref", "schema": "$schema"}
+#: A struct of Go, and a field with its type (embedded if it has no name), the tag of its JSON name, and its number.
+_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
+_TAGGED = re.compile(r'^\s*(?:\w+\s+)?(\S+)\s+`json:"([^",]*)[^`]* protobuf:"\w+,(\d+),', re.M)
 
 _FIELD = re.compile(r"(optional|repeated|map<string, ?([\w.]+)>) ?([\w.]+)? (\w+) = (\d+);")
 
@@ -57,6 +71,7 @@ _PREFIXES = (
     "k8s.io.apimachinery.pkg.api.",
     "k8s.io.apimachinery.pkg.",
     "k8s.io.apiextensions_apiserver.pkg.apis.",
+    "k8s.io.kube_aggregator.pkg.apis.",
 )
 
 
@@ -91,44 +106,46 @@ def _type(name: str, package: str, lists: set[str]) -> str:
     return VALUES.get(full, full)
 
 
-def described(name: str, fields: list[tuple[int, str, str]], known: Mapping[str, Any] | None) -> str:
-    """One message as a line. `known`: the fields of its JSON schema, if there is one."""
+@dataclass(frozen=True, slots=True)
+class GoField:
+    """The JSON name of a field of a struct ("": inlined), and whether it is a pointer."""
+
+    name: str
+    pointer: bool
+
+
+def structs(text: str) -> Iterator[tuple[str, Mapping[int, GoField]]]:
+    """The structs of a Go file: the name, and the fields by their number in protobuf."""
+    for name, body in _STRUCT.findall(text):
+        tagged = _TAGGED.findall(body)
+        yield name, {int(number): GoField(json, type[0] == "*") for type, json, number in tagged}
+
+
+def described(fields: list[tuple[int, str, str]], struct: Mapping[int, GoField]) -> str:
+    """One message as a line. `struct`: the fields of the Go struct, empty if it has no tags."""
     parts = []
-    by_letters = {field.lower(): field for field in known or ()}
-    for number, field, type in fields:
-        shown = _json_name(name, field)
-        shown = by_letters.get(shown.lower(), shown)  # `Webhooks`, `aPIGroup`
-        if known is not None and shown not in known:
-            if "." not in type or type[0] in "[{":
-                continue
-            shown = "-"
-        parts.append(f"{number} {shown} {type}")
+    for number, name, type in fields:
+        field = struct.get(number, GoField(name, pointer=False))
+        parts.append(f"{number} {field.name or '-'} {'*' if field.pointer else ''}{type}")
     return ";".join(parts)
-
-
-def _json_name(message: str, field: str) -> str:
-    if message == "apiextensions.v1.JSONSchemaProps":
-        if field in _RENAMED:
-            return _RENAMED[field]
-        if field.startswith("xKubernetes"):
-            return re.sub(r"(?<!^)(?=[A-Z])", "-", field).lower()
-    return field
 
 
 def main(folders: list[str]) -> None:
     schemas = orjson.loads(SCHEMAS.read_bytes())
     found: dict[str, list[tuple[int, str, str]]] = {}
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("generated.proto")):
-            found.update(messages(path.read_text()))
+    fields: dict[str, Mapping[int, GoField]] = {}
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("generated.proto"))):
+        here = dict(messages(path.read_text()))
+        found.update(here)
+        package = next(iter(here), "").rpartition(".")[0]
+        for source in sorted(path.parent.glob("*.go")):
+            fields.update((f"{package}.{name}", rows) for name, rows in structs(source.read_text()))
     wanted, types = [*schemas["kinds"].values(), *ALSO], dict[str, str]()
     while wanted:
         name = wanted.pop()
         if name in types or name not in found:
             continue
-        rows = schemas["types"].get(name)
-        known = next((row[1] for row in reversed(rows) if row[1] is not None), None) if rows else None
-        types[name] = described(name, found[name], known)
+        types[name] = described(found[name], fields.get(name, {}))
         wanted += [type.lstrip("[]{}") for _, _, type in found[name]]
     data = {"types": dict(sorted(types.items()))}
     TARGET.write_bytes(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

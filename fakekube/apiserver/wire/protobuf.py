@@ -1,7 +1,6 @@
 """Decodes protobuf requests, which typed Go clients and some kubectl commands send.
 
-Kubernetes wraps a message in an envelope of four magic bytes and a `runtime.Unknown`. Responses are JSON, which these
-clients accept as well. The messages are those of the published API (`fakekube/data/build_protobuf.py`); other kinds are
+Kubernetes wraps a message in an envelope of four magic bytes and a `runtime.Unknown`. Kinds without a message are
 rejected with 415.
 """
 
@@ -10,17 +9,16 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
 import orjson
 
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire.messages import Field, message, message_of
 from fakekube.apiserver.wire.status import StatusError, unsupported_media_type
-from fakekube.data import load
 
+#: The first bytes of an encoded object (`protoEncodingPrefix`).
 MAGIC = b"k8s\x00"
 
 #: The limit of the nesting of messages (`codec.MAX_DEPTH` for JSON).
@@ -29,44 +27,13 @@ MAX_DEPTH = 250
 #: Seconds since 1970 of Go's zero time, which means that no time is set.
 _ZERO_TIME = -62135596800
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a message: its JSON name and type (a scalar, a value, or the name of a message).
-
-    A field without a name is a message whose fields are inlined in JSON.
-    """
-
-    name: str
-    type: str = "string"
-    repeated: bool = False
-    map: bool = False
+#: Years and days of a cycle of the Gregorian calendar, by which times before 1970 are shifted for Python's calendar.
+_CYCLE, _CYCLE_DAYS = 400, 146_097
 
 
 _TYPE_META = {1: Field("apiVersion"), 2: Field("kind")}
-
-
-def _described(text: str) -> Mapping[int, Field]:
-    found = {}
-    for number, name, type in (part.split(" ") for part in text.split(";") if part):
-        plain = type.removeprefix("[]").removeprefix("{}")
-        found[int(number)] = Field("" if name == "-" else name, plain, type[0] == "[", type[0] == "{")
-    return found
-
-
-@cache
-def message(name: str) -> Mapping[int, Field]:
-    """The fields of a message by number. Raises KeyError for an unknown message."""
-    return _described(load("protobuf.json")["types"][name])
-
-
-def message_of(api_version: str, kind: str) -> str | None:
-    """The message of a kind; None if there is none."""
-    if kind == "DeleteOptions":  # part of every group
-        return "meta.v1.DeleteOptions"
-    group, _, version = api_version.rpartition("/")
-    found: str | None = load("schemas.json")["kinds"].get(f"{group}/{version}/{kind}")
-    return found if found in load("protobuf.json")["types"] else None
 
 
 class Malformed(Exception):
@@ -202,24 +169,34 @@ def _int_or_string(data: bytes, depth: int) -> Any:
 
 
 def _time(data: bytes, depth: int) -> str | None:
-    return _moment(data, depth, "seconds")
+    seconds, _ = _timestamp(data, depth)
+    return _shown(seconds, 0, "%m-%dT%H:%M:%SZ")
 
 
 def _micro_time(data: bytes, depth: int) -> str | None:
-    return _moment(data, depth, "microseconds")
+    seconds, nanos = _timestamp(data, depth)
+    return _shown(seconds, nanos // 1000, "%m-%dT%H:%M:%S.%fZ")
 
 
-def _moment(data: bytes, depth: int, precision: str) -> str | None:
+def _timestamp(data: bytes, depth: int) -> tuple[int, int]:
+    if not data:
+        return _ZERO_TIME, 0
     found = _read({1: Field("seconds", "int"), 2: Field("nanos", "int")}, data, depth)
-    if not found or found.get("seconds") == _ZERO_TIME:
+    return found.get("seconds", 0), found.get("nanos", 0)
+
+
+def _shown(seconds: int, micros: int, layout: str) -> str | None:
+    """A time as text; None for the zero time. Raises Malformed outside the years 0 to 9999."""
+    if (seconds, micros) == (_ZERO_TIME, 0):
         return None
+    shift = _CYCLE if seconds < 0 else 0
     try:
-        moment = datetime.fromtimestamp(0, UTC) + timedelta(
-            seconds=found.get("seconds", 0), microseconds=found.get("nanos", 0) // 1000
-        )
+        moment = _EPOCH + timedelta(days=_CYCLE_DAYS if shift else 0, seconds=seconds, microseconds=micros)
     except OverflowError:
         raise Malformed("a time that no calendar has") from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ" if precision == "seconds" else "%Y-%m-%dT%H:%M:%S.%fZ")
+    if moment.year < shift:
+        raise Malformed("a time that no calendar has")
+    return f"{moment.year - shift:04}-{moment.strftime(layout)}"
 
 
 _SCHEMA = "apiextensions.v1.JSONSchemaProps"
