@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import orjson
+
 from fakekube.apiserver import crd, openapi
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import escalation, rbac, serviceaccount
@@ -20,7 +22,6 @@ from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
 from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
-from fakekube.apiserver.endpoints.representation import SHAPES
 from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import FaultRule, Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
@@ -32,11 +33,21 @@ from fakekube.apiserver.registry.custom.registration import CustomRegistration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.response import Document, Response, Text
+from fakekube.apiserver.response import Cached, Document, Response, Text
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
-from fakekube.apiserver.wire.negotiation import check_shape_fits, negotiate, refusal_media_type, refuse_stream
+from fakekube.apiserver.wire.codec import JSON, YAML
+from fakekube.apiserver.wire.negotiation import (
+    MESSAGES,
+    PROTOBUF_STREAM,
+    UNCONVERTED,
+    UNSTRUCTURED,
+    check_shape_fits,
+    choose,
+    negotiate,
+    refuse_stream,
+)
 from fakekube.apiserver.wire.options import check_timeout
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
@@ -191,10 +202,12 @@ class ApiServer:
         registration.check_route(request, info)
         unstructured = registration.unstructured
         representation = negotiate(
-            request.headers.get("accept"), restful=not unstructured, listing=not info.name and info.verb != "create",
-            shapes=SHAPES,
-        )  # fmt: skip
-        if info.verb == "watch" and representation.media_type != "application/json":
+            request.headers.get("accept"),
+            MESSAGES if registration.has_message else UNSTRUCTURED,
+            restful=not unstructured,
+            listing=not info.name and info.verb != "create",
+        )
+        if info.verb == "watch" and representation.media_type == YAML:
             raise refuse_stream()
         check_shape_fits(representation, info, resource, unstructured=unstructured)
         call = Call(self, request, info, user, registration, context, representation)
@@ -208,8 +221,8 @@ class ApiServer:
             error.warnings = tuple(call.warnings)
             raise
         response.warnings = call.warnings
-        if representation.media_type != "application/json" and response.watch is None:
-            response.content_type = representation.media_type
+        if representation.media_type != JSON and response.content_type == JSON:  # a log is text
+            response.content_type = representation.media_type if response.watch is None else PROTOBUF_STREAM
         return response
 
     # --- resources -------------------------------------------------------------------------------------------------
@@ -286,11 +299,12 @@ class ApiServer:
 
 
 def refusal(error: StatusError, request: Request) -> Response:
-    """The response with a Status, in a media type that the client accepts."""
+    """The response with a Status, in a media type that the client accepts; indented JSON if there is none."""
+    found, status = choose(request.headers.get("accept"), UNCONVERTED), error.to_object()
     return Response(
         error.code,
-        Document(error.to_object()),
-        content_type=refusal_media_type(request.headers.get("accept")),
+        Document(status) if found is not None else Cached(orjson.dumps(status, option=orjson.OPT_INDENT_2)),
+        content_type=found.media_type if found is not None else JSON,
         headers=dict(error.headers),
         warnings=error.warnings,
     )

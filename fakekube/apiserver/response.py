@@ -11,16 +11,20 @@ import orjson
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, Watch
-from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.channels import Session
 
 
 class Body(Protocol):
-    """A body that can be returned as an object (to a direct client) or encoded as JSON (for HTTP)."""
+    """A body that can be returned as an object (to a direct client) or encoded (for HTTP)."""
 
     def to_object(self) -> Any: ...
 
-    def encode(self) -> bytes: ...
+    def encode(self) -> bytes:
+        """The body as JSON, or as it is if it is text or bytes."""
+
+    def marshal(self) -> bytes:
+        """The body as protobuf, or as it is if it is text or bytes. Its kind has a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +39,26 @@ class Document:
     def encode(self) -> bytes:
         return gojson.encode(self.object)
 
+    def marshal(self) -> bytes:
+        return envelope.encode(self.object)
+
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """An encoded document. `raw`: it is sent unchanged, without indentation."""
+    """An encoded document. `raw`: it is sent unchanged, without indentation; `protobuf` is its other encoding."""
 
     json: bytes
     raw: bool = True
+    protobuf: bytes = b""
 
     def to_object(self) -> Any:
         return orjson.loads(self.json)
 
     def encode(self) -> bytes:
         return self.json
+
+    def marshal(self) -> bytes:
+        return self.protobuf or envelope.encode(self.to_object())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,9 @@ class StoredObject:
 
     def encode(self) -> bytes:
         return self.view.encode(self.entry)
+
+    def marshal(self) -> bytes:
+        return self.view.envelope(self.entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,10 @@ class StoredList:
         head = gojson.encode({"kind": self.list_kind, "apiVersion": self.view.api_version, "metadata": self.metadata})
         return head[:-1] + b',"items":[' + b",".join([show(entry) for entry in self.entries]) + b"]}"
 
+    def marshal(self) -> bytes:
+        view = self.view
+        return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, map(view.message, self.entries))
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -107,6 +125,9 @@ class Text:
     def encode(self) -> bytes:
         return self.text.encode()
 
+    def marshal(self) -> bytes:
+        return self.encode()
+
 
 @dataclass(frozen=True, slots=True)
 class Raw:
@@ -118,6 +139,9 @@ class Raw:
         return self.data.decode("utf-8", "replace")
 
     def encode(self) -> bytes:
+        return self.data
+
+    def marshal(self) -> bytes:
         return self.data
 
 

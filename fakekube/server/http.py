@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.apiserver.auth.authentication import certificate_user
 from fakekube.apiserver.response import Response, Upgrade
-from fakekube.apiserver.storage.watch import Watch, error_event
+from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
@@ -175,7 +175,8 @@ class _Handler:
         return Request(http.method, url.path, parse_query(url.raw_query_string), RequestHeaders(headers), body, user)
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
-        stream = web.StreamResponse(status=200, headers={**HEADERS, "Content-Type": "application/json"})
+        write = _line if response.content_type == codec.JSON else _frame
+        stream = web.StreamResponse(status=200, headers={**HEADERS, "Content-Type": response.content_type})
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -187,7 +188,7 @@ class _Handler:
             await stream.prepare(http)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
-                    await stream.write(b"".join([_line(event) for event in batch]))
+                    await stream.write(b"".join([write(event) for event in batch]))
                     del batch  # the first batch may be large, and the next one may take long
             await stream.write_eof()
         except ConnectionError:
@@ -230,7 +231,11 @@ async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResp
 
 
 def _line(event: Any) -> bytes:
-    return error_event(event) if isinstance(event, StatusError) else event.line
+    return error_line(event) if isinstance(event, StatusError) else event.line
+
+
+def _frame(event: Any) -> bytes:
+    return error_frame(event) if isinstance(event, StatusError) else event.frame
 
 
 async def _body(http: web.BaseRequest) -> bytes:

@@ -62,7 +62,9 @@ def _body(request: Request, response: Response) -> bytes:
     body = response.body
     if body is None:
         return b""
-    if response.content_type == codec.YAML:
+    if response.content_type.startswith(codec.PROTOBUF):
+        return body.marshal()
+    if response.content_type.startswith(codec.YAML):
         return codec.encode_yaml(body.to_object())
     if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
         return body.encode()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube.apiserver.storage.store import Entry, Store
-from fakekube.apiserver.storage.watch import Selection, View, Watch, WatchEvent, error_event, partial_view
+from fakekube.apiserver.storage.watch import Selection, View, Watch, WatchEvent, error_line, partial_view
 from fakekube.apiserver.wire.selectors import EVERYTHING, NO_FIELDS, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import StatusError
 
@@ -185,7 +185,7 @@ def test_an_event_without_a_change_is_encoded_on_use():
 
 
 def test_an_error_as_the_last_line_of_a_stream():
-    line = orjson.loads(error_event(StatusError(410, "Expired", "too old")))
+    line = orjson.loads(error_line(StatusError(410, "Expired", "too old")))
     assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
 
 

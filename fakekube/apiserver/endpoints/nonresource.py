@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
+
+import orjson
 
 from fakekube.apiserver.call import Server
 from fakekube.apiserver.catalog import Document
 from fakekube.apiserver.endpoints import discovery, health, metrics
 from fakekube.apiserver.response import Cached, Response
 from fakekube.apiserver.schema.builtinschemas import number
-from fakekube.apiserver.wire.codec import JSON, YAML
-from fakekube.apiserver.wire.negotiation import aggregated_version, negotiate
+from fakekube.apiserver.wire import envelope
+from fakekube.apiserver.wire.codec import JSON, PROTOBUF
+from fakekube.apiserver.wire.negotiation import (
+    ACCEPTED,
+    MEDIA_TYPES,
+    UNCONVERTED,
+    Representation,
+    aggregated_discovery,
+    check_produced,
+    choose,
+    negotiate,
+)
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import PlainAnswer, method_not_allowed, no_such_resource
 
@@ -31,6 +44,7 @@ def answer(server: Server, request: Request) -> Response:
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
     if path == "/version":
+        check_produced(request.headers.get("accept"), (JSON,), JSON)
         return Response(body=Cached(server.catalog.document("version", lambda: server.version).json, raw=False))
     if path == "/metrics":
         return metrics.answer(server)
@@ -45,16 +59,16 @@ def answer(server: Server, request: Request) -> Response:
 
 def _groups(server: Server, request: Request, path: str) -> Response:
     catalog = server.catalog
-    version = aggregated_version(request.headers.get("accept"), _aggregated_versions(server))
-    if version:
-        groups = [""] if path == "/api" else catalog.group_names()
-        api_version = f"apidiscovery.k8s.io/{version}"
-        found = catalog.document((path, version), lambda: discovery.aggregated(catalog, groups, api_version))
-        return _aggregated(request, version, found)
+    accept = request.headers.get("accept")
+    if path == "/api":
+        check_produced(accept, MEDIA_TYPES, ACCEPTED)
+    found = choose(accept, aggregated_discovery(_aggregated_versions(server)))
+    if found is not None and found.shape:
+        return _aggregated(server, request, path, found)
     if path == "/api":
         address = server.address
-        return _document(request, catalog.document((path, address), lambda: discovery.api_versions(catalog, address)))
-    return _document(request, catalog.document(path, lambda: discovery.api_group_list(catalog)))
+        return _document(server, request, (path, address), lambda: discovery.api_versions(catalog, address))
+    return _document(server, request, path, lambda: discovery.api_group_list(catalog))
 
 
 def _aggregated_versions(server: Server) -> list[str]:
@@ -62,20 +76,38 @@ def _aggregated_versions(server: Server) -> list[str]:
     return [version for version, (first, last) in AGGREGATED.items() if first <= minor <= last]
 
 
-def _aggregated(request: Request, version: str, document: Document) -> Response:
+def _aggregated(server: Server, request: Request, path: str, representation: Representation) -> Response:
     """The document with an ETag; 304 if the client has the current document."""
+    catalog, version = server.catalog, representation.shape_version
+    groups = [""] if path == "/api" else catalog.group_names()
+    api_version, key = f"apidiscovery.k8s.io/{version}", (path, version)
+    document = catalog.document(key, lambda: discovery.aggregated(catalog, groups, api_version))
     tag = f'"{document.hash}"'
     headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
     if request.headers.get("if-none-match") == tag:
         return Response(304, content_type="", headers=headers)
-    media_type = f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-    return Response(body=Cached(document.json, raw=False), content_type=media_type, headers=headers)
+    media_type = representation.media_type
+    shown = f"{media_type};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    return Response(body=_cached(server, key, document, media_type), content_type=shown, headers=headers)
 
 
-def _document(request: Request, document: Document) -> Response:
-    """A document of legacy discovery, as JSON or YAML. Raises 406."""
-    media_type = negotiate(request.headers.get("accept"), restful=True, listing=False, shapes=frozenset()).media_type
-    return Response(body=Cached(document.json, raw=False), content_type=YAML if media_type == YAML else JSON)
+def _document(server: Server, request: Request, key: Hashable, build: Callable[[], Object]) -> Response:
+    """A document of legacy discovery. Raises 406."""
+    media_type = negotiate(request.headers.get("accept"), UNCONVERTED, restful=_restful(server, request)).media_type
+    return Response(body=_cached(server, key, server.catalog.document(key, build), media_type), content_type=media_type)
+
+
+def _restful(server: Server, request: Request) -> bool:
+    """Whether go-restful serves a document, and not the aggregator or apiextensions-apiserver."""
+    parts = request.path.strip("/").split("/")
+    return parts[0] == "api" or (len(parts) == 3 and not server.catalog.is_custom_group(parts[1]))
+
+
+def _cached(server: Server, key: Hashable, document: Document, media_type: str) -> Cached:
+    if media_type != PROTOBUF:
+        return Cached(document.json, raw=False)
+    encoded = server.catalog.encoding((key, PROTOBUF), lambda: envelope.encode(orjson.loads(document.json)))
+    return Cached(document.json, raw=False, protobuf=encoded)
 
 
 def _group(server: Server, request: Request, path: str) -> Response:
@@ -89,7 +121,7 @@ def _group(server: Server, request: Request, path: str) -> Response:
     else:
         found = discovery.api_resource_list(server.catalog, group, version)
     if found is not None:
-        return _document(request, server.catalog.document(path, lambda: found))
+        return _document(server, request, path, lambda: found)
     if server.catalog.serves_group(group) and not server.catalog.is_custom_group(group):
         raise no_such_resource()
     raise PlainAnswer(404, "404 page not found\n")

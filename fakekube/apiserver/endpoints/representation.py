@@ -14,9 +14,6 @@ from fakekube.apiserver.storage.watch import View, partial_view
 
 Object = dict[str, Any]
 
-#: The kinds that a client can request instead of the object (`as=` in the Accept header).
-SHAPES = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList", "Table"})
-
 
 def view(call: Call, printer: Printer | None = None) -> View:
     """The view of objects in the response. `printer` prints tables (None: the resource's). Raises 400."""

@@ -21,6 +21,7 @@ from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.versions import RECORDED
 from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire.messages import message_of
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     StatusError,
@@ -39,7 +40,8 @@ class Registration(Protocol):
     `read` and `write` convert between the stored form and this version (None: they are the same). `version` is the
     version of the CustomResourceDefinition of a custom resource, else None; `stored_version` is the name of the version
     in which its objects are stored ("": a built-in resource). `unstructured`: kube-apiserver handles the
-    objects without Go types, which affects lists (items have a kind) and some messages.
+    objects without Go types, which affects lists (items have a kind) and some messages. `has_message`: the kind has a
+    protobuf message.
     """
 
     resource: Resource
@@ -52,6 +54,7 @@ class Registration(Protocol):
     view: View
     empty: Object
     unstructured: bool
+    has_message: bool
     storage_prefix: str
 
     @property
@@ -125,6 +128,7 @@ class BuiltinRegistration:
         zeros = zero(self.schema) if self.schema is not None else {}
         self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
         self.storage_prefix: str = storage_prefix(resource)
+        self.has_message: bool = message_of(resource.api_version, resource.kind) is not None
 
     @property
     def apply_schema(self) -> Schema:

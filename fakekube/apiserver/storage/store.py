@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class Entry:
-    """One state of a stored object. Entries are immutable; the JSON is encoded on first use.
+    """One state of a stored object. Entries are immutable; its encodings are made on first use.
 
     `version` is the API version in which a custom resource is stored ("": a built-in resource).
     """
 
-    __slots__ = ("_json", "object", "revision", "version")
+    __slots__ = ("_json", "_message", "object", "revision", "version")
 
     revision: int
     object: dict[str, Any]
@@ -32,6 +32,7 @@ class Entry:
     def __init__(self, revision: int, obj: Object, version: str = "") -> None:
         self.revision, self.object, self.version = revision, obj, version
         self._json: bytes | None = None
+        self._message: tuple[Callable[[Object], bytes], bytes] | None = None
 
     @property
     def json(self) -> bytes:
@@ -40,6 +41,13 @@ class Entry:
             # copied, because the bytes of orjson keep its output buffer of several KiB alive
             self._json = memoryview(gojson.encode(self.object)).tobytes()
         return self._json
+
+    def message(self, marshal: Callable[[Object], bytes]) -> bytes:
+        """The stored object as the protobuf message that `marshal` encodes; kept for one message."""
+        kept = self._message
+        if kept is None or kept[0] is not marshal:
+            kept = self._message = (marshal, marshal(self.object))
+        return kept[1]
 
 
 class Change:

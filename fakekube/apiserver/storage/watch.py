@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Change, Entry, Store
-from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire import envelope, gojson
+from fakekube.apiserver.wire.codec import PROTOBUF
+from fakekube.apiserver.wire.marshal import marshaler_of
 from fakekube.apiserver.wire.selectors import FieldSelector, LabelSelector
 from fakekube.apiserver.wire.status import StatusError
 
@@ -56,7 +58,7 @@ class Selection:
 class WatchEvent:
     """A watch event: its type, the stored object, and the view that encodes it.
 
-    The encoded line is cached in the change, so that a write is encoded once for all watches.
+    The encoded line or frame is cached in the change, so that a write is encoded once for all watches.
     """
 
     __slots__ = ("_cache", "_key", "entry", "type", "view")
@@ -82,6 +84,17 @@ class WatchEvent:
 
     def _encode(self) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.view.encode(self.entry))
+
+    @property
+    def frame(self) -> bytes:
+        """The event as a frame of a stream in protobuf."""
+        if self._cache is None:
+            return envelope.event(self.type, self.view.envelope(self.entry))
+        key = (self.type, self.view.key, PROTOBUF)
+        frame = self._cache.get(key)
+        if frame is None:
+            frame = self._cache[key] = envelope.event(self.type, self.view.envelope(self.entry))
+        return frame
 
     def to_object(self) -> Object:
         return {"type": self.type, "object": self.view.to_object(self.entry)}
@@ -128,6 +141,16 @@ class View:
 
     def item(self, entry: Entry) -> Object:
         return self.convert(entry) if self.convert else entry.object
+
+    def message(self, entry: Entry) -> bytes:
+        """Encodes an object as the protobuf message of the kind, without apiVersion and kind."""
+        marshal = marshaler_of(self.api_version, self.kind)
+        assert marshal is not None, f"{self.api_version} {self.kind} has no message"
+        return marshal(self.convert(entry)) if self.convert else entry.message(marshal)
+
+    def envelope(self, entry: Entry) -> bytes:
+        """Encodes an object as protobuf."""
+        return envelope.wrap(self.api_version, self.kind, self.message(entry))
 
 
 def _metadata_only(entry: Entry) -> Object:
@@ -256,6 +279,11 @@ class Watch:
         return max(self.revision, self.store.revision) > self._bookmarked
 
 
-def error_event(error: StatusError) -> bytes:
-    """The ERROR event that ends a stream."""
+def error_line(error: StatusError) -> bytes:
+    """The ERROR event that ends a stream, as a line."""
     return gojson.encode({"type": "ERROR", "object": error.to_object()}) + b"\n"
+
+
+def error_frame(error: StatusError) -> bytes:
+    """The ERROR event that ends a stream in protobuf."""
+    return envelope.event("ERROR", envelope.encode(error.to_object()))

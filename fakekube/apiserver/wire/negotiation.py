@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError, not_acceptable
 
+#: The supported media types in the server's order, and those of streams.
+MEDIA_TYPES = (JSON, YAML, PROTOBUF)
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
-STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
+PROTOBUF_STREAM = f"{PROTOBUF};stream=watch"
+STREAMS = f"{JSON};stream=watch, {PROTOBUF_STREAM}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,46 @@ class Representation:
 
 PLAIN = Representation()
 
+Shape = tuple[str, str, str]
+"""Group, version and kind to which the object is converted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """The representations that an endpoint supports (`EndpointRestrictions`).
+
+    `whole`: the media types of objects that are not converted. `server_version`: the supported value of `sv`.
+    """
+
+    whole: frozenset[str] = frozenset(MEDIA_TYPES)
+    shapes: frozenset[Shape] = frozenset()
+    server_version: str = ""
+
+    def allow(self, media: str, shape: Shape | None) -> bool:
+        if shape is None:
+            return media in self.whole
+        return shape in self.shapes and not (media == PROTOBUF and shape[2] == "Table")
+
+
+#: Documents that cannot be converted: of discovery, and Status errors.
+UNCONVERTED = Restrictions()
+
+_SHAPES = frozenset(
+    ("meta.k8s.io", version, kind)
+    for version in ("v1", "v1beta1")
+    for kind in ("PartialObjectMetadata", "PartialObjectMetadataList", "Table")
+)
+
+#: Resources whose objects have a protobuf message, and others: custom resources.
+MESSAGES = Restrictions(shapes=_SHAPES, server_version="v1")
+UNSTRUCTURED = Restrictions(frozenset({JSON, YAML}), _SHAPES, "v1")
+
+
+def aggregated_discovery(versions: Iterable[str]) -> Restrictions:
+    """Aggregated discovery in the served versions; other documents are not supported."""
+    shapes = frozenset(("apidiscovery.k8s.io", version, "APIGroupDiscoveryList") for version in versions)
+    return Restrictions(frozenset(), shapes)
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
@@ -32,10 +76,11 @@ class Clause:
 
     media_type: str
     parameters: dict[str, str]
+    quality: float = 1.0
 
     @property
-    def shape(self) -> tuple[str, str, str] | None:
-        """The requested conversion of the object (group, version, kind); None if none is requested."""
+    def shape(self) -> Shape | None:
+        """The requested conversion of the object; None if none is requested."""
         values = self.parameters
         if not values.keys() & {"g", "v", "as"}:
             return None
@@ -46,85 +91,94 @@ class Clause:
         """The supported media types that the clause accepts, in the server's order."""
         kind, _, subtype = self.media_type.partition("/")
         if subtype == "*":
-            return (JSON, YAML) if kind in ("*", "application") else ()
-        return (self.media_type,) if self.media_type in (JSON, YAML) else ()
+            return MEDIA_TYPES if kind in ("*", "application") else ()
+        return (self.media_type,) if self.media_type in MEDIA_TYPES else ()
 
-    def fits(self, media: str) -> bool:
-        """Whether the media type supports the other parameters: only JSON has a stream, of the schema `watch`."""
-        stream = self.parameters.get("stream", "")
-        return (not stream or (stream == "watch" and media == JSON)) and not self.parameters.get("sv")
+    def fits(self, media: str, restrictions: Restrictions) -> bool:
+        """Whether the endpoint supports the parameters in a media type. YAML has no streams."""
+        stream, version = self.parameters.get("stream", ""), self.parameters.get("sv", "")
+        if stream and (stream != "watch" or media == YAML):
+            return False
+        return version in ("", restrictions.server_version) and restrictions.allow(media, self.shape)
+
+    def precedes(self, other: Clause) -> bool:
+        """The order of goautoneg. It is not total: of a wildcard of higher quality, the one that is later is first."""
+        if self.quality > other.quality:
+            return True
+        kind, _, subtype = self.media_type.partition("/")
+        other_kind, _, other_subtype = other.media_type.partition("/")
+        return (kind != "*" and other_kind == "*") or (subtype != "*" and other_subtype == "*")
 
 
 def clauses(accept: str) -> list[Clause]:
-    """The clauses of an Accept header by quality; among equals, wildcards come last."""
-    found: list[tuple[tuple[float, bool, bool, int], Clause]] = []
-    for i, part in enumerate(accept.split(",")):
-        media, *parameters = (piece.strip() for piece in part.split(";"))
-        media = "*/*" if media == "*" else media.lower()
-        kind, slash, subtype = media.partition("/")
-        if not slash:
+    """The clauses of an Accept header in the client's order (`goautoneg.ParseAccept`).
+
+    Sorted by insertion as Go sorts short slices, because the order is not total.
+    """
+    found: list[Clause] = []
+    for clause in _parsed(accept):
+        i = len(found)
+        while i and clause.precedes(found[i - 1]):
+            i -= 1
+        found.insert(i, clause)
+    return found
+
+
+def _parsed(accept: str) -> Iterator[Clause]:
+    for part in accept.split(","):
+        media, *parameters = part.strip(" ").split(";")
+        kind, _, rest = media.partition("/")
+        subtype, _, more = rest.partition("/")
+        if more or not (rest or kind.strip(" ") == "*"):
             continue
-        values = {key.strip(): value.strip() for key, _, value in (one.partition("=") for one in parameters) if value}
-        try:
-            quality = float(values.pop("q", "1"))
-        except ValueError:
-            quality = 0.0
-        found.append(((-quality, kind == "*", subtype == "*", i), Clause(media, values)))
-    return [clause for _, clause in sorted(found, key=lambda row: row[0])]
+        pairs = (piece.split("=") for piece in parameters)
+        values = {pair[0].strip(" "): pair[1].strip(" ") for pair in pairs if len(pair) == 2 and pair[1]}
+        yield Clause(f"{kind.strip(' ')}/{subtype.strip(' ') or '*'}", values, _quality(values.pop("q", "1")))
 
 
-def negotiate(accept: str | None, *, restful: bool, listing: bool, shapes: frozenset[str]) -> Representation:
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+@lru_cache(maxsize=256)
+def choose(accept: str | None, restrictions: Restrictions) -> Representation | None:
+    """The first supported representation in the client's order; None if there is none."""
+    if not accept:
+        return PLAIN
+    for clause in clauses(accept):
+        for media in clause.taken:
+            if clause.fits(media, restrictions):
+                _, version, kind = clause.shape or ("", "", "")
+                return Representation(media, kind, version)
+    return None
+
+
+def negotiate(
+    accept: str | None, restrictions: Restrictions, *, restful: bool, listing: bool = False
+) -> Representation:
     """The first supported representation in the client's order. Raises 406 if there is none.
 
     `restful`: go-restful serves the path and rejects unknown media types with its own message. `listing`: the path also
-    supports streams. `shapes`: the supported values of `as`.
+    supports streams.
     """
-    if not accept or accept == "*/*" or accept == JSON:
+    if not accept or accept in ("*/*", JSON):
         return PLAIN
-    wanted = clauses(accept)
-    if restful and not any(c.media_type in (JSON, YAML, PROTOBUF, "*/*") for c in wanted):
-        raise refuse_all(listing)
-    for clause in wanted:
-        for media in clause.taken:
-            found = _representation(clause, media, shapes)
-            if found is not None:
-                return found
-    raise refuse_known()
+    if restful:
+        check_produced(accept, MEDIA_TYPES, f"{ACCEPTED}, {STREAMS}" if listing else ACCEPTED)
+    found = choose(accept, restrictions)
+    if found is None:
+        raise refuse_known()
+    return found
 
 
-def _representation(clause: Clause, media: str, shapes: frozenset[str]) -> Representation | None:
-    if not clause.fits(media):
-        return None
-    shape = clause.shape
-    if shape is None:
-        return Representation(media)
-    group, version, kind = shape
-    if kind not in shapes or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
-        return None
-    return Representation(media, kind, version)
-
-
-def refusal_media_type(accept: str | None) -> str:
-    """The media type of a Status: that of the response, or JSON if that is not supported."""
-    if not accept or "yaml" not in accept:
-        return JSON
-    for clause in clauses(accept):
-        for media in clause.taken:
-            if clause.fits(media):
-                return media
-    return JSON
-
-
-def aggregated_version(accept: str | None, served: Sequence[str]) -> str:
-    """The version of aggregated discovery that a client requests among `served`; "" if it requests none."""
-    if not accept or "APIGroupDiscoveryList" not in accept:
-        return ""
-    for clause in clauses(accept):
-        group, version, kind = clause.shape or ("", "", "")
-        wanted = group == "apidiscovery.k8s.io" and kind == "APIGroupDiscoveryList" and version in served
-        if wanted and JSON in clause.taken and clause.fits(JSON):
-            return version
-    return ""
+def check_produced(accept: str | None, produced: Sequence[str], shown: str) -> None:
+    """Raises the 406 of go-restful if no media type of the header is one that the path produces."""
+    wanted = {part.partition(";")[0].strip(" ") for part in (accept or "*/*").split(",")}
+    if not wanted & {*produced, "*/*"}:
+        raise not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
 
 
 #: User agents of interactive programs (`negotiation.isPrettyPrint`).
@@ -136,11 +190,6 @@ def is_pretty(request: Request) -> bool:
     """Whether JSON is indented: if the client requests it or is an interactive program."""
     asked = request.option("pretty")
     return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
-
-
-def refuse_all(listing: bool) -> StatusError:
-    available = f"{ACCEPTED}, {STREAMS}" if listing else ACCEPTED
-    return not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", {})
 
 
 def refuse_known() -> StatusError:

@@ -40,6 +40,7 @@ class CustomRegistration:
 
     schema: Schema | None = None
     unstructured = True
+    has_message = False
 
     def __init__(self, resource: Resource, definition: Object, version: CustomVersion, meta: Schema) -> None:
         self.resource = resource
