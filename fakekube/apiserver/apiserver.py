@@ -22,6 +22,7 @@ from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
 from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
+from fakekube.apiserver.endpoints.representation import represented
 from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import FaultRule, Faults, error_of
 from fakekube.apiserver.kubelet import Kubelet
@@ -37,16 +38,14 @@ from fakekube.apiserver.response import Cached, Document, Response, Text
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
-from fakekube.apiserver.wire.codec import JSON, YAML
+from fakekube.apiserver.wire.codec import JSON
 from fakekube.apiserver.wire.negotiation import (
     MESSAGES,
-    PROTOBUF_STREAM,
+    PLAIN,
     UNCONVERTED,
     UNSTRUCTURED,
-    check_shape_fits,
     choose,
     negotiate,
-    refuse_stream,
 )
 from fakekube.apiserver.wire.options import check_timeout
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -200,16 +199,12 @@ class ApiServer:
             raise PlainAnswer(404, "404 page not found\n")
         registration = self.registration(resource)
         registration.check_route(request, info)
-        unstructured = registration.unstructured
         representation = negotiate(
             request.headers.get("accept"),
             MESSAGES if registration.has_message else UNSTRUCTURED,
-            restful=not unstructured,
+            restful=not registration.unstructured,
             listing=not info.name and info.verb != "create",
         )
-        if info.verb == "watch" and representation.media_type == YAML:
-            raise refuse_stream()
-        check_shape_fits(representation, info, resource, unstructured=unstructured)
         call = Call(self, request, info, user, registration, context, representation)
         if call.strategy.deprecation:
             call.warnings.append(call.strategy.deprecation)
@@ -217,12 +212,12 @@ class ApiServer:
             response = endpoint(call)(call)
             if isinstance(response, Generator):
                 response = yield from response
+            if representation is not PLAIN:
+                response = represented(call, response)
         except StatusError as error:
             error.warnings = tuple(call.warnings)
             raise
         response.warnings = call.warnings
-        if representation.media_type != JSON and response.content_type == JSON:  # a log is text
-            response.content_type = representation.media_type if response.watch is None else PROTOBUF_STREAM
         return response
 
     # --- resources -------------------------------------------------------------------------------------------------

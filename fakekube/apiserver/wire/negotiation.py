@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML
-from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError, not_acceptable
 
 #: The supported media types in the server's order, and those of streams.
@@ -199,20 +198,3 @@ def refuse_known() -> StatusError:
 def refuse_stream() -> StatusError:
     """406 of a watch that is not supported in the negotiated representation."""
     return not_acceptable(f"only the following media types are accepted: {STREAMS}")
-
-
-def check_shape_fits(
-    representation: Representation, info: RequestInfo, resource: Resource, *, unstructured: bool
-) -> None:
-    """Raises 406 if a list is requested as the metadata of one object, or an object as that of a list."""
-    shape = representation.shape
-    if not shape:
-        return
-    listing = info.verb in ("list", "deletecollection")
-    go_type = (
-        "unstructured.Unstructured" if unstructured else f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
-    )
-    if shape == "PartialObjectMetadata" and listing:
-        raise not_acceptable(f"you requested {shape}, but the requested object is a list (*{go_type}List)")
-    if shape == "PartialObjectMetadataList" and not listing:
-        raise not_acceptable(f"you requested {shape}, but the requested object is not a list (*{go_type})")
