@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from fakekube.apiserver.openapi import gnostic
+from fakekube.apiserver.openapi import gnostic, gnosticv3
 from fakekube.apiserver.wire import protobuf
 from fakekube.server import bootstrap
 from tests.apiserver.api import CRDS, Api, definition
@@ -130,11 +130,10 @@ def test_a_cached_document_is_not_sent_again(api, path):
     assert (again.status, again.body) == (304, None)
 
 
-@pytest.mark.parametrize("path", [f"{V3}/apis/apps/v1", "/openapi/v2"])
-def test_version_3_is_written_as_json_only(api, path):
-    protobuf_3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
-    assert api.answer("GET", path, accept=protobuf_3).status == 406
-    assert api.answer("GET", path, accept=f"{protobuf_3}, */*").status == 200
+def test_versions_are_available_in_their_own_protobuf_only(api):
+    assert api.answer("GET", f"{V3}/apis/apps/v1", accept=PROTOBUF).status == 406
+    assert api.answer("GET", "/openapi/v2", accept=PROTOBUF_3).status == 406
+    assert api.answer("GET", "/openapi/v2", accept=f"{PROTOBUF_3}, */*").status == 200
 
 
 def test_an_unknown_document(api):
@@ -192,6 +191,7 @@ def test_version_2_omits_unsupported_keywords(api):
 # --- protobuf ----------------------------------------------------------------------------------------------------------
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+PROTOBUF_3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
@@ -215,6 +215,56 @@ def test_version_2_is_available_in_protobuf(api, accept, content_type):
     tag = api.answer("GET", "/openapi/v2").headers["ETag"]
     assert response.headers["ETag"] == tag
     assert api.answer("GET", "/openapi/v2", if_none_match=tag, **headers).status == 304
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        (PROTOBUF_3, PROTOBUF_3),
+        (PROTOBUF_3.replace("v3.v1", "v3@v1"), PROTOBUF_3),
+        (f"{PROTOBUF_3};q=0.5, application/json", "application/json"),
+    ],
+)
+def test_version_3_is_available_in_protobuf(api, accept, content_type):
+    response = api.answer("GET", f"{V3}/apis/apps/v1", accept=accept)
+    assert (response.status, response.content_type, response.headers["Vary"]) == (200, content_type, "Accept")
+    assert response.headers["ETag"] == api.answer("GET", f"{V3}/apis/apps/v1").headers["ETag"]
+
+
+def test_both_encodings_of_version_3_are_equal(api):
+    path = f"{V3}/apis/apps/v1"
+    written = api.ok("GET", path)
+    message = fields(api.answer("GET", path, accept=PROTOBUF_3).body.encode())
+    assert message[1] == [b"3.0.0"]
+    paths, schemas = pairs(message[4][0], 1), pairs(fields(message[5][0])[1][0], 1)
+    assert (list(paths), list(schemas)) == (list(written["paths"]), list(written["components"]["schemas"]))
+    operation = fields(fields(paths["/apis/apps/v1/namespaces/{namespace}/deployments"])[6][0])
+    assert operation[5] == [b"createAppsV1NamespacedDeployment"]
+    assert list(pairs(operation[8][0], 2)) == ["200", "201", "202", "401"]
+    for name, schema in written["components"]["schemas"].items():
+        found = fields(fields(schemas[name])[1][0])
+        properties = pairs(found[31][0], 1) if 31 in found else {}
+        assert list(properties) == list(schema.get("properties", {}))
+        assert [one.decode() for one in found.get(23, ())] == schema.get("required", [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "encoded"),
+    [
+        ({"type": "string"}, b"\x0a\x09\xca\x01\x06string"),
+        ({"$ref": "#/a"}, b"\x12\x05\x0a\x03#/a"),
+        ({"default": 1}, b"\x0a\x0c\x8a\x02\x09\x09" + struct.pack("<d", 1)),
+        ({"default": True}, b"\x0a\x05\x8a\x02\x02\x10\x01"),
+        ({"default": "a"}, b"\x0a\x06\x8a\x02\x03\x1a\x01a"),
+        ({"default": {}}, b"\x0a\x03\x8a\x02\x00"),
+        ({"additionalProperties": False}, b"\x0a\x05\x82\x02\x02\x10\x00"),
+        ({"additionalProperties": {"$ref": "a"}}, b"\x0a\x0a\x82\x02\x07\x0a\x05\x12\x03\x0a\x01a"),
+        ({"items": {"$ref": "a"}}, b"\x0a\x0a\xf2\x01\x07\x0a\x05\x12\x03\x0a\x01a"),
+    ],
+)
+def test_keywords_of_version_3_in_protobuf(schema, encoded):
+    document = gnosticv3.encode({"components": {"schemas": {"n": schema}}})
+    assert pairs(fields(fields(document)[5][0])[1][0], 1) == {"n": encoded}
 
 
 def test_other_encodings_of_version_2_are_not_available(api):

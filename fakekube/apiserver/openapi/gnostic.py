@@ -6,101 +6,29 @@ of custom kinds.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from fakekube.apiserver.openapi import gnosticfields as gf
+from fakekube.apiserver.openapi.gnosticfields import Encode, Message
 from fakekube.apiserver.resource import Object
-
-Encode = Callable[[int, Any], bytes]
-"""Encodes a value as the field with a number."""
-
-
-# --- the wire
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def _bytes(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _string(number: int, value: str) -> bytes:
-    return _bytes(number, value.encode())
-
-
-def _integer(number: int, value: float | bool) -> bytes:
-    return _varint(number << 3) + _varint(int(value))
-
-
-def _double(number: int, value: float) -> bytes:
-    return _varint(number << 3 | 1) + struct.pack("<d", value)
-
-
-def _any(number: int, value: Any) -> bytes:
-    """A value as YAML; JSON is valid YAML."""
-    return _bytes(number, _bytes(2, orjson.dumps(value)))
-
-
-def _each(encode: Encode) -> Encode:
-    return lambda number, values: b"".join(encode(number, value) for value in values)
-
-
-# --- messages
+from fakekube.apiserver.wire.marshal import delimited
 
 
 def _message(name: str) -> Encode:
-    return lambda number, value: _bytes(number, _encoded(name, value))
-
-
-def _encoded(name: str, value: Mapping[str, Any]) -> bytes:
-    fields, extension = _MESSAGES[name]
-    return b"".join(_parts(fields, extension, value))
-
-
-def _parts(fields: Mapping[str, tuple[int, Encode]], extension: int, value: Mapping[str, Any]) -> Iterator[bytes]:
-    for key, item in value.items():
-        if key in fields:
-            number, encode = fields[key]
-            yield encode(number, item)
-        elif key.startswith("x-") and extension:
-            yield _bytes(extension, _string(1, key) + _any(2, item))
-
-
-def _named(field: int, encode: Encode) -> Encode:
-    """A map as a message with pairs of name and value."""
-
-    def pairs(number: int, value: Mapping[str, Any]) -> bytes:
-        return _bytes(number, b"".join(_bytes(field, _string(1, key) + encode(2, item)) for key, item in value.items()))
-
-    return pairs
-
-
-def _alternative(field: int, encode: Encode) -> Encode:
-    """A message in a oneof."""
-    return lambda number, value: _bytes(number, encode(field, value))
+    return lambda number, value: delimited(number, gf.content(_MESSAGES[name], value))
 
 
 def _additional(number: int, value: Any) -> bytes:
-    return _bytes(number, _integer(2, value) if isinstance(value, bool) else _schema(1, value))
+    return delimited(number, gf.integer(2, value) if isinstance(value, bool) else _schema(1, value))
 
 
 def _types(number: int, value: Any) -> bytes:
-    return _bytes(number, _each(_string)(1, [value] if isinstance(value, str) else value))
+    return delimited(number, gf.each(gf.string)(1, [value] if isinstance(value, str) else value))
 
 
 def _items(number: int, value: Any) -> bytes:
-    return _bytes(number, _each(_schema)(1, [value] if isinstance(value, Mapping) else value))
+    return delimited(number, gf.each(_schema)(1, [value] if isinstance(value, Mapping) else value))
 
 
 #: Location of a parameter -> its message, and the field number among the parameters without a body.
@@ -112,62 +40,62 @@ def _parameter(number: int, value: Mapping[str, Any]) -> bytes:
         found = _message("BodyParameter")(1, value)
     else:
         name, field = _PARAMETERS[value["in"]]
-        found = _bytes(2, _message(name)(field, value))
-    return _bytes(number, _bytes(1, found))
+        found = delimited(2, _message(name)(field, value))
+    return delimited(number, delimited(1, found))
 
 
 _schema = _message("Schema")
 _operation = _message("Operation")
-_strings = _each(_string)
-_parameters = _each(_parameter)
+_strings = gf.each(gf.string)
+_parameters = gf.each(_parameter)
 
-#: Message -> its fields by JSON name, and the field number of extensions.
-_MESSAGES: Mapping[str, tuple[Mapping[str, tuple[int, Encode]], int]] = {
+_MESSAGES: Mapping[str, Message] = {
     "Document": (
-        {"swagger": (1, _string), "info": (2, _message("Info")),
-         "paths": (8, _named(2, _message("PathItem"))), "definitions": (9, _named(1, _schema))},
+        {"swagger": (1, gf.string), "info": (2, _message("Info")),
+         "paths": (8, gf.named(2, _message("PathItem"))), "definitions": (9, gf.named(1, _schema))},
         16,
     ),
-    "Info": ({"title": (1, _string), "version": (2, _string)}, 7),
+    "Info": ({"title": (1, gf.string), "version": (2, gf.string)}, 7),
     "PathItem": (
         {"get": (2, _operation), "put": (3, _operation), "post": (4, _operation), "delete": (5, _operation),
          "options": (6, _operation), "head": (7, _operation), "patch": (8, _operation), "parameters": (9, _parameters)},
         10,
     ),
     "Operation": (
-        {"tags": (1, _strings), "description": (3, _string), "operationId": (5, _string), "produces": (6, _strings),
+        {"tags": (1, _strings), "description": (3, gf.string), "operationId": (5, gf.string), "produces": (6, _strings),
          "consumes": (7, _strings), "parameters": (8, _parameters),
-         "responses": (9, _named(1, _alternative(1, _message("Response")))), "schemes": (10, _strings)},
+         "responses": (9, gf.named(1, gf.alternative(1, _message("Response")))), "schemes": (10, _strings)},
         13,
     ),
-    "Response": ({"description": (1, _string), "schema": (2, _alternative(1, _schema))}, 5),
+    "Response": ({"description": (1, gf.string), "schema": (2, gf.alternative(1, _schema))}, 5),
     "BodyParameter": (
-        {"description": (1, _string), "name": (2, _string), "in": (3, _string), "required": (4, _integer),
+        {"description": (1, gf.string), "name": (2, gf.string), "in": (3, gf.string), "required": (4, gf.integer),
          "schema": (5, _schema)},
         6,
     ),
     "QueryParameter": (
-        {"required": (1, _integer), "in": (2, _string), "description": (3, _string), "name": (4, _string),
-         "type": (6, _string), "format": (7, _string), "uniqueItems": (20, _integer)},
+        {"required": (1, gf.integer), "in": (2, gf.string), "description": (3, gf.string), "name": (4, gf.string),
+         "type": (6, gf.string), "format": (7, gf.string), "uniqueItems": (20, gf.integer)},
         23,
     ),
     **{
         name: (
-            {"required": (1, _integer), "in": (2, _string), "description": (3, _string), "name": (4, _string),
-             "type": (5, _string), "format": (6, _string), "uniqueItems": (19, _integer)},
+            {"required": (1, gf.integer), "in": (2, gf.string), "description": (3, gf.string), "name": (4, gf.string),
+             "type": (5, gf.string), "format": (6, gf.string), "uniqueItems": (19, gf.integer)},
             22,
         )
         for name in ("HeaderParameter", "PathParameter")
     },
     "Schema": (
-        {"$ref": (1, _string), "format": (2, _string), "title": (3, _string), "description": (4, _string),
-         "default": (5, _any), "multipleOf": (6, _double), "maximum": (7, _double), "exclusiveMaximum": (8, _integer),
-         "minimum": (9, _double), "exclusiveMinimum": (10, _integer), "maxLength": (11, _integer),
-         "minLength": (12, _integer), "pattern": (13, _string), "maxItems": (14, _integer), "minItems": (15, _integer),
-         "uniqueItems": (16, _integer), "maxProperties": (17, _integer), "minProperties": (18, _integer),
-         "required": (19, _strings), "enum": (20, _each(_any)), "additionalProperties": (21, _additional),
-         "type": (22, _types), "items": (23, _items), "allOf": (24, _each(_schema)),
-         "properties": (25, _named(1, _schema)), "example": (30, _any)},
+        {"$ref": (1, gf.string), "format": (2, gf.string), "title": (3, gf.string), "description": (4, gf.string),
+         "default": (5, gf.any), "multipleOf": (6, gf.double), "maximum": (7, gf.double),
+         "exclusiveMaximum": (8, gf.integer), "minimum": (9, gf.double), "exclusiveMinimum": (10, gf.integer),
+         "maxLength": (11, gf.integer), "minLength": (12, gf.integer), "pattern": (13, gf.string),
+         "maxItems": (14, gf.integer), "minItems": (15, gf.integer), "uniqueItems": (16, gf.integer),
+         "maxProperties": (17, gf.integer), "minProperties": (18, gf.integer), "required": (19, _strings),
+         "enum": (20, gf.each(gf.any)), "additionalProperties": (21, _additional), "type": (22, _types),
+         "items": (23, _items), "allOf": (24, gf.each(_schema)), "properties": (25, gf.named(1, _schema)),
+         "example": (30, gf.any)},
         31,
     ),
 }  # fmt: skip
@@ -175,4 +103,4 @@ _MESSAGES: Mapping[str, tuple[Mapping[str, tuple[int, Encode]], int]] = {
 
 def encode(document: Object) -> bytes:
     """Encodes a document."""
-    return _encoded("Document", document)
+    return gf.content(_MESSAGES["Document"], document)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import orjson
 
-from fakekube.apiserver.openapi import documents, gnostic
+from fakekube.apiserver.openapi import documents, gnostic, gnosticv3
 from fakekube.apiserver.openapi.documents import Document, Server
 from fakekube.apiserver.response import Cached, Raw, Response
 from fakekube.apiserver.wire.negotiation import clauses
@@ -15,10 +17,14 @@ V2, V3 = "/openapi/v2", "/openapi/v3"
 _JSON = "application/json"
 _TAKES_JSON = ("*/*", "application/*", _JSON)
 
-#: The media types of the document in protobuf, current and former.
+#: The media types of the documents in protobuf, current and former.
 PROTOBUF_2 = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+PROTOBUF_3 = (
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
 )
 
 
@@ -37,13 +43,13 @@ def answer(server: Server, request: Request) -> Response | None:
 def _version_2(server: Server, request: Request) -> Response:
     """The document as JSON or protobuf, depending on which one the client names first."""
     document = server.catalog.document(V2, lambda: documents.version_2(server))
-    for clause in clauses(request.headers.get("accept") or "*/*"):
-        if clause.media_type in PROTOBUF_2:
-            encoded = server.catalog.encoding(V2, lambda: gnostic.encode(orjson.loads(document.json)))
-            return _file(request, document, content_type=PROTOBUF_2[0], vary="Accept", content=encoded)
-        if clause.media_type in _TAKES_JSON:
-            return _file(request, document, vary="Accept")
-    return _nothing(406)
+    content_type = next(_understood(request, PROTOBUF_2), None)
+    if content_type is None:
+        return _nothing(406)
+    encoded = None
+    if content_type != _JSON:
+        encoded = server.catalog.encoding(V2, lambda: gnostic.encode(orjson.loads(document.json)))
+    return _file(request, document, content_type=content_type, vary="Accept", content=encoded)
 
 
 def _index(server: Server) -> Document:
@@ -69,20 +75,29 @@ def _address(root: str, document: Document) -> str:
 def _group_version(server: Server, request: Request, root: str) -> Response:
     if root not in documents.roots(server):
         return _nothing(404)
-    if not _takes_json(request):
+    content_type = next(_understood(request, PROTOBUF_3), None)
+    if content_type is None:
         return _nothing(406)
     document = _document(server, root)
     asked = request.option("hash") or ""
     if asked and asked != document.hash:
         return Response(301, content_type="", headers={"Location": _address(root, document)})
-    response = _file(request, document, vary="Accept")
+    encoded = None
+    if content_type != _JSON:
+        encoded = server.catalog.encoding((V3, root), lambda: gnosticv3.encode(orjson.loads(document.json)))
+    response = _file(request, document, content_type=content_type, vary="Accept", content=encoded)
     if asked:
         response.headers["Cache-Control"] = "public, immutable"
     return response
 
 
-def _takes_json(request: Request) -> bool:
-    return any(clause.media_type in _TAKES_JSON for clause in clauses(request.headers.get("accept") or "*/*"))
+def _understood(request: Request, protobuf: tuple[str, str]) -> Iterator[str]:
+    """The media types that the client accepts among JSON and those of protobuf, the current one for both, in order."""
+    for clause in clauses(request.headers.get("accept") or "*/*"):
+        if clause.media_type in protobuf:
+            yield protobuf[0]
+        elif clause.media_type in _TAKES_JSON:
+            yield _JSON
 
 
 def _file(
