@@ -110,7 +110,7 @@ class StoredList:
 
     def marshal(self) -> bytes:
         view = self.view
-        return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, map(view.message, self.entries))
+        return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, view.messages(self.entries))
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ def test_paths_that_produce_json_only(accept):
 
 @pytest.mark.parametrize("accept", ["*", "application/*", YAML, PROTOBUF])
 def test_paths_that_produce_json_only_reject_the_rest(accept):
-    with pytest.raises(StatusError, match="Available representations: application/json$"):
+    with pytest.raises(StatusError, match=r"Available representations: application/json$"):
         check_produced(accept, (JSON,), JSON)
 
 

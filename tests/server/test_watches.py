@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from fakekube.apiserver.wire import protobuf
 from tests.server.rig import CONFIGMAPS, FUSE, Served, closed, on_a_loop, served
 
 WATCH = f"{CONFIGMAPS}?watch=true"
@@ -45,6 +46,65 @@ async def test_events_are_delivered_as_they_happen():
         assert [event["type"] for event in seen] == ["ADDED", "MODIFIED", "DELETED"]
         assert seen[0]["object"] == created
         assert seen[1]["object"]["data"] == {"size": "größe 2"}
+
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+@asynccontextmanager
+async def watching_in_protobuf(api: Served, path: str, accept: str = PROTOBUF) -> AsyncIterator[Any]:
+    """The type of each event of a watch, and its object."""
+    async with api.session.get(api.url + path, headers={"Accept": accept}) as response:
+        assert (response.status, response.content_type) == (200, PROTOBUF)
+        assert response.headers["Content-Type"] == f"{PROTOBUF};stream=watch"
+
+        async def following() -> Any:
+            async with asyncio.timeout(FUSE):
+                size = await response.content.readexactly(4)
+                event = dict(protobuf._fields(await response.content.readexactly(int.from_bytes(size, "big"))))
+            wrapped = dict(protobuf._fields(event[2]))[1]
+            return event[1].decode(), protobuf.decode(wrapped)
+
+        yield following
+
+
+@on_a_loop
+async def test_events_in_protobuf():
+    async with served() as api, watching_in_protobuf(api, WATCH) as following:
+        _, created, _ = await api.call("POST", CONFIGMAPS, configmap("a", size="größe 1"))
+        type, added = await following()
+        await api.call("PUT", f"{CONFIGMAPS}/a", configmap("a", size="größe 2"))
+        _, modified = await following()
+        await api.call("DELETE", f"{CONFIGMAPS}/a")
+        deleted, _ = await following()
+        assert (type, deleted) == ("ADDED", "DELETED")
+        assert (added["kind"], added["metadata"]["uid"]) == ("ConfigMap", created["metadata"]["uid"])
+        assert modified["data"] == {"size": "größe 2"}
+
+
+@on_a_loop
+async def test_the_initial_events_of_metadata_in_protobuf():
+    """The request of a metadata informer of client-go with WatchList."""
+    path = f"{WATCH}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    accept = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+    async with served() as api:
+        await api.call("POST", CONFIGMAPS, configmap("a"))
+        async with watching_in_protobuf(api, path, accept) as following:
+            type, added = await following()
+            bookmark, end = await following()
+    assert (type, bookmark) == ("ADDED", "BOOKMARK")
+    assert (added["kind"], added["metadata"]["name"]) == ("PartialObjectMetadata", "a")
+    assert end["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+@on_a_loop
+async def test_an_expired_history_in_protobuf():
+    async with served() as api:
+        store = api.runner.apiserver.store
+        store.compact(store.revision)
+        async with watching_in_protobuf(api, f"{WATCH}&resourceVersion=1") as following:
+            type, status = await following()
+    assert (type, status["kind"], status["code"], status["reason"]) == ("ERROR", "Status", 410, "Expired")
 
 
 @on_a_loop

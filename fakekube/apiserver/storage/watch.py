@@ -142,15 +142,17 @@ class View:
     def item(self, entry: Entry) -> Object:
         return self.convert(entry) if self.convert else entry.object
 
-    def message(self, entry: Entry) -> bytes:
-        """Encodes an object as the protobuf message of the kind, without apiVersion and kind."""
-        marshal = marshaler_of(self.api_version, self.kind)
+    def messages(self, entries: Sequence[Entry]) -> list[bytes]:
+        """Encodes objects as the protobuf message of the kind, without apiVersion and kind."""
+        marshal, convert = marshaler_of(self.api_version, self.kind), self.convert
         assert marshal is not None, f"{self.api_version} {self.kind} has no message"
-        return marshal(self.convert(entry)) if self.convert else entry.message(marshal)
+        if convert:
+            return [marshal(convert(entry)) for entry in entries]
+        return [entry.message(marshal) for entry in entries]
 
     def envelope(self, entry: Entry) -> bytes:
         """Encodes an object as protobuf."""
-        return envelope.wrap(self.api_version, self.kind, self.message(entry))
+        return envelope.wrap(self.api_version, self.kind, self.messages((entry,))[0])
 
 
 def _metadata_only(entry: Entry) -> Object:

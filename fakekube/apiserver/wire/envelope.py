@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.wire.marshal import delimited, marshaler, marshaler_of
+from fakekube.apiserver.wire.marshal import delimited, marshaler, marshaler_of, varint
 from fakekube.apiserver.wire.protobuf import MAGIC
 
 
@@ -17,9 +17,12 @@ def wrap(api_version: str, kind: str, message: bytes) -> bytes:
 
 def wrap_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
     """A list of encoded items in an envelope."""
-    first, second = (2, 1) if (api_version, kind) == _REVERSED else (1, 2)
-    head, rows = delimited(first, marshaler("meta.v1.ListMeta")(metadata)), [delimited(second, item) for item in items]
-    return wrap(api_version, kind, b"".join((head, *rows) if first == 1 else (*rows, head)))
+    first = 2 if (api_version, kind) == _REVERSED else 1
+    head, tag = delimited(first, marshaler("meta.v1.ListMeta")(metadata)), varint((3 - first) << 3 | 2)
+    parts = [head] if first == 1 else []
+    for item in items:
+        parts += (tag, varint(len(item)), item)
+    return wrap(api_version, kind, b"".join(parts if first == 1 else [*parts, head]))
 
 
 #: The only list whose items have a lower number than its metadata.

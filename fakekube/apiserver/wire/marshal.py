@@ -108,21 +108,17 @@ def _written(number: int, field: Field) -> Marshal:
 def _single(number: int, type: str) -> Marshal:
     if type in _NUMBERS:
         return _NUMBERS[type](number)
-    content, tag = _content(type), varint(number << 3 | 2)
+    content, tag, small = _VALUES.get(type), varint(number << 3 | 2), _SMALL
 
     def write(value: Any) -> bytes:
+        nonlocal content
+        if content is None:
+            content = marshaler(type)  # looked up late: messages may contain themselves
         found = content(value)
-        return tag + varint(len(found)) + found
+        size = len(found)
+        return tag + (small[size] if size < 1024 else _varint_bytes(size)) + found
 
     return write
-
-
-def _content(type: str) -> Marshal:
-    """Encodes what follows the tag and the length of a field."""
-    found = _VALUES.get(type)
-    if found is not None:
-        return found
-    return lambda value: marshaler(type)(value)  # looked up late: messages may contain themselves
 
 
 def _map(number: int, type: str) -> Marshal:
