@@ -37,7 +37,7 @@ VALUES = {
     "apiextensions.v1.JSONSchemaPropsOrBool": "schema-or-bool",
     "apiextensions.v1.JSONSchemaPropsOrStringArray": "schema-or-strings",
 }
-_SCALARS = {"int32": "int", "int64": "int", "uint32": "int", "string": "string", "bool": "bool", "bytes": "bytes",
+_SCALARS = {"int32": "int32", "int64": "int", "uint32": "int", "string": "string", "bool": "bool", "bytes": "bytes",
             "double": "double"}  # fmt: skip
 
 #: Messages that are a list of strings in JSON.

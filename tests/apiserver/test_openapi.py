@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from fakekube.apiserver.openapi import gnostic, gnosticv3
-from fakekube.apiserver.wire import protobuf
 from fakekube.server import bootstrap
+from tests import protofields
 from tests.apiserver.api import CRDS, Api, definition
 
 V3 = "/openapi/v3"
@@ -274,7 +274,7 @@ def test_other_encodings_of_version_2_are_not_available(api):
 def fields(message):
     """The fields of a message, all of which are encoded as bytes, by number."""
     found = {}
-    for number, value in protobuf._fields(message):
+    for number, value in protofields.fields(message):
         found.setdefault(number, []).append(value)
     return found
 

@@ -5,9 +5,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fakekube.apiserver.wire import protobuf
-from fakekube.apiserver.wire.protobuf import MAGIC, Malformed, message
+from fakekube.apiserver.wire.messages import message
+from fakekube.apiserver.wire.protobuf import MAGIC
+from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.data import load
+from tests.apiserver.api import CONFIGMAPS, configmap
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def varint(value):
@@ -63,32 +68,113 @@ def test_a_decoded_message(kind, raw, expected):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        pytest.param(b"", "expected prefix", id="empty"),
-        pytest.param(b"{}", "expected prefix", id="json"),
-        pytest.param(envelope("ConfigMap", b"\x0a\x05a"), "unexpected EOF", id="cut-short"),
-        pytest.param(envelope("ConfigMap", b"\x0a"), "unexpected EOF", id="length-missing"),
-        pytest.param(envelope("ConfigMap", b"\xff" * 11), "unexpected EOF", id="endless-number"),
-        pytest.param(envelope("ConfigMap", b"\x0b"), "wire type 3", id="group"),
-        pytest.param(
-            envelope("ConfigMap", field(1, 7)),
-            "a number where meta.v1.ObjectMeta was expected",
-            id="number-for-message",
-        ),
-        pytest.param(envelope("ConfigMap", field(4, "x")), "bytes where int was expected", id="bytes-for-bool"),
-        pytest.param(envelope("ConfigMap", field(2, 7)), "a map entry is no number", id="number-for-map"),
-        pytest.param(envelope("DeleteOptions", field(4, b"\xff")), "text that is not UTF-8", id="bad-text"),
-        pytest.param(envelope("ConfigMap", varint(1 << 3 | 1) + b"4444"), "unexpected EOF", id="fixed-cut-short"),
+        pytest.param(b"", "empty data", id="nothing"),
+        pytest.param(MAGIC, "empty body", id="magic-only"),
+        pytest.param(b"{}", "provided data does not appear to be a protobuf message, expected prefix", id="json"),
+        pytest.param(envelope("ConfigMap", b"")[:-1], "unexpected EOF", id="cut-short"),
+        pytest.param(MAGIC + field(1, field(1, 1)), "wrong wireType = 0 for field ApiVersion", id="number-for-text"),
     ],
 )
-def test_malformed_messages(body, message):
-    with pytest.raises(Malformed, match=message):
+def test_malformed_envelopes(body, message):
+    with pytest.raises(Malformed, match=message) as malformed:
         protobuf.decode(body)
+    assert (malformed.value.kind, malformed.value.version) == ("", "")
 
 
-def test_an_unknown_kind_is_rejected_with_advice():
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        pytest.param(b"\x0a\x05a", "unexpected EOF", id="cut-short"),
+        pytest.param(b"\x0a", "unexpected EOF", id="length-missing"),
+        pytest.param(b"\xff" * 11, "proto: integer overflow", id="endless-number"),
+        pytest.param(varint(99 << 3) + b"\xff" * 11, "proto: integer overflow", id="endless-unknown-number"),
+        pytest.param(b"\x0a" + b"\xff" * 9 + b"\x01", "proto: negative length found", id="negative-length"),
+        pytest.param(b"\x0b", "proto: wrong wireType = 3 for field ObjectMeta", id="group"),
+        pytest.param(b"\x0c", "proto: ConfigMap: wiretype end group for non-group", id="end-of-group"),
+        pytest.param(b"\x02\0", r"proto: ConfigMap: illegal tag 0 \(wire type 2\)", id="number-zero"),
+        pytest.param(b"\x9e\x06\0", "proto: illegal wireType 6", id="unknown-wire-type"),
+        pytest.param(b"\x9b\x06\x08", "unexpected EOF", id="open-group"),
+        pytest.param(b"\x08\x01", "proto: wrong wireType = 0 for field ObjectMeta", id="number-for-message"),
+        pytest.param(field(4, "x"), "proto: wrong wireType = 2 for field Immutable", id="bytes-for-bool"),
+        pytest.param(field(2, 7), "proto: wrong wireType = 0 for field Data", id="number-for-map"),
+        pytest.param(varint(1 << 3 | 1) + b"4444", "proto: wrong wireType = 1 for field ObjectMeta", id="fixed"),
+        pytest.param(varint(99 << 3 | 1) + b"4444", "unexpected EOF", id="fixed-cut-short"),
+        pytest.param(varint(99 << 3 | 5) + b"44", "unexpected EOF", id="half-fixed-cut-short"),
+    ],
+)
+def test_malformed_messages(raw, message):
+    """The messages are those of kube-apiserver."""
+    with pytest.raises(Malformed, match=message) as malformed:
+        protobuf.decode(envelope("ConfigMap", raw))
+    assert (malformed.value.kind, malformed.value.version) == ("ConfigMap", "v1")
+
+
+def test_errors_name_the_kind_once_it_is_known(api):
+    code, _, message = api.refused("POST", CONFIGMAPS, envelope("ConfigMap", b"\x0c"), content_type=PROTOBUF)
+    why = "proto: ConfigMap: wiretype end group for non-group"
+    assert (code, message) == (400, f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {why}')
+    code, _, message = api.refused("POST", CONFIGMAPS, MAGIC, content_type=PROTOBUF)
+    assert message == "the object provided is unrecognized (must be of type ConfigMap): empty body (6b387300)"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("", ""), ("v1", ""), ("", "ConfigMap")], ids=["neither", "version", "kind"]
+)
+def test_an_envelope_without_a_type_has_that_of_the_path(api, api_version, kind):
+    body = envelope(kind, field(1, field(1, "a")), api_version)
+    assert api.answer("POST", CONFIGMAPS, body, content_type=PROTOBUF).status == 201
+
+
+def test_options_without_a_type(api):
+    api.ok("POST", CONFIGMAPS, configmap())
+    body = MAGIC + field(2, field(5, "All"))
+    assert api.answer("DELETE", f"{CONFIGMAPS}/a", body, content_type=PROTOBUF).status == 200
+    assert api.answer("GET", f"{CONFIGMAPS}/a").status == 200
+    body = envelope("DeleteOptions", b"\x0a")
+    why = "proto: wrong wireType = 2 for field GracePeriodSeconds"
+    assert api.refused("DELETE", f"{CONFIGMAPS}/a", body, content_type=PROTOBUF)[2] == why
+
+
+def test_an_unknown_kind_is_rejected_as_in_json(api):
+    for kind, version in (("Thing", "v1"), ("ConfigMap", "v7"), ("ConfigMap", "foo/v7")):
+        as_json = api.refused("POST", CONFIGMAPS, {"apiVersion": version, "kind": kind})
+        body = envelope(kind, b"", version)
+        assert api.refused("POST", CONFIGMAPS, body, content_type=PROTOBUF) == as_json
+
+
+def test_a_served_kind_without_a_message_is_rejected_with_advice():
     with pytest.raises(StatusError, match="set the client's content type to application/json") as refused:
-        protobuf.decode(envelope("Thing", b""))
+        protobuf.decode(envelope("Thing", b"", "example.com/v1"), ("example.com/v1", "Thing"))
     assert refused.value.code == 415
+
+
+def test_fields_that_occur_again():
+    """Messages are merged, lists and maps get more items, the last of other values counts."""
+    first = field(1, field(1, "a") + field(11, field(1, "k") + field(2, "1")) + field(14, "x"))
+    second = field(1, field(11, field(1, "k") + field(2, "2")) + field(14, "y"))
+    found = protobuf.decode(envelope("ConfigMap", first + second + field(4, 1) + field(4, 0)))
+    assert found["metadata"] == {"name": "a", "labels": {"k": "2"}, "finalizers": ["x", "y"]}
+    assert found["immutable"] is False
+
+
+def test_packed_and_overflowing_numbers():
+    groups = field(4, varint(5) + varint(1 << 63 | 7))
+    context = field(2, field(14, groups))
+    found = protobuf.decode(envelope("Pod", context))
+    assert found["spec"]["securityContext"]["supplementalGroups"] == [5, 7 - (1 << 63)]
+    port = field(2, field(2, field(6, field(3, (1 << 32) + 80))))
+    assert protobuf.decode(envelope("Pod", port))["spec"]["containers"][0]["ports"] == [{"containerPort": 80}]
+
+
+def test_unknown_groups_are_skipped():
+    group = varint(99 << 3 | 3) + field(1, 5) + field(2, "x") + varint(3 << 3 | 5) + b"four" + varint(99 << 3 | 4)
+    assert protobuf.decode(envelope("ConfigMap", group + field(4, 1)))["immutable"] is True
+
+
+def test_text_that_is_not_utf_8():
+    assert protobuf.decode(envelope("ConfigMap", field(2, field(1, "k") + field(2, b"\xff"))))["data"] == {
+        "k": "\ufffd"
+    }
 
 
 @given(st.binary(), st.sampled_from(["Pod", "Service", "Event", "CustomResourceDefinition", "DeleteOptions", ""]))
@@ -110,8 +196,7 @@ def test_every_type_of_a_field_is_decoded():
 
 
 def test_nested_messages_are_not_kinds():
-    with pytest.raises(StatusError):
-        protobuf.decode(envelope("ObjectMeta", b""))
+    assert protobuf.decode(envelope("ObjectMeta", field(1, "a"))) == {"apiVersion": "v1", "kind": "ObjectMeta"}
 
 
 def time(seconds, nanos=0):

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from fakekube.apiserver.wire import protobuf
+from tests.protofields import fields
 from tests.server.rig import CONFIGMAPS, FUSE, Served, closed, on_a_loop, served
 
 WATCH = f"{CONFIGMAPS}?watch=true"
@@ -61,8 +62,8 @@ async def watching_in_protobuf(api: Served, path: str, accept: str = PROTOBUF) -
         async def following() -> Any:
             async with asyncio.timeout(FUSE):
                 size = await response.content.readexactly(4)
-                event = dict(protobuf._fields(await response.content.readexactly(int.from_bytes(size, "big"))))
-            wrapped = dict(protobuf._fields(event[2]))[1]
+                event = dict(fields(await response.content.readexactly(int.from_bytes(size, "big"))))
+            wrapped = dict(fields(event[2]))[1]
             return event[1].decode(), protobuf.decode(wrapped)
 
         yield following

@@ -16,7 +16,8 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415."""
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
-    decoded = codec.decode(call.request.body, content_type, kind=call.resource.kind, strict=strict)
+    kind, api_version = call.resource.kind, call.resource.api_version
+    decoded = codec.decode(call.request.body, content_type, kind=kind, api_version=api_version, strict=strict)
     check_kind(call, decoded.object)
     unknown: list[str] = []
     try:

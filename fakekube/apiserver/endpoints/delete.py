@@ -18,6 +18,7 @@ from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
+from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import bad_request, conflict, not_found
 
 Object = dict[str, Any]
@@ -64,7 +65,9 @@ def _options_body(call: Call) -> Object | None:
             return None
         kind = codec.media_type(call.request.headers.get("content-type"))
         try:
-            value, _ = codec.parse(body, kind)
+            value = codec.parse_options(body, kind)
+        except Malformed as problem:
+            raise bad_request(str(problem)) from None
         except SyntaxProblem as problem:
             raise bad_request(f"couldn't get version/kind; json parse error: {problem}") from None
     else:

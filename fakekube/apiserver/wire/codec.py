@@ -13,6 +13,7 @@ import yaml
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson, goyaml, protobuf
 from fakekube.apiserver.wire.gojson import with_go_numbers
+from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, unsupported_media_type
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -79,17 +80,19 @@ def _duplicate(path: str) -> str:
     return f'duplicate field "{path}"'
 
 
-def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = True) -> Decoded:
+def decode(body: Any, content_type: str | None, *, kind: str, api_version: str = "", strict: bool = True) -> Decoded:
     """Decodes the body of a create or an update.
 
-    `kind` is the kind of the requested resource; `strict` finds duplicate fields. Raises 413, 415, and 400 if the body
-    does not parse.
+    `kind` and `api_version` are those of the requested resource; `strict` finds duplicate fields. Raises 413, 415, and
+    400 if the body does not parse.
     """
     if isinstance(body, dict):
         return Decoded(body, [])
     if not isinstance(body, bytes):
         body, content_type = orjson.dumps(body), JSON
     kind_of_body = media_type(content_type)
+    if kind_of_body == PROTOBUF:
+        return Decoded(_decode_protobuf(body, kind, api_version), [], body, PROTOBUF)
     try:
         value, duplicates = parse(body, kind_of_body, strict=strict)
         header_problem = _header_problem(value)
@@ -108,6 +111,18 @@ def decode(body: Any, content_type: str | None, *, kind: str, strict: bool = Tru
     return Decoded(value if isinstance(value, dict) else {}, duplicates, body, kind_of_body)
 
 
+def _decode_protobuf(body: bytes, kind: str, api_version: str) -> Object:
+    check_size(body)
+    try:
+        return protobuf.decode(body, (api_version, kind))
+    except Malformed as problem:
+        if problem.kind:
+            message = f'{problem.kind} in version "{problem.version}" cannot be handled as a {kind}: {problem}'
+        else:
+            message = f"the object provided is unrecognized (must be of type {kind}): {problem} ({summary(body)})"
+        raise bad_request(message) from None
+
+
 class SyntaxProblem(Exception):
     """The body is not valid JSON, YAML or protobuf."""
 
@@ -117,11 +132,6 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     check_size(body)
     if kind == YAML:
         return parse_yaml(body)
-    if kind == PROTOBUF:
-        try:
-            return protobuf.decode(body), []
-        except protobuf.Malformed as problem:
-            raise SyntaxProblem(str(problem)) from None
     if _too_deep(body):
         raise SyntaxProblem("exceeded max depth")
     try:
@@ -129,6 +139,14 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     except orjson.JSONDecodeError:
         value = _parse_as_go(body)
     return value, duplicates(value, body) if strict and isinstance(value, dict) else []
+
+
+def parse_options(body: bytes, kind: str) -> Any:
+    """The JSON value of DeleteOptions. Raises SyntaxProblem, Malformed for protobuf, and 413."""
+    if kind != PROTOBUF:
+        return parse(body, kind)[0]
+    check_size(body)
+    return protobuf.decode(body, ("v1", "DeleteOptions"))
 
 
 def duplicates(value: Any, body: bytes) -> list[str]:

@@ -147,7 +147,12 @@ def _doubles(number: int) -> Marshal:
     return lambda value: tag + struct.pack("<d", value)
 
 
-_NUMBERS: Mapping[str, Callable[[int], Marshal]] = {"int": _integers, "bool": _integers, "double": _doubles}
+_NUMBERS: Mapping[str, Callable[[int], Marshal]] = {
+    "int": _integers,
+    "int32": _integers,
+    "bool": _integers,
+    "double": _doubles,
+}
 
 
 # --- values that are one value in JSON

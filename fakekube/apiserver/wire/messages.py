@@ -6,7 +6,7 @@ The messages are those of the published API (`fakekube/data/build_protobuf.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from fakekube.data import load
@@ -32,11 +32,16 @@ _DISCOVERY = {
 }
 
 
+#: The wire types of numbers; other types are 2, bytes with their length.
+_WIRE_TYPES = {"int": 0, "int32": 0, "bool": 0, "double": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a message: its JSON name and type (a scalar, a value, or the name of a message).
 
     A field without a name is a message whose fields are inlined in JSON. `pointer`: Go encodes it only if it is set.
+    `wire` is its wire type.
     """
 
     name: str
@@ -44,6 +49,17 @@ class Field:
     repeated: bool = False
     map: bool = False
     pointer: bool = False
+    wire: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wire", 2 if self.map else _WIRE_TYPES.get(self.type, 2))
+
+    @property
+    def go_name(self) -> str:
+        """The name of the field in Go, as error messages show it."""
+        if not self.name or self.name == "metadata":
+            return self.type.rpartition(".")[2]
+        return self.name[0].upper() + self.name[1:]
 
 
 def _described(text: str) -> Mapping[int, Field]:

@@ -106,7 +106,8 @@ def _check_place(call: Call, meta: Object) -> None:
 
 
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
-    sent = codec.decode(call.request.body, call.request.headers.get("content-type"), kind="TokenRequest").object
+    content_type, api_version = call.request.headers.get("content-type"), "authentication.k8s.io/v1"
+    sent = codec.decode(call.request.body, content_type, kind="TokenRequest", api_version=api_version).object
     try:
         return stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:
