@@ -40,6 +40,7 @@ from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.codec import JSON
 from fakekube.apiserver.wire.negotiation import (
+    CONNECTED,
     MESSAGES,
     PLAIN,
     UNCONVERTED,
@@ -200,10 +201,11 @@ class ApiServer:
         registration = self.registration(resource)
         registration.check_route(request, info)
         representation = negotiate(
-            request.headers.get("accept"),
+            request.headers.get("accept") if info.subresource not in CONNECTED else None,
             MESSAGES if registration.has_message else UNSTRUCTURED,
             restful=not registration.unstructured,
             listing=not info.name and info.verb != "create",
+            log=info.subresource == "log",
         )
         call = Call(self, request, info, user, registration, context, representation)
         if call.strategy.deprecation:

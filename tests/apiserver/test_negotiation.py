@@ -158,6 +158,21 @@ def test_a_status_that_the_client_does_not_accept_is_indented_json(api):
     assert found.body.encode().startswith(b'{\n  "kind": "Status",\n')
 
 
+def test_a_log_is_also_text():
+    with pytest.raises(StatusError, match="Available representations: text/plain, application/json, "):
+        negotiate("text/html", MESSAGES, restful=True, log=True)
+    with pytest.raises(StatusError, match="only the following media types are accepted"):
+        negotiate("text/plain", MESSAGES, restful=True, log=True)
+    assert negotiate(f"text/plain, {JSON}", MESSAGES, restful=True, log=True) == Representation()
+
+
+def test_connections_are_not_negotiated(api):
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    api.ok("POST", "/api/v1/namespaces/default/pods", pod)
+    refused = api.answer("GET", "/api/v1/namespaces/default/pods/a/proxy", accept="text/html")
+    assert refused.status == 502
+
+
 @pytest.mark.parametrize("accept", [None, "*/*", f"{PROTOBUF}, {JSON};q=0.1", f"{JSON};as=x"])
 def test_paths_that_produce_json_only(accept):
     check_produced(accept, (JSON,), JSON)

@@ -12,6 +12,7 @@ from fakekube.apiserver.wire.status import StatusError, not_acceptable
 
 #: The supported media types in the server's order, and those of streams.
 MEDIA_TYPES = (JSON, YAML, PROTOBUF)
+TEXT = "text/plain"
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
 PROTOBUF_STREAM = f"{PROTOBUF};stream=watch"
 STREAMS = f"{JSON};stream=watch, {PROTOBUF_STREAM}"
@@ -156,16 +157,18 @@ def choose(accept: str | None, restrictions: Restrictions) -> Representation | N
 
 
 def negotiate(
-    accept: str | None, restrictions: Restrictions, *, restful: bool, listing: bool = False
+    accept: str | None, restrictions: Restrictions, *, restful: bool, listing: bool = False, log: bool = False
 ) -> Representation:
     """The first supported representation in the client's order. Raises 406 if there is none.
 
     `restful`: go-restful serves the path and rejects unknown media types with its own message. `listing`: the path also
-    supports streams.
+    supports streams; `log`: it also produces text, for which errors and options are negotiated nevertheless.
     """
     if not accept or accept in ("*/*", JSON):
         return PLAIN
-    if restful:
+    if restful and log:
+        check_produced(accept, (TEXT, *MEDIA_TYPES), f"{TEXT}, {ACCEPTED}")
+    elif restful:
         check_produced(accept, MEDIA_TYPES, f"{ACCEPTED}, {STREAMS}" if listing else ACCEPTED)
     found = choose(accept, restrictions)
     if found is None:
@@ -178,6 +181,10 @@ def check_produced(accept: str | None, produced: Sequence[str], shown: str) -> N
     wanted = {part.partition(";")[0].strip(" ") for part in (accept or "*/*").split(",")}
     if not wanted & {*produced, "*/*"}:
         raise not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
+
+
+#: Subresources that connect a client with a backend, which reads the Accept header itself.
+CONNECTED = frozenset({"attach", "exec", "portforward", "proxy"})
 
 
 #: User agents of interactive programs (`negotiation.isPrettyPrint`).
