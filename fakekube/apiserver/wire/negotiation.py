@@ -102,7 +102,7 @@ class Clause:
         return version in ("", restrictions.server_version) and restrictions.allow(media, self.shape)
 
     def precedes(self, other: Clause) -> bool:
-        """The order of goautoneg. It is not total: of a wildcard of higher quality, the one that is later is first."""
+        """The order of goautoneg. It is not total: a wildcard of higher quality and a media type precede each other."""
         if self.quality > other.quality:
             return True
         kind, _, subtype = self.media_type.partition("/")
