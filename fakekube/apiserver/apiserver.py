@@ -249,6 +249,11 @@ class ApiServer:
             versions = self._versions[resource.collection] = compile_versions(definition.object, meta)
         return CustomRegistration(resource, definition.object, versions[resource.version], meta)
 
+    def definition(self, resource: Resource) -> Object | None:
+        """The definition of a custom resource; None: the resource is built-in."""
+        stored = self.store.get(crd.COLLECTION, resource.collection) if resource.custom else None
+        return stored.object if stored else None
+
     def body_registration(self, resource: Resource) -> Registration:
         """The registration of a kind that appears in bodies only, such as Eviction."""
         key = (resource.collection, resource.kind)

@@ -31,6 +31,7 @@ class Catalog:
         self._groups: dict[str, list[str]] = {}
         self._builtin_groups: frozenset[str] = frozenset()
         self._documents: dict[Hashable, Document] = {}
+        self._of_group: dict[Hashable, str] = {}
         self._encodings: dict[Hashable, bytes] = {}
         builtin = tuple(builtin)
         self._builtin_groups = frozenset(resource.group for resource in builtin)
@@ -45,8 +46,7 @@ class Catalog:
             versions.append(resource.version)
             if resource.group not in self._builtin_groups:
                 versions.sort(key=version_priority)
-        self._documents.clear()
-        self._encodings.clear()
+        self._forget_documents(resource)
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a resource, and its version and group if they become empty."""
@@ -57,8 +57,7 @@ class Catalog:
                 versions.remove(resource.version)
             if not versions:
                 self._groups.pop(resource.group, None)
-        self._documents.clear()
-        self._encodings.clear()
+        self._forget_documents(resource)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
@@ -95,12 +94,23 @@ class Catalog:
         custom = sorted(name for name in self._groups if self.is_custom_group(name))
         return [name for name in self._groups if name and name not in custom] + custom
 
-    def document(self, key: Hashable, build: Callable[[], Any]) -> Document:
-        """The document that `build` returns; cached until the served resources change."""
+    def _forget_documents(self, changed: Resource) -> None:
+        stale = [key for key in self._documents if self._of_group.get(key, changed.group) == changed.group]
+        for key in stale:
+            del self._documents[key]
+            self._encodings.pop(key, None)
+
+    def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document:
+        """The document that `build` returns; cached until the resources change that it depends on.
+
+        `group`: the document depends on the resources of a group only.
+        """
         found = self._documents.get(key)
         if found is None:
             json = orjson.dumps(build())
             found = self._documents[key] = Document(json, hashlib.sha512(json).hexdigest().upper())
+            if group is not None:
+                self._of_group[key] = group
         return found
 
     def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes:

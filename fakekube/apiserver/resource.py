@@ -38,7 +38,7 @@ class Resource:
     """A resource in one version, as discovery lists it.
 
     `collection` is the collection of the store; the versions of a resource, and the two groups of Event, share one.
-    `custom`: a CustomResourceDefinition defines the resource; only `ApiServer.registration` reads it. `listed_verbs`
+    `custom`: a CustomResourceDefinition defines the resource; only `ApiServer` reads it. `listed_verbs`
     are the verbs in the order of discovery. `names_group`: aggregated discovery names the group and version of the
     kind.
     """

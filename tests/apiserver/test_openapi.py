@@ -40,10 +40,11 @@ def test_every_reference_resolves(version):
     api.ok("POST", CRDS, definition())
     for root in api.ok("GET", V3)["paths"]:
         found = document(api, root)
-        known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
+        known = {f"#/components/schemas/{name}" for name in found.get("components", {}).get("schemas", ())}
         assert known.issuperset(references(found)), root
     found = api.ok("GET", "/openapi/v2")
-    assert {f"#/definitions/{name}" for name in found["definitions"]}.issuperset(references(found))
+    known = {f"#/{place}/{name}" for place in ("definitions", "parameters") for name in found[place]}
+    assert known.issuperset(references(found))
 
 
 def test_every_served_kind_has_a_type_and_operations(backups):
@@ -61,7 +62,7 @@ def test_every_served_kind_has_a_type_and_operations(backups):
             (method, operation["x-kubernetes-action"])
             for path, item in found["paths"].items() if f"/{resource.plural}" in path
             for method, operation in item.items() if method != "parameters"
-            if operation["x-kubernetes-group-version-kind"] == gvk
+            if operation.get("x-kubernetes-group-version-kind") == gvk
         ]  # fmt: skip
         actions = {"create": ("post", "post"), "update": ("put", "put"), "get": ("get", "get"), "list": ("get", "list")}
         assert {actions[verb] for verb in resource.verbs & actions.keys()} <= set(operations)
@@ -97,7 +98,9 @@ def test_extensions_for_apply_and_patches(api, type, field, marks):
 
 def test_version_2_has_the_same_types(api):
     definitions = api.ok("GET", "/openapi/v2")["definitions"]
-    assert definitions["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"] == {"type": "string"}
+    protocol = definitions["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+    assert (protocol["type"], protocol["enum"]) == ("string", ["SCTP", "TCP", "UDP"])
+    assert "default" not in protocol
     containers = definitions["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
 
@@ -121,6 +124,7 @@ def test_an_outdated_url_redirects_to_the_current_one(api):
     response = api.answer("GET", f"{V3}/apis/apps/v1?hash=old")
     present = api.ok("GET", V3)["paths"]["apis/apps/v1"]["serverRelativeURL"]
     assert (response.status, response.headers["Location"]) == (301, present)
+    assert (response.headers["Vary"], response.content_type) == ("Accept", "application/json")
 
 
 @pytest.mark.parametrize("path", [V3, f"{V3}/apis/apps/v1", "/openapi/v2"])
@@ -134,6 +138,12 @@ def test_versions_are_available_in_their_own_protobuf_only(api):
     assert api.answer("GET", f"{V3}/apis/apps/v1", accept=PROTOBUF).status == 406
     assert api.answer("GET", "/openapi/v2", accept=PROTOBUF_3).status == 406
     assert api.answer("GET", "/openapi/v2", accept=f"{PROTOBUF_3}, */*").status == 200
+
+
+@pytest.mark.parametrize("path", [f"{V3}/apis/apps/v1", "/openapi/v2"])
+def test_other_media_types_are_not_acceptable(api, path):
+    response = api.answer("GET", path, accept="text/html")
+    assert (response.status, response.headers["Vary"]) == (406, "Accept")
 
 
 def test_an_unknown_document(api):
@@ -162,9 +172,8 @@ def test_a_custom_kind_is_published_while_its_definition_exists(api):
         "default": 3,
         "description": "How big.",
     }
-    assert found["properties"]["metadata"] == {
-        "$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-    }
+    meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    assert found["properties"]["metadata"]["allOf"] == [{"$ref": meta}]
     api.ok("DELETE", f"{CRDS}/backups.example.com")
     assert api.answer("GET", f"{V3}/apis/example.com/v1").status == 404
     assert api.ok("GET", V3)["paths"] == before
@@ -334,3 +343,12 @@ def test_parameters_in_protobuf():
     assert fields(fields(body)[1][0]) == {2: [b"body"], 3: [b"body"], 4: [1], 5: [b"\x0a\x01a"]}
     assert fields(fields(fields(query)[2][0])[3][0]) == {2: [b"query"], 4: [b"q"], 6: [b"string"], 20: [1]}
     assert fields(fields(fields(path)[2][0])[4][0]) == {2: [b"path"], 4: [b"p"], 5: [b"string"]}
+
+
+def test_shared_parameters_in_protobuf():
+    parameter = {"uniqueItems": True, "type": "string", "name": "pretty", "in": "query"}
+    item = {"parameters": [{"$ref": "#/parameters/pretty-1"}]}
+    document = fields(gnostic.encode({"paths": {"/a": item}, "parameters": {"pretty-1": parameter}}))
+    reference = fields(fields(pairs(document[8][0], 2)["/a"])[9][0])[2][0]
+    assert fields(reference) == {1: [b"#/parameters/pretty-1"]}
+    assert fields(fields(fields(pairs(document[10][0], 1)["pretty-1"])[2][0])[3][0])[4] == [b"pretty"]

@@ -64,6 +64,11 @@ def openapi_of(crd: Object, version: str) -> Object | None:
     return (version_of(crd, version).get("schema") or {}).get("openAPIV3Schema")
 
 
+def selectable_paths(crd: Object, version: str) -> list[str]:
+    """The JSON paths of the selectable fields of a version."""
+    return [field.get("jsonPath") or "" for field in version_of(crd, version).get("selectableFields") or ()]
+
+
 def printer_columns(crd: Object, version: str) -> list[Object]:
     """The additional printer columns of a version."""
     return version_of(crd, version).get("additionalPrinterColumns") or []

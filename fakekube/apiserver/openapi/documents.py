@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from fakekube.apiserver.openapi import customkinds
+from fakekube.apiserver import crd
+from fakekube.apiserver.openapi import builtinroutes, customkinds, customroutes, discoveryroutes
+from fakekube.apiserver.openapi.collected import Types
 from fakekube.apiserver.openapi.operations import paths_of
-from fakekube.apiserver.openapi.schemawriter import SchemaWriter, reference
-from fakekube.apiserver.openapi.typenames import NAMED_SCALARS, PATCH, custom_name, full_name, kinds_of_types
+from fakekube.apiserver.openapi.routes import Route
+from fakekube.apiserver.openapi.sharedparameters import share
+from fakekube.apiserver.openapi.typenames import all_versions, client_versions
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
-from fakekube.apiserver.schema.model import Schema
 
-#: The types that every document contains.
-_COMMON = ("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta", "meta.v1.Status", "meta.v1.WatchEvent")
+_SECURITY: Object = {
+    "BearerToken": {
+        "description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"
+    }
+}  # fmt: skip
+
+_CUSTOM_INFO: Object = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
 class Document(Protocol):
@@ -33,17 +39,11 @@ class Catalog(Protocol):
 
     def resources(self) -> Iterable[Resource]: ...
 
-    def document(self, key: Hashable, build: Callable[[], Any]) -> Document: ...
+    def is_custom_group(self, group: str) -> bool: ...
+
+    def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document: ...
 
     def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes: ...
-
-
-class Kind(Protocol):
-    """A served kind, as far as documents describe it."""
-
-    @property
-    def published_schema(self) -> Object | None:
-        """The schema of a custom kind; None: that of a built-in type."""
 
 
 class Server(Protocol):
@@ -55,7 +55,8 @@ class Server(Protocol):
     @property
     def catalog(self) -> Catalog: ...
 
-    def registration(self, resource: Resource) -> Kind: ...
+    def definition(self, resource: Resource) -> Object | None:
+        """The definition of a custom resource; None: the resource is built-in."""
 
 
 def root_of(resource: Resource) -> str:
@@ -64,101 +65,81 @@ def root_of(resource: Resource) -> str:
 
 
 def roots(server: Server) -> list[str]:
-    return sorted({root_of(resource) for resource in server.catalog.resources()})
+    """The paths of the documents: of groups and versions, of built-in groups, and of what is no resource."""
+    resources = list(server.catalog.resources())
+    groups = {resource.group for resource in resources if not server.catalog.is_custom_group(resource.group)}
+    found = {*map(root_of, resources), *discoveryroutes.SINGLE}
+    return sorted(found | {f"apis/{group}" if group else "api" for group in groups})
+
+
+def group_of(root: str) -> str:
+    """The group of a document's resources; empty for the core group and for what is no resource."""
+    return root.split("/")[1] if root.startswith("apis/") else ""
 
 
 def version_3(server: Server, root: str) -> Object:
-    """The OpenAPI 3 document of a group and version."""
-    paths, types = _content(server, [r for r in server.catalog.resources() if root_of(r) == root], 3)
+    """The OpenAPI 3 document of a path."""
+    resources = [resource for resource in server.catalog.resources() if root_of(resource) == root]
+    custom = any(server.definition(resource) for resource in resources)
+    registered = client_versions() if custom else [root.removeprefix("apis/")] if root.count("/") == 2 else []
+    types = Types(server.schemas, 3, registered)
+    paths = paths_of(_routes(server, root, resources, types), types.refer, 3)
+    components: Object = {"schemas": types.written()} if types.any else {}
+    if not custom:
+        components["securitySchemes"] = _SECURITY
     return {
         "openapi": "3.0.0",
-        "info": _info(server),
+        "info": _CUSTOM_INFO if custom else _info(server),
         "paths": paths,
-        "components": {
-            "schemas": types,
-            "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
-        },
+        **({"components": components} if components else {}),
     }
 
 
 def version_2(server: Server) -> Object:
     """The OpenAPI 2 document of all resources."""
-    paths, types = _content(server, list(server.catalog.resources()), 2)
+    types = Types(server.schemas, 2, all_versions())
+    resources: dict[str, list[Resource]] = {}
+    for resource in server.catalog.resources():
+        resources.setdefault(root_of(resource), []).append(resource)
+    routes = [route for root in roots(server) for route in _routes(server, root, resources.get(root, []), types)]
+    paths = paths_of(routes, types.refer, 2)
+    parameters = share(paths)
     return {
         "swagger": "2.0",
         "info": _info(server),
         "paths": paths,
-        "definitions": types,
-        "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+        "definitions": types.written(),
+        "parameters": parameters,
+        "securityDefinitions": _SECURITY,
         "security": [{"BearerToken": []}],
     }
 
 
 def _info(server: Server) -> Object:
-    return {"title": "Kubernetes", "version": server.version.get("gitVersion", "")}
+    version = server.version
+    return {"title": "Kubernetes", "version": f"{version.get('major', '')}.{version.get('minor', '')}"}
 
 
-def _content(server: Server, resources: Sequence[Resource], version: int) -> tuple[Object, Object]:
-    """The paths of resources, and the types that they refer to."""
-    collected = _Types(server.schemas, version)
-    paths: Object = {}
-    own: Object = {}
-    refer = partial(reference, version=version)
+def _routes(server: Server, root: str, resources: Sequence[Resource], types: Types) -> Iterator[Route]:
+    """The routes of a document. Custom kinds are added to the types."""
+    if root in discoveryroutes.SINGLE:
+        yield discoveryroutes.SINGLE[root]
+        return
+    group = group_of(root)
+    if not resources:
+        yield discoveryroutes.of_group(group)
+        return
+    if not server.catalog.is_custom_group(group):
+        yield discoveryroutes.of_group_version(group, resources[0].version)
     for resource in resources:
-        published = server.registration(resource).published_schema
-        if published is not None:
-            names = [custom_name(resource.group, resource.version, k) for k in (resource.kind, resource.list_kind)]
-            own |= customkinds.schemas_of(resource, published, version)
+        definition = server.definition(resource)
+        if definition is None:
+            yield from builtinroutes.routes_of(resource, types.kind)
         else:
-            names = collected.kind(resource)
-        paths |= paths_of(resource, names[0], names[1], refer, version)
-    for name in _COMMON:
-        collected.add(name)
-    types = collected.written()
-    types[PATCH] = {"type": "object"}
-    return dict(sorted(paths.items())), dict(sorted({**types, **own}.items()))
+            types.add_custom(_schemas(resource, definition, types.version))
+            yield from customroutes.routes_of(resource)
 
 
-class _Types:
-    """Collects the built-in types that a document refers to, directly or indirectly."""
-
-    def __init__(self, schemas: BuiltinSchemas, version: int) -> None:
-        self._schemas = schemas
-        self._gvks = kinds_of_types(schemas)
-        self._writer = SchemaWriter(version, self._need)
-        self._waiting: dict[str, Schema] = {}
-        self._nodes: Object = {}
-
-    def kind(self, resource: Resource) -> list[str]:
-        """Adds the kind of a resource and its list, and returns their full names."""
-        schema = self._schemas.of_kind(resource.group, resource.version, resource.kind)
-        if schema is None:
-            return [full_name("meta.v1.Status")] * 2
-        names = [schema.name, f"{schema.name}List"]
-        for name in names:
-            self.add(name)
-        return [full_name(name) for name in names]
-
-    def add(self, name: str) -> None:
-        try:
-            self._need(name, self._schemas.type(name))
-        except KeyError:
-            return  # the kind has no list
-
-    def _need(self, name: str, schema: Schema | None) -> None:
-        if schema is None:
-            full, node = NAMED_SCALARS[name]
-            self._nodes[full] = node
-        elif full_name(name) not in self._nodes:
-            self._waiting[name] = schema
-
-    def written(self) -> Object:
-        while self._waiting:
-            name, _ = self._waiting.popitem()
-            self._nodes[full_name(name)] = {}  # types can be recursive
-            self._nodes[full_name(name)] = self._writer.type(self._schemas.type(name), self._kinds(name))
-        return self._nodes
-
-    def _kinds(self, name: str) -> list[Object]:
-        found: Iterable[Object] = self._gvks.get(name, ())
-        return list(found)
+def _schemas(resource: Resource, definition: Object, version: int) -> Object:
+    schema = crd.openapi_of(definition, resource.version)
+    return customkinds.schemas_of(resource, schema, crd.selectable_paths(definition, resource.version), version)

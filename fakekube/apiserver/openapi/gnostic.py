@@ -37,24 +37,34 @@ _PARAMETERS = {"header": ("HeaderParameter", 1), "query": ("QueryParameter", 3),
 
 def _parameter(number: int, value: Mapping[str, Any]) -> bytes:
     if value["in"] == "body":
-        found = _message("BodyParameter")(1, value)
-    else:
-        name, field = _PARAMETERS[value["in"]]
-        found = delimited(2, _message(name)(field, value))
-    return delimited(number, delimited(1, found))
+        return delimited(number, _message("BodyParameter")(1, value))
+    name, field = _PARAMETERS[value["in"]]
+    return delimited(number, delimited(2, _message(name)(field, value)))
+
+
+def _parameter_or_reference(number: int, value: Mapping[str, Any]) -> bytes:
+    return delimited(number, _message("JsonReference")(2, value) if "$ref" in value else _parameter(1, value))
 
 
 _schema = _message("Schema")
 _operation = _message("Operation")
 _strings = gf.each(gf.string)
-_parameters = gf.each(_parameter)
+_parameters = gf.each(_parameter_or_reference)
 
 _MESSAGES: Mapping[str, Message] = {
     "Document": (
         {"swagger": (1, gf.string), "info": (2, _message("Info")),
-         "paths": (8, gf.named(2, _message("PathItem"))), "definitions": (9, gf.named(1, _schema))},
+         "paths": (8, gf.named(2, _message("PathItem"))), "definitions": (9, gf.named(1, _schema)),
+         "parameters": (10, gf.named(1, _parameter)),
+         "security": (12, gf.each(gf.named(1, gf.alternative(1, _strings)))),
+         "securityDefinitions": (13, gf.named(1, gf.alternative(2, _message("ApiKeySecurity"))))},
         16,
     ),
+    "ApiKeySecurity": (
+        {"type": (1, gf.string), "name": (2, gf.string), "in": (3, gf.string), "description": (4, gf.string)}, 5,
+    ),
+    "ExternalDocs": ({"description": (1, gf.string), "url": (2, gf.string)}, 3),
+    "JsonReference": ({"$ref": (1, gf.string)}, 0),
     "Info": ({"title": (1, gf.string), "version": (2, gf.string)}, 7),
     "PathItem": (
         {"get": (2, _operation), "put": (3, _operation), "post": (4, _operation), "delete": (5, _operation),
@@ -95,7 +105,7 @@ _MESSAGES: Mapping[str, Message] = {
          "maxProperties": (17, gf.integer), "minProperties": (18, gf.integer), "required": (19, _strings),
          "enum": (20, gf.each(gf.any)), "additionalProperties": (21, _additional), "type": (22, _types),
          "items": (23, _items), "allOf": (24, gf.each(_schema)), "properties": (25, gf.named(1, _schema)),
-         "example": (30, gf.any)},
+         "externalDocs": (29, _message("ExternalDocs")), "example": (30, gf.any)},
         31,
     ),
 }  # fmt: skip

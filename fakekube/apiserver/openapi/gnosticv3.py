@@ -94,10 +94,12 @@ _MESSAGES: Mapping[str, Message] = {
     ),
     "RequestBody": ({"description": (1, gf.string), "content": (2, _content), "required": (3, gf.integer)}, 4),
     "Response": ({"description": (1, gf.string), "content": (3, _content)}, 5),
+    "ExternalDocs": ({"description": (1, gf.string), "url": (2, gf.string)}, 3),
     "MediaType": ({"schema": (1, _schema)}, 5),
     "Schema": (
         {"nullable": (1, gf.integer), "readOnly": (3, gf.integer), "writeOnly": (4, gf.integer),
-         "example": (7, gf.any), "deprecated": (8, gf.integer), "title": (9, gf.string),
+         "externalDocs": (6, _message("ExternalDocs")), "example": (7, gf.any),
+         "deprecated": (8, gf.integer), "title": (9, gf.string),
          "multipleOf": (10, gf.double), "maximum": (11, gf.double), "exclusiveMaximum": (12, gf.integer),
          "minimum": (13, gf.double), "exclusiveMinimum": (14, gf.integer), "maxLength": (15, gf.integer),
          "minLength": (16, gf.integer), "pattern": (17, gf.string), "maxItems": (18, gf.integer),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import orjson
 
@@ -65,7 +66,8 @@ def _index(server: Server) -> Document:
 
 
 def _document(server: Server, root: str) -> Document:
-    return server.catalog.document((V3, root), lambda: documents.version_3(server, root))
+    build = partial(documents.version_3, server, root)
+    return server.catalog.document((V3, root), build, group=documents.group_of(root))
 
 
 def _address(root: str, document: Document) -> str:
@@ -81,7 +83,8 @@ def _group_version(server: Server, request: Request, root: str) -> Response:
     document = _document(server, root)
     asked = request.option("hash") or ""
     if asked and asked != document.hash:
-        return Response(301, content_type="", headers={"Location": _address(root, document)})
+        headers = {"Location": _address(root, document), "ETag": f'"{document.hash}"', "Vary": "Accept"}
+        return Response(301, content_type=content_type, headers=headers)
     encoded = None
     if content_type != _JSON:
         encoded = server.catalog.encoding((V3, root), lambda: gnosticv3.encode(orjson.loads(document.json)))
@@ -114,4 +117,4 @@ def _file(
 
 def _nothing(code: int) -> Response:
     """A response without a body and without a content type."""
-    return Response(code, content_type="")
+    return Response(code, content_type="", headers={"Vary": "Accept"} if code == 406 else {})

@@ -61,10 +61,6 @@ class Registration(Protocol):
     def apply_schema(self) -> Schema:
         """The schema that server-side apply uses."""
 
-    @property
-    def published_schema(self) -> Object | None:
-        """The schema that OpenAPI documents publish for the kind; None: that of a built-in type."""
-
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         """Decode a body: the object with defaults, without apiVersion and kind.
 
@@ -115,7 +111,6 @@ class BuiltinRegistration:
     version: CustomVersion | None = None
     stored_version = ""
     unstructured = False
-    published_schema: Object | None = None
 
     def __init__(
         self, resource: Resource, strategy: Strategy, schemas: BuiltinSchemas, serves_group: Callable[[str], bool]

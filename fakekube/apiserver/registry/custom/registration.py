@@ -59,13 +59,6 @@ class CustomRegistration:
     def apply_schema(self) -> Schema:
         return crd.apply_schema(crd.openapi_of(self._definition, self.resource.version), self._meta)
 
-    @property
-    def published_schema(self) -> Object | None:
-        return crd.openapi_of(self._definition, self.resource.version) or {
-            "type": "object",
-            "x-kubernetes-preserve-unknown-fields": True,
-        }
-
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         return stored_layout(self._version.decode(with_go_numbers(obj), unknown))
 

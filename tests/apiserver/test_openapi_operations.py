@@ -1,0 +1,185 @@
+"""The operations of OpenAPI documents: their names, parameters, bodies and media types."""
+
+import pytest
+
+from fakekube.apiserver.openapi.routes import Route
+from fakekube.apiserver.openapi.sharedparameters import share
+from tests.apiserver.api import CRDS, definition
+
+V3 = "/openapi/v3"
+POD = "/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def paths(api, root="api/v1"):
+    return api.ok("GET", f"{V3}/{root}")["paths"]
+
+
+def names(parameters):
+    return [one["name"] for one in parameters]
+
+
+LIST = [
+    "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
+    "resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds", "watch",
+]  # fmt: skip
+
+
+def test_wd_107_an_operation_without_parameters_has_no_list_of_them(api):
+    item = paths(api)[POD]
+    assert "parameters" not in item["get"]
+    assert names(item["parameters"]) == ["name", "namespace", "pretty"]
+    assert names(item["put"]["parameters"]) == ["dryRun", "fieldManager", "fieldValidation"]
+
+
+def test_wd_111_a_path_has_the_parameters_that_its_operations_share(api):
+    found = paths(api)
+    assert names(found["/api/v1/pods"]["parameters"]) == sorted([*LIST, "pretty"])
+    assert "parameters" not in found["/api/v1/pods"]["get"]
+    collection = found["/api/v1/namespaces/{namespace}/pods"]
+    assert names(collection["parameters"]) == ["namespace", "pretty"]
+    assert names(collection["get"]["parameters"]) == LIST
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "operation_id", "description"),
+    [
+        (POD, "get", "readCoreV1NamespacedPod", "read the specified Pod"),
+        (POD, "delete", "deleteCoreV1NamespacedPod", "delete a Pod"),
+        ("/api/v1/pods", "get", "listCoreV1PodForAllNamespaces", "list or watch objects of kind Pod"),
+        ("/api/v1/componentstatuses", "get", "listCoreV1ComponentStatus", "list objects of kind ComponentStatus"),
+        (f"{POD}/status", "patch", "patchCoreV1NamespacedPodStatus", "partially update status of the specified Pod"),
+        (f"{POD}/eviction", "post", "createCoreV1NamespacedPodEviction", "create eviction of a Pod"),
+        (f"{POD}/exec", "post", "connectCoreV1PostNamespacedPodExec", "connect POST requests to exec of Pod"),
+        (
+            f"{POD}/proxy/{{path}}", "options", "connectCoreV1OptionsNamespacedPodProxyWithPath",
+            "connect OPTIONS requests to proxy of Pod",
+        ),
+        (
+            "/api/v1/namespaces/{namespace}/endpoints", "post", "createCoreV1NamespacedEndpoints", "create Endpoints"
+        ),
+        ("/api/v1/namespaces/{namespace}/events", "post", "createCoreV1NamespacedEvent", "create an Event"),
+        ("/api/v1/nodes", "delete", "deleteCoreV1CollectionNode", "delete collection of Node"),
+        (
+            "/api/v1/watch/pods", "get", "watchCoreV1PodListForAllNamespaces",
+            "watch individual changes to a list of Pod. deprecated: use the 'watch' parameter with a list operation "
+            "instead.",
+        ),
+        ("/api/v1/", "get", "getCoreV1APIResources", "get available resources"),
+    ],
+)  # fmt: skip
+def test_names_of_operations(api, path, method, operation_id, description):
+    operation = paths(api)[path][method]
+    assert (operation["operationId"], operation["description"]) == (operation_id, description)
+    assert operation["tags"] == ["core_v1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "verb", "operation_id", "tag"),
+    [
+        ("/apis/rbac.authorization.k8s.io/v1/roles", "list", "listRbacAuthorizationV1X", "rbacAuthorization_v1"),
+        ("/apis/my-group.example.com/v1beta1/x", "read", "readMyGroupExampleComV1beta1X", "myGroupExampleCom_v1beta1"),
+        ("/apis/apps/", "get", "getAppsX", "apps"),
+        ("/api/", "get", "getCoreX", "core"),
+        ("/apis/", "get", "getX", "apis"),
+        ("/.well-known/x", "get", "getX", "WellKnown"),
+    ],
+)
+def test_names_of_groups_in_operations(path, verb, operation_id, tag):
+    route = Route(path, "get", (verb, "X"), "", "")
+    assert (route.operation_id, route.tag) == (operation_id, tag)
+
+
+def test_media_types_of_a_built_in_kind(api):
+    item = paths(api)["/api/v1/namespaces/{namespace}/pods"]
+    kinds = ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"]
+    assert list(item["post"]["responses"]["201"]["content"]) == kinds
+    assert list(item["get"]["responses"]["200"]["content"]) == [
+        "application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
+        "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml",
+    ]  # fmt: skip
+
+
+def test_a_log_is_text_with_options_of_its_own(api):
+    item = paths(api)[f"{POD}/log"]
+    assert list(item["get"]["responses"]["200"]["content"])[-1] == "text/plain"
+    assert item["get"]["responses"]["200"]["content"]["text/plain"]["schema"] == {"type": "string"}
+    assert {"follow", "tailLines", "pretty", "name"} < set(names(item["parameters"]))
+
+
+@pytest.mark.parametrize(
+    ("path", "type"),
+    [
+        (POD, "core.v1.Pod"),
+        ("/api/v1/namespaces/{namespace}/configmaps/{name}", "apimachinery.pkg.apis.meta.v1.Status"),
+    ],
+)
+def test_what_a_deletion_responds_with(api, path, type):
+    content = paths(api)[path]["delete"]["responses"]["200"]["content"]["application/json"]
+    assert content["schema"]["$ref"].endswith(type)
+
+
+def test_parameters_are_described(api):
+    found = {one["name"]: one["description"] for one in paths(api)["/api/v1/pods"]["parameters"]}
+    assert found["labelSelector"].startswith("A selector to restrict the list of returned objects by their labels.")
+    assert "\n\nDefaults to unset" in found["resourceVersion"]
+    assert all(found.values())
+
+
+def test_documents_that_are_not_about_resources(api):
+    index = api.ok("GET", V3)["paths"]
+    assert {"api", "apis", "apis/apps", "version", ".well-known/openid-configuration", "openid/v1/jwks"} <= set(index)
+    assert list(paths(api, "apis/apps")) == ["/apis/apps/"]
+    version = api.ok("GET", f"{V3}/version")
+    assert version["paths"]["/version/"]["get"]["operationId"] == "getCodeVersion"
+    assert list(version["components"]["schemas"]) == ["io.k8s.apimachinery.pkg.version.Info"]
+    assert "schemas" not in api.ok("GET", f"{V3}/openid/v1/jwks")["components"]
+
+
+# --- custom resources --------------------------------------------------------------------------------------------------
+
+
+def test_operations_of_a_custom_resource(api):
+    made = definition()
+    made["spec"]["versions"][0]["subresources"] = {"status": {}}
+    api.ok("POST", CRDS, made)
+    found = paths(api, "apis/example.com/v1")
+    one = found["/apis/example.com/v1/namespaces/{namespace}/backups/{name}"]
+    assert one["get"]["operationId"] == "readExampleComV1NamespacedBackup"
+    assert names(one["get"]["parameters"]) == ["resourceVersion"]
+    assert list(one["put"]["requestBody"]["content"]) == ["application/json", "application/yaml"]
+    assert list(one["patch"]["responses"]) == ["200", "401"]
+    assert found["/apis/example.com/v1/backups"]["get"]["description"] == "list objects of kind Backup"
+    assert "requestBody" not in found["/apis/example.com/v1/namespaces/{namespace}/backups"]["delete"]
+    assert not [path for path in found if "/watch/" in path]
+    assert api.ok("GET", f"{V3}/apis/example.com/v1")["info"]["title"] == "Kubernetes CRD Swagger"
+
+
+# --- parameters of version 2 -------------------------------------------------------------------------------------------
+
+
+def test_version_2_shares_parameters_by_name(api):
+    found = api.ok("GET", "/openapi/v2")
+    pod = found["paths"][POD]
+    assert {"$ref": "#/parameters/namespace-vgWSWtn3"} in pod["parameters"]
+    assert found["parameters"]["namespace-vgWSWtn3"]["description"] == (
+        "object name and auth scope, such as for teams and projects"
+    )
+    body = found["parameters"]["body-2Y1dVQaQ"]
+    assert body["schema"] == {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
+
+
+def test_version_2_keeps_what_clients_look_for_in_the_operation(api):
+    put = api.ok("GET", "/openapi/v2")["paths"][POD]["put"]
+    assert names([one for one in put["parameters"] if "name" in one]) == ["body", "dryRun", "fieldValidation"]
+    assert (put["consumes"], put["schemes"]) == (["*/*"], ["https"])
+
+
+def test_parameters_are_shared_however_often_they_occur():
+    parameter = {"uniqueItems": True, "type": "string", "name": "q", "in": "query"}
+    own = {"name": "body", "in": "body", "schema": {"$ref": "#/definitions/com.example.Own"}}
+    found = {"/a": {"get": {"parameters": [dict(parameter), own]}}, "/b": {"parameters": [dict(parameter)]}}
+    shared = share(found)
+    [(name, value)] = shared.items()
+    assert value == parameter
+    assert found["/a"]["get"]["parameters"] == [{"$ref": f"#/parameters/{name}"}, own]
+    assert found["/b"]["parameters"] == [{"$ref": f"#/parameters/{name}"}]
