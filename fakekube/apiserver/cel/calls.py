@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.cel.activation import FAILURES, Activation, Interpretable
 from fakekube.apiserver.cel.fields import declared_field, optional_field
 from fakekube.apiserver.cel.library.functions import BY_ID, FUNCTIONS
+from fakekube.apiserver.cel.library.lists import opt_index
 from fakekube.apiserver.cel.library.overload import Overload
+from fakekube.apiserver.cel.library.standard import index
 from fakekube.apiserver.cel.tree import Node, UInt
 from fakekube.apiserver.cel.types import Type
-from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget, equal, in_int64, kind_of
+from fakekube.apiserver.cel.values import (
+    NO_OVERLOAD,
+    UNORDERED,
+    CelError,
+    Optional,
+    OverBudget,
+    equal,
+    in_int64,
+    kind_of,
+)
 
 Compile = Callable[[Node], Interpretable]
 """Compiles a node. It is passed to the compilers of single kinds of nodes, which compile the child nodes with it."""
@@ -23,6 +35,10 @@ def compile_call(node: Node, compile: Compile) -> Interpretable:
         return special(node, compile)
     given = ([node.operand] if node.operand is not None else []) + node.args
     quick = _QUICK.get(node.overloads[0]) if len(node.overloads) == 1 else None
+    if node.name in ("_[_]", "_[?_]"):
+        only: Callable[[Any, Any], Any] = index if node.name == "_[_]" else opt_index
+        container, key = map(compile, given)
+        return lambda activation: only(container(activation), key(activation))
     if quick is not None and all(arg.type.kind != "dyn" for arg in given):
         return quick(*map(compile, given))
     rows = [BY_ID[id] for id in node.overloads]
@@ -53,9 +69,41 @@ def _function(node: Node, rows: list[Overload], *, loose: bool) -> Callable[...,
         for row in rows:
             if len(row.args) == len(args) and all(map(_fits, row.args, args)):
                 return row.run(*args)
-        raise CelError(NO_OVERLOAD)
+        raise CelError(_unmatched(node.name, args))
 
     return dispatch
+
+
+#: Operator -> the types that implement it as the left operand, or that have methods (`traits` in cel-go).
+_IMPLEMENTED: Mapping[str, frozenset[str]] = {
+    function: frozenset(kinds.replace("time", "google.protobuf.Timestamp google.protobuf.Duration").split())
+    for function, kinds in {
+        "_+_": "int uint double string bytes list time",
+        "_-_": "int uint double string time",
+        "_*_": "int uint double string time",
+        "_/_": "int uint double string time",
+        "_%_": "int uint string time",
+        "-_": "int double bool string time",
+        "size": "string time",
+        "sort": "string time",
+        **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), "bool int uint double string bytes time"),
+    }.items()
+}
+
+#: Functions whose errors do not name the types of the arguments.
+_UNNAMED = frozenset({"matches", "contains", "find", "findAll", *_IMPLEMENTED})
+
+
+def _unmatched(function: str, args: Sequence[Any]) -> str:
+    """The error of a call whose arguments have types that no overload accepts."""
+    kinds = [kind_of(arg) for arg in args]
+    if function in _IMPLEMENTED and kinds[0] not in _IMPLEMENTED[function]:
+        return f"{NO_OVERLOAD}: {function}"
+    if function == "flatten" and len(kinds) == 1:
+        return f"{NO_OVERLOAD}: {kinds[0]}.flatten()"
+    return (
+        NO_OVERLOAD if function[0] in "!@" or function in _UNNAMED else f"{NO_OVERLOAD}: {function}({', '.join(kinds)})"
+    )
 
 
 _PLAIN: dict[str, tuple[type, ...]] = {
@@ -171,10 +219,29 @@ def _optional_select(node: Node, compile: Compile) -> Interpretable:
     operand, field = node.args
     run, declared = compile(operand), declared_field(operand.type, field.value)
     key, convert = (declared.key, declared.convert) if declared is not None else (field.value, None)
-    return lambda activation: optional_field(run(activation), key, convert)
+    known = declared is not None
+    return lambda activation: optional_field(run(activation), key, convert, declared=known)
+
+
+def _or_value(node: Node, compile: Compile) -> Interpretable:
+    """Compiles `or` and `orValue`, which evaluate their argument only if there is no value."""
+    assert node.operand is not None
+    receiver, other, unwrapped = compile(node.operand), compile(node.args[0]), node.name == "orValue"
+
+    def run(activation: Activation) -> Any:
+        value = receiver(activation)
+        if not isinstance(value, Optional):
+            return value
+        if not value.present:
+            return other(activation)
+        return value.value if unwrapped else value
+
+    return run
 
 
 _SPECIAL: Mapping[str, Callable[[Node, Compile], Interpretable]] = {
+    "or": _or_value,
+    "orValue": _or_value,
     "_&&_": _and,
     "_||_": _or,
     "_?_:_": _conditional,
@@ -197,6 +264,21 @@ def _greater(a: Interpretable, b: Interpretable) -> Interpretable:
 
 def _greater_equals(a: Interpretable, b: Interpretable) -> Interpretable:
     return lambda activation: a(activation) >= b(activation)
+
+
+def _ordered(compare: Callable[[float, float], bool]) -> Callable[..., Interpretable]:
+    """Compiles a comparison of doubles."""
+
+    def make(a: Interpretable, b: Interpretable) -> Interpretable:
+        def run(activation: Activation) -> bool:
+            left, right = a(activation), b(activation)
+            if left != left or right != right:
+                raise CelError(UNORDERED)
+            return compare(left, right)
+
+        return run
+
+    return make
 
 
 def _add_ints(a: Interpretable, b: Interpretable) -> Interpretable:
@@ -232,10 +314,14 @@ def _differs(a: Interpretable, b: Interpretable) -> Interpretable:
 
 #: Overloads that Python's operators implement.
 _QUICK: Mapping[str, Callable[..., Interpretable]] = {
-    **{f"less_{kind}": _less for kind in ("int64", "double", "string", "timestamp", "duration")},
-    **{f"less_equals_{kind}": _less_equals for kind in ("int64", "double", "string", "timestamp", "duration")},
-    **{f"greater_{kind}": _greater for kind in ("int64", "double", "string", "timestamp", "duration")},
-    **{f"greater_equals_{kind}": _greater_equals for kind in ("int64", "double", "string", "timestamp", "duration")},
+    **{f"less_{kind}": _less for kind in ("int64", "string", "timestamp", "duration")},
+    "less_double": _ordered(operator.lt),
+    **{f"less_equals_{kind}": _less_equals for kind in ("int64", "string", "timestamp", "duration")},
+    "less_equals_double": _ordered(operator.le),
+    **{f"greater_{kind}": _greater for kind in ("int64", "string", "timestamp", "duration")},
+    "greater_double": _ordered(operator.gt),
+    **{f"greater_equals_{kind}": _greater_equals for kind in ("int64", "string", "timestamp", "duration")},
+    "greater_equals_double": _ordered(operator.ge),
     "add_int64": _add_ints,
     "logical_not": _not,
     "equals": _equals,

@@ -24,8 +24,7 @@ from fakekube.apiserver.cel.types import (
     optional_of,
     param,
 )
-from fakekube.apiserver.cel.values import duration, timestamp
-from fakekube.apiserver.wire.goregexp import BadPattern, compiled
+from fakekube.apiserver.cel.validators import literal_issues
 
 _LITERALS: tuple[tuple[type, Type], ...] = (
     (bool, BOOL), (UInt, UINT), (int, INT), (float, DOUBLE), (str, STRING), (bytes, BYTES), (type(None), NULL),
@@ -257,13 +256,10 @@ class Checker:
                 wrong = True
         return ERROR if wrong else BOOL
 
-    def _joined(self, node: Node, before: Type | None, one: Type) -> Type:
+    def _joined(self, before: Type | None, one: Type) -> Type:
         if before is None:
             return one
-        if self.assignable(before, one):
-            return _general(before, one)
-        self.report(node.at, f"expected type '{self.known(before)}' but found '{self.known(one)}'")
-        return ERROR
+        return _general(before, one) if self.assignable(before, one) else DYN
 
     def _element(self, node: Node, optional: bool) -> Type:
         one = self.check(node)
@@ -278,7 +274,7 @@ class Checker:
     def _list(self, node: Node) -> Type:
         found: Type | None = None
         for i, item in enumerate(node.args):
-            found = self._joined(item, found, self._element(item, i in node.optional))
+            found = self._joined(found, self._element(item, i in node.optional))
         return list_of(found or self.variable())
 
     def _map(self, node: Node) -> Type:
@@ -286,8 +282,8 @@ class Checker:
         items: Type | None = None
         for i in range(0, len(node.args), 2):
             key, item = node.args[i], node.args[i + 1]
-            keys = self._joined(key, keys, self.check(key))
-            items = self._joined(item, items, self._element(item, i // 2 in node.optional))
+            keys = self._joined(keys, self.check(key))
+            items = self._joined(items, self._element(item, i // 2 in node.optional))
         return map_of(keys or self.variable(), items or self.variable())
 
     def _comprehension(self, node: Node) -> Type:
@@ -374,29 +370,6 @@ def _qualified(node: Node) -> str:
     return ""
 
 
-# --- literals --------------------------------------------------------------------------------------------------------
-
-
-def _literal_issues(node: Node) -> list[Issue]:
-    """Errors of calls with invalid constants (`cel.ASTValidators`)."""
-    found: list[Issue] = []
-    if node.kind == "call" and node.args:
-        arg = node.args[-1]
-        if arg.kind == "literal" and isinstance(arg.value, str):
-            if node.name in ("duration", "timestamp") and len(node.args) == 1:
-                read = duration if node.name == "duration" else timestamp
-                if read(arg.value) is None:
-                    found.append(Issue(arg.at, f"invalid {node.name} argument"))
-            elif node.name == "matches":
-                try:
-                    compiled(arg.value)
-                except BadPattern:
-                    found.append(Issue(arg.at, "invalid matches argument"))
-    for part in parts(node):
-        found += _literal_issues(part)
-    return found
-
-
 def check(source: str, node: Node, variables: Mapping[str, Type]) -> tuple[Type, frozenset[str]]:
     """Checks an expression. Returns its type and the variables that it uses. Raises BadExpression."""
     checker = Checker(variables)
@@ -404,7 +377,7 @@ def check(source: str, node: Node, variables: Mapping[str, Type]) -> tuple[Type,
     if checker.issues:
         raise BadExpression(source, checker.issues)
     checker.finalize(node)
-    issues = _literal_issues(node)
+    issues = literal_issues(node)
     if issues:
         raise BadExpression(source, _unique(issues))
     found: Type = node.type

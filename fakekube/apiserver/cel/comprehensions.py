@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.cel.activation import FAILURES, Activation, Interpretable, weight
 from fakekube.apiserver.cel.library.standard import shown
 from fakekube.apiserver.cel.tree import Loop, Node
-from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget
+from fakekube.apiserver.cel.values import NO_OVERLOAD, CelError, OverBudget, go_type
 
 Compile = Callable[[Node], Interpretable]
 """Compiles a node. It is passed to the compilers of single kinds of nodes, which compile the child nodes with it."""
@@ -17,7 +17,7 @@ Compile = Callable[[Node], Interpretable]
 def _one(value: Any) -> Iterable[Any]:
     if isinstance(value, list | dict):
         return value
-    raise CelError(NO_OVERLOAD)
+    raise CelError(f"got '{go_type(value)}', expected iterable type")
 
 
 def _pairs(value: Any) -> Iterable[Any]:
@@ -25,7 +25,7 @@ def _pairs(value: Any) -> Iterable[Any]:
         return value.items()
     if isinstance(value, list):
         return enumerate(value)
-    raise CelError(NO_OVERLOAD)
+    raise CelError(f"unsupported comprehension range type: {go_type(value)}")
 
 
 def compile_comprehension(node: Node, compile: Compile) -> Interpretable:

@@ -12,6 +12,7 @@ from fakekube.apiserver.cel.library.authorization import AUTHORIZER
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages
+from fakekube.apiserver.cel.values import CelError
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,10 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
     patch = _PATCHES.get(environment.result)
     if patch is not None and found != patch and found.kind != "dyn":
         raise CompilationError(f"must evaluate to {patch} but got {found}")
-    return Program(node), found
+    try:
+        return Program(node), found
+    except CelError as problem:
+        raise CompilationError(f"program instantiation failed: {problem}") from None
 
 
 def problem_of(text: str, environment: Environment) -> str | None:

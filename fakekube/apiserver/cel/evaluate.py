@@ -12,9 +12,9 @@ from typing import Any
 from fakekube.apiserver.cel.activation import CALL_LIMIT, TYPE_FAILURES, Activation, Interpretable, weight
 from fakekube.apiserver.cel.calls import compile_call
 from fakekube.apiserver.cel.comprehensions import compile_comprehension
-from fakekube.apiserver.cel.fields import declared_field, optional_field
+from fakekube.apiserver.cel.fields import declared_field, is_present, no_field, optional_field
+from fakekube.apiserver.cel.folding import check_constants
 from fakekube.apiserver.cel.library.functions import TYPES
-from fakekube.apiserver.cel.library.standard import shown
 from fakekube.apiserver.cel.tree import Node, parts
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import NO_OVERLOAD, OVER_BUDGET, CelError, Message, Optional, OverBudget
@@ -26,6 +26,8 @@ class Program:
     __slots__ = ("_run", "cost")
 
     def __init__(self, node: Node) -> None:
+        """Raises CelError if a constant part of the expression fails."""
+        check_constants(node, compiled)
         _rename(node, {})
         self._run = compiled(node)
         self.cost: int = weight(node)
@@ -95,32 +97,38 @@ def _select(node: Node) -> Interpretable:
     assert node.operand is not None
     operand, field = compiled(node.operand), declared_field(node.operand.type, node.name)
     key, convert = (field.key, field.convert) if field is not None else (node.name, None)
-    name = node.name
+    name, declared = node.name, field is not None
     if node.test:
-        return _has(operand, key)
+        return _has(operand, key, declared)
 
     def run(activation: Activation) -> Any:
         value = operand(activation)
         if isinstance(value, Optional):
-            return optional_field(value, key, convert)
+            return optional_field(value, key, convert, declared=declared)
         if not isinstance(value, dict):
-            raise CelError(NO_OVERLOAD)
+            raise no_field(value, name)
         if key not in value:
             raise CelError(f"no such key: {name}")
         found = value[key]
-        return found if convert is None or found is None else convert(found)
+        if found is None:
+            if declared:
+                raise CelError(f"no such key: {name}")
+            return None
+        return found if convert is None else convert(found)
 
     return run
 
 
-def _has(operand: Interpretable, key: str) -> Interpretable:
+def _has(operand: Interpretable, key: str, declared: bool) -> Interpretable:
     def run(activation: Activation) -> bool:
         value = operand(activation)
         if isinstance(value, Optional):
             value = value.value if value.present else {}
         if not isinstance(value, dict):
-            raise CelError(NO_OVERLOAD)
-        return key in value
+            if isinstance(value, list):
+                raise no_field(value, key)
+            return False
+        return is_present(value, key, declared=declared)
 
     return run
 
@@ -151,10 +159,11 @@ def _map(node: Node) -> Interpretable:
         found: dict[Any, Any] = {}
         for i, (key_of, value_of) in enumerate(pairs):
             key, value = key_of(activation), value_of(activation)
-            if key in found:
-                raise CelError(f"Failed with repeated key: {shown(key)}")
+            if isinstance(key, bytes):
+                raise CelError("internal error: runtime error: hash of unhashable type types.Bytes")
             if i in optional:
                 if not value.present:
+                    found.pop(key, None)
                     continue
                 value = value.value
             found[key] = value

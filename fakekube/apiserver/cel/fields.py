@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.cel.types import DeclType, Type
-from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional
+from fakekube.apiserver.cel.values import NONE, CelError, Optional
 
 
 def declared_field(of: Type, name: str) -> DeclType | None:
@@ -14,14 +14,28 @@ def declared_field(of: Type, name: str) -> DeclType | None:
     return (target.fields or {}).get(name) if target.kind == "struct" else None
 
 
-def optional_field(value: Any, key: str, convert: Callable[[Any], Any] | None) -> Optional:
+def no_field(value: Any, name: str) -> CelError:
+    """The error of a selection on a value that is neither an object nor a map."""
+    if isinstance(value, list):
+        return CelError("unsupported index type 'string' in list")
+    return CelError(f"no such key: {name}")
+
+
+def is_present(value: dict[Any, Any], key: str, *, declared: bool) -> bool:
+    """Whether a field is set. A declared field that is null is not, as in `unstructuredMap.Find`."""
+    return key in value and not (declared and value.get(key, "") is None)
+
+
+def optional_field(value: Any, key: str, convert: Callable[[Any], Any] | None, *, declared: bool) -> Optional:
     if isinstance(value, Optional):
         if not value.present:
             return NONE
         value = value.value
     if not isinstance(value, dict):
-        raise CelError(NO_OVERLOAD)
-    if key not in value:
+        if isinstance(value, list):
+            raise no_field(value, key)
+        return NONE
+    if not is_present(value, key, declared=declared):
         return NONE
     found = value[key]
     return Optional(True, found if convert is None or found is None else convert(found))

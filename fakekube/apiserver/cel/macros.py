@@ -120,7 +120,6 @@ MACROS: dict[tuple[str, bool, int], Macro] = {
     ("all", True, 2): _quantifier("all", 1),
     ("exists", True, 2): _quantifier("exists", 1),
     ("exists_one", True, 2): _quantifier("exists_one", 1),
-    ("existsOne", True, 2): _quantifier("exists_one", 1),
     ("all", True, 3): _quantifier("all", 2),
     ("exists", True, 3): _quantifier("exists", 2),
     ("exists_one", True, 3): _quantifier("exists_one", 2),

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from fakekube.apiserver.cel.tree import UInt
@@ -25,6 +27,7 @@ class OverBudget(CelError):
 
 
 NO_OVERLOAD = "no such overload"
+UNORDERED = "NaN values cannot be ordered"
 OVER_BUDGET = "operation cancelled: actual cost limit exceeded"
 
 
@@ -36,15 +39,17 @@ class Duration:
 
     def __str__(self) -> str:
         """The duration in seconds, as `string(duration)` returns it."""
-        seconds = self.nanos / 1e9
-        return f"{int(seconds)}s" if seconds == int(seconds) else f"{seconds!r}s"
+        whole, rest = divmod(abs(self.nanos), 10**9)
+        seconds = math.copysign(whole + rest / 1e9, self.nanos)
+        return f"{Decimal(repr(seconds)):f}".removesuffix(".0") + "s"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A time in nanoseconds since 1970."""
+    """A time in nanoseconds since 1970, written with an offset from UTC in seconds."""
 
     nanos: int
+    offset: int = field(default=0, compare=False)
 
     def at(self, offset: int = 0) -> datetime:
         """The date and time at an offset from UTC in seconds."""
@@ -52,7 +57,11 @@ class Timestamp:
 
     def __str__(self) -> str:
         fraction = f".{self.nanos % 10**9:09d}".rstrip("0") if self.nanos % 10**9 else ""
-        return self.at().strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+        zone = "Z"
+        if self.offset:
+            minutes = abs(self.offset) // 60
+            zone = f"{'-' if self.offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+        return self.at(self.offset).replace(tzinfo=None).isoformat(timespec="seconds") + fraction + zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +91,10 @@ def timestamp(text: str) -> Timestamp | None:
         at = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}")
     except ValueError:
         return None
-    seconds = int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
-    return Timestamp(seconds * 10**9 + int((match[3] or "").ljust(9, "0")))
+    since = at - datetime(1970, 1, 1, tzinfo=UTC)
+    seconds, offset = since.days * 86_400 + since.seconds, at.utcoffset()
+    nanos = seconds * 10**9 + int((match[3] or "").ljust(9, "0"))
+    return Timestamp(nanos, int(offset.total_seconds()) if offset else 0)
 
 
 def duration(text: str) -> Duration | None:
@@ -200,6 +211,10 @@ CONVERTERS: Mapping[str, Any] = {
 
 def equal(a: Any, b: Any) -> bool:
     """Whether two values are equal. Numbers of different types can be equal, other values of different types cannot."""
+    if a is None or b is None:
+        return a is b
+    if hasattr(a, "cel_type") and type(a) is not type(b):
+        raise CelError(NO_OVERLOAD)
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict):
@@ -225,7 +240,7 @@ def _equal_lists(a: list[Any], b: list[Any]) -> bool:
 
 
 def contains(items: list[Any], value: Any) -> bool:
-    return any(equal(value, one) for one in items)
+    return any(equal(one, value) for one in items)
 
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -253,6 +268,20 @@ def kind_of(value: Any) -> str:
     return str(getattr(value, "cel_type", type(value).__name__))
 
 
+_GO_TYPES: Mapping[str, str] = {
+    "bool": "types.Bool", "int": "types.Int", "uint": "types.Uint", "double": "types.Double",
+    "string": "types.String", "bytes": "types.Bytes", "null_type": "types.Null",
+    "google.protobuf.Timestamp": "types.Timestamp", "google.protobuf.Duration": "types.Duration",
+    "list": "*types.baseList", "map": "*types.baseMap", "type": "*types.Type", "optional_type": "*types.Optional",
+}  # fmt: skip
+
+
+def go_type(value: Any) -> str:
+    """The name of the Go type of a value in cel-go, which some errors contain."""
+    kind = kind_of(value)
+    return _GO_TYPES.get(kind) or f"cel.{kind.rpartition('.')[2]}"
+
+
 _ORDERED = frozenset(
     {"bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration"}
 )
@@ -263,6 +292,8 @@ def compare(a: Any, b: Any) -> int:
     """Compares two values: -1, 0 or 1. Raises CelError if they are not ordered."""
     kinds = kind_of(a), kind_of(b)
     if (kinds[0] == kinds[1] and kinds[0] in _ORDERED) or (kinds[0] in _NUMBERS and kinds[1] in _NUMBERS):
+        if a != a or b != b:
+            raise CelError(UNORDERED)
         return int(a > b) - int(a < b)
     raise CelError(NO_OVERLOAD)
 

@@ -12,7 +12,7 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import DeclType, optional_of
-from fakekube.apiserver.cel.values import CONVERTERS
+from fakekube.apiserver.cel.values import CONVERTERS, CelError
 from fakekube.apiserver.crd.decltypes import schema_decl_type
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
@@ -56,9 +56,11 @@ def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> Compiled
         return CompiledRule(rule, problem=f"compilation failed: {problem}")
     if made.kind != "bool":
         return CompiledRule(rule, problem="cel expression must evaluate to a bool")
-    cost = estimate(node, declared)
-    program = Program(node)
     uses_old = "oldSelf" in used
+    try:
+        cost, program = estimate(node, declared), Program(node)
+    except CelError as problem:
+        return CompiledRule(rule, uses_old=uses_old, problem=f"program instantiation failed: {problem}")
     field_path = _normal_path(rule.get("fieldPath") or "", schema)
     if not expression:
         return CompiledRule(rule, program, uses_old=uses_old, cost=cost, field_path=field_path)
@@ -71,8 +73,12 @@ def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> Compiled
     if made.kind != "string":
         why = "messageExpression must evaluate to a string"
         return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
-    message_cost = estimate(node, declared)
-    return CompiledRule(rule, program, Program(node), uses_old, cost, message_cost, field_path=field_path)
+    try:
+        message_cost, message = estimate(node, declared), Program(node)
+    except CelError as problem:
+        why = f"messageExpression instantiation failed: {problem}"
+        return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
+    return CompiledRule(rule, program, message, uses_old, cost, message_cost, field_path=field_path)
 
 
 def _normal_path(text: str, schema: Structural) -> str:

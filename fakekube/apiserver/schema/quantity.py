@@ -10,7 +10,7 @@ BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei":
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?\d+)")
 
-#: The limits of the precision and of the value: nanos and int64.
+#: The limits of the precision, and of values with a binary suffix: nanos and int64.
 _LIMIT = Decimal(2**63 - 1)
 _NANO = Decimal("1e-9")
 
@@ -43,7 +43,7 @@ def _parse(text: str) -> tuple[Decimal, str]:
                 raise InvalidQuantity("unable to parse quantity's suffix")
             value, family = value * Decimal(10) ** exponent, "exponent"
         value = value.quantize(_NANO, rounding=ROUND_CEILING) if value.as_tuple().exponent < -9 else value  # type: ignore[operator]
-        value = min(value, _LIMIT) if not value.is_nan() else value
+        value = min(value, _LIMIT) if family == "binary" else value
     return (-value if sign == "-" else value), family
 
 

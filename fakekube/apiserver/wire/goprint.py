@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import Any
 
 from fakekube.apiserver.wire.gojson import go_json
@@ -87,11 +89,28 @@ TYPES: dict[type, str] = {
 
 def number(value: float) -> str:
     """%v of a float64: the shortest representation, with an exponent from 21 digits on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
+        return f"{value:.0f}"
     text = repr(value)
     mantissa, _, exponent = text.partition("e")
     if not exponent:
         return text
     sign, digits = ("-", exponent[1:]) if exponent[0] == "-" else ("+", exponent.lstrip("+"))
     return f"{mantissa}e{sign}{digits.zfill(2)}"
+
+
+def general(value: float) -> str:
+    """%g of a float64: the shortest representation, with an exponent below -4 and from 6 on: `1e+06`."""
+    if not math.isfinite(value):
+        return number(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    point = len(digits) + exponent - 1
+    shown = "".join(map(str, digits))
+    if value and not -4 <= point < 6:
+        text = f"{shown[0]}{'.' if shown[1:] else ''}{shown[1:]}e{point:+03d}"
+    else:
+        text = f"{Decimal((0, digits, exponent)):f}"
+    return f"-{text}" if sign else text

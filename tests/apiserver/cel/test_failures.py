@@ -1,10 +1,12 @@
-"""Rules that fail while they run, each with its words; and rules that short-circuit past a failure."""
+"""Rules that fail while they run, with their errors; rules that ignore a failure; and rules that do not compile."""
 
 from typing import Any
 
 import pytest
 
-from tests.apiserver.crd.test_cel_rules import problems, refusal
+from fakekube.apiserver.crd.compilation import compile_rule, declare_self
+from fakekube.apiserver.crd.structural import Structural
+from tests.apiserver.crd.test_cel_rules import SCHEMA, problems, refusal
 
 NO_OVERLOAD = "no such overload"
 
@@ -21,19 +23,25 @@ FAILING = [
     ("dyn('a') < dyn(1)", NO_OVERLOAD),
     ("dyn({}) < dyn({})", NO_OVERLOAD),
     ("dyn(1) in dyn('a')", NO_OVERLOAD),
-    ("dyn(1)[0] == 1", NO_OVERLOAD),
-    ("dyn([1])['a'] == 1", NO_OVERLOAD),
-    ("dyn(1).a == 1", NO_OVERLOAD),
-    ("has(dyn(1).a)", NO_OVERLOAD),
-    ("size(dyn(1)) == 1", NO_OVERLOAD),
+    ("dyn(1)[0] == 1", "no such key: 0"),
+    ("dyn([1])['a'] == 1", "unsupported index type 'string' in list"),
+    ("dyn(1).a == 1", "no such key: a"),
+    ("dyn([1]).a == 1", "unsupported index type 'string' in list"),
+    ("has(dyn([1]).a)", "unsupported index type 'string' in list"),
+    ("size(dyn(1)) == 1", "no such overload: size"),
+    ("dyn(true) + dyn(1) == dyn(2)", "no such overload: _+_"),
+    ("dyn(self.i).startsWith('a')", "no such overload: startsWith(int, string)"),
+    ("int(dyn(self.list)) == 1", "no such overload: int(list)"),
     ("dyn(1) && dyn(2)", NO_OVERLOAD),
     ("dyn(1) || dyn(2)", NO_OVERLOAD),
     ("true && dyn(2)", NO_OVERLOAD),
     ("dyn(1) ? true : false", NO_OVERLOAD),
-    ("dyn(1).all(x, true)", NO_OVERLOAD),
-    ("dyn(1).all(i, x, true)", NO_OVERLOAD),
+    ("dyn(1).all(x, true)", "got 'types.Int', expected iterable type"),
+    ("dyn(1).all(i, x, true)", "unsupported comprehension range type: types.Int"),
     ("[1].all(x, dyn(x))", NO_OVERLOAD),
-    ("dyn(1).?a.hasValue()", NO_OVERLOAD),
+    ("{}[timestamp(self.i)] == 1", "invalid qualifier type: types.Timestamp"),
+    ("[1][dyn(self.i + 5)] == 1", "index out of bounds: 8"),
+    ("dyn(quantity('1')) == dyn(1)", NO_OVERLOAD),
     # ranges
     ("9223372036854775807 + self.i > 0", "integer overflow"),
     ("self.i * 9223372036854775807 > 0", "integer overflow"),
@@ -41,28 +49,30 @@ FAILING = [
     ("(-9223372036854775807 - 1) / -1 > 0", "integer overflow"),
     ("18446744073709551615u + 1u > 0u", "unsigned integer overflow"),
     ("1u - 2u > 0u", "unsigned integer overflow"),
-    ("uint(-1) > 0u", "unsigned integer overflow"),
-    ("uint(double('Infinity')) > 0u", "unsigned integer overflow"),
-    ("int(double('NaN')) > 0", "integer overflow"),
-    ("int(1e19) > 0", "integer overflow"),
-    ("int(18446744073709551615u) > 0", "integer overflow"),
+    ("uint(self.i - 4) > 0u", "unsigned integer overflow"),
+    ("uint(double(self.i) - 3.5) > 0u", "unsigned integer overflow"),
+    ("int(double('NaN') * double(self.i)) > 0", "integer overflow"),
+    ("int(1e19 * double(self.i)) > 0", "integer overflow"),
+    ("int(18446744073709551612u + uint(self.i)) > 0", "integer overflow"),
     ("1u / uint(self.i - 3) > 0u", "division by zero"),
     ("1u % uint(self.i - 3) > 0u", "modulus by zero"),
     ("timestamp(253402300799) + duration('1s') > timestamp(0)", "timestamp overflow"),
     ("timestamp(-62135596800) - duration('1s') < timestamp(0)", "timestamp overflow"),
     ("timestamp('9999-12-31T23:59:59Z') - timestamp('0001-01-01T00:00:00Z') > duration('1s')", "duration overflow"),
     # conversions
-    ("int(self.s) == 1", 'strconv.ParseInt: parsing "Hello wörld": invalid syntax'),
-    ("int('9223372036854775808') == 1", 'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
-    ("uint(self.s) == 1u", 'strconv.ParseUint: parsing "Hello wörld": invalid syntax'),
-    ("double('1_0') == 1.0", 'strconv.ParseFloat: parsing "1_0": invalid syntax'),
-    ("double(' 1') == 1.0", 'strconv.ParseFloat: parsing " 1": invalid syntax'),
-    ("bool('yes')", 'strconv.ParseBool: parsing "yes": invalid syntax'),
-    ("string(b'\\xff') == ''", "invalid UTF-8 in bytes, cannot convert to string"),
-    ("duration(self.s) == duration('1s')", 'time: invalid duration "Hello wörld"'),
+    ("int(self.s) == 1", "type conversion error from 'string' to 'int'"),
+    ("int('922337203685477580' + string(self.i + 5)) == 1", "type conversion error from 'string' to 'int'"),
+    ("uint(self.s) == 1u", "type conversion error from 'string' to 'uint'"),
+    ("double('1_' + string(self.i)) == 1.0", "type conversion error from 'string' to 'double'"),
+    ("double(' ' + string(self.i)) == 1.0", "type conversion error from 'string' to 'double'"),
+    ("bool(self.s)", "type conversion error from 'string' to 'bool'"),
+    ("string(b'\\xff' + bytes(self.s)) == ''", "invalid UTF-8 in bytes, cannot convert to string"),
+    ("duration(self.s) == duration('1s')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
     # times
     ("timestamp(0).getHours('Nowhere/Else') == 0", "unknown time zone Nowhere/Else"),
     ("timestamp(0).getHours('x') == 0", "unknown time zone x"),
+    ("timestamp(0).getHours('/x') == 0", "time: invalid location name"),
+    ("timestamp(0).getHours('a:b') == 0", 'strconv.Atoi: parsing "a": invalid syntax'),
     # strings
     ("'a'.indexOf('a', -1) == 0", "index out of range: -1"),
     ("'a'.lastIndexOf('a', -1) == 0", "index out of range: -1"),
@@ -72,24 +82,24 @@ FAILING = [
     ("'abc'.charAt(-1) == ''", "index out of range: -1"),
     ("'a'.find(self.s + '(') == ''", "Illegal regex: error parsing regexp: missing closing ): `Hello wörld(`"),
     ("'a'.matches(self.s + '(')", "error parsing regexp: missing closing ): `Hello wörld(`"),
-    ("'%'.format([]) == ''", "unexpected end of string"),
-    ("'%s %s'.format(['a']) == ''", "index 1 out of range"),
-    ("'%q'.format(['a']) == ''", 'could not parse formatting clause: unrecognized formatting clause "q"'),
-    ("'%s'.format([optional.of(1)]) == ''", "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given optional_type"),
+    ("'%'.format([self.s] + []) == ''", "unexpected end of string"),
+    ("'%s %s'.format(self.list.map(x, 'a').slice(0, 1)) == ''", "index 1 out of range"),
+    ("(self.s + '%q').format(['a']) == ''", 'could not parse formatting clause: unrecognized formatting clause "q"'),
+    ("'%s'.format([dyn(optional.of(1))]) == ''", "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given optional_type"),
     ("'%f'.format(['a']) == ''", "error during formatting: fixed-point clause can only be used on doubles, was given string"),
     ("'%e'.format(['a']) == ''", "error during formatting: scientific clause can only be used on doubles, was given string"),
-    ("'%b'.format(['a']) == ''", "error during formatting: binary clause can only be used on integers and bools, was given string"),
-    ("'%x'.format([1.5]) == ''", "error during formatting: hex clause can only be used on integers, byte buffers, and strings, was given double"),
-    ("'%x'.format([true]) == ''", "error during formatting: hex clause can only be used on integers, byte buffers, and strings, was given bool"),
-    ("'%o'.format([true]) == ''", "error during formatting: octal clause can only be used on integers, was given bool"),
-    ("'%d'.format([true]) == ''", "error during formatting: decimal clause can only be used on integers, was given bool"),
+    ("'%b'.format([dyn('a')]) == ''", "error during formatting: only integers and bools can be formatted as binary, was given string"),
+    ("'%x'.format([dyn(1.5)]) == ''", "error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given double"),
+    ("'%x'.format([dyn(true)]) == ''", "error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given bool"),
+    ("'%o'.format([dyn(true)]) == ''", "error during formatting: octal clause can only be used on integers, was given bool"),
+    ("'%d'.format([dyn(true)]) == ''", "error during formatting: decimal clause can only be used on integers, was given bool"),
     # lists and maps
     ("[1, 2].slice(-1, 1) == []", "cannot slice(-1, 1), negative indexes not supported"),
     ("[1, 2].slice(2, 1) == []", "cannot slice(2, 1), start index must be less than or equal to end index"),
     ("[1, 2].slice(0, 3) == []", "cannot slice(0, 3), list is length 2"),
     ("[[1]].flatten(-1).size() == 0", "level must be non-negative"),
     ("[].min() == 1", "min called on empty list"),
-    ("{'a': 1, self.port: 2, 'http': 3}.size() == 2", "Failed with repeated key: http"),
+    ("double('NaN') < double(self.i)", "NaN values cannot be ordered"),
     ("['a', 'a'].transformMapEntry(i, v, {v: i}).size() == 1", "insert failed: key a already exists"),
     ("optional.none().value() == 1", "optional.none() dereference"),
     ("self.list.all(x, 1 / (x - x) > 0)", "division by zero"),
@@ -98,7 +108,7 @@ FAILING = [
     ("quantity('1500m').asInteger() == 1", "cannot convert value to integer"),
     ("ip('fe80::1%eth0') == ip('::1')", 'IP address "fe80::1%eth0" with zone value is not allowed'),
     ("ip('::ffff:1.2.3.4') == ip('::1')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'),
-    ("cidr('::ffff:1.2.3.4/128') == cidr('::/0')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4/128" is not allowed'),
+    ("cidr('::ffff:1.2.3.4/128') == cidr('::/0')", 'network address parse error during conversion from string: IPv4-mapped IPv6 address "::ffff:1.2.3.4/128" is not allowed'),
 ]  # fmt: skip
 
 
@@ -189,3 +199,99 @@ def test_values_of_a_format(field: Any, value: Any, rule: str, why: str | None) 
     found = problems({"rule": rule}, {"f": value}, None, {"type": "object", "properties": {"f": field}})
     assert len(found) == (why is not None)
     assert all(why is not None and why in one for one in found)
+
+
+#: A rule, the column of its error, and the error.
+UNCOMPILED = [
+    ("'%d'.format(['a']) == ''", 14, "error during formatting: decimal clause can only be used on integers, was given string"),
+    ("'%f'.format([self.b]) == ''", 18, "error during formatting: fixed-point clause can only be used on doubles, was given bool"),
+    ("'%e'.format([1]) == ''", 14, "error during formatting: scientific clause can only be used on doubles, was given int"),
+    ("'%b'.format([1.5]) == ''", 14, "error during formatting: only integers and bools can be formatted as binary, was given double"),
+    ("'%o'.format([true]) == ''", 14, "error during formatting: octal clause can only be used on integers, was given bool"),
+    ("'%X'.format([null]) == ''", 14, "error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given null_type"),
+    ("'%s'.format([[1, optional.of(1)]]) == ''", 29, "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given optional_type"),
+    ("'%s'.format([quantity('1')]) == ''", 22, "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given kubernetes.Quantity"),
+    ("'%s %s'.format([1]) == ''", 15, "index 1 out of range"),
+    ("'%s'.format([1, 2, 3]) == ''", 12, "too many arguments supplied to string.format (expected 1, got 3)"),
+    ("'%'.format([]) == ''", 11, "unexpected end of string"),
+    ("'%q'.format([1]) == ''", 12, 'could not parse formatting clause: unrecognized formatting clause "q"'),
+    ("'%.2'.format([1]) == ''", 13, "could not parse formatting clause: error while parsing precision: could not find end of precision specifier"),
+    ("'%.f'.format([1.5]) == ''", 13, 'could not parse formatting clause: error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'),
+    ("[1, 'a'].size() == 2", 5, "expected type 'int' but found 'string'"),
+    ("[dyn(1), 2].size() == 2", 10, "expected type 'dyn' but found 'int'"),
+    ("{'a': 1, 'b': 'c'}.size() == 2", 15, "expected type 'int' but found 'string'"),
+    ("['%s %s'.format([1, 'a']), 1].size() == 2", 28, "expected type 'string' but found 'int'"),
+    ("duration('x') == duration('1s')", 10, "invalid duration argument"),
+    ("timestamp(9223372036854775807) == timestamp(0)", 11, "invalid timestamp argument"),
+    ("self.s.matches('(')", 16, "invalid matches argument"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "column", "why"), UNCOMPILED)
+def test_h8_a_rule_with_invalid_literals_does_not_compile(rule: str, column: int, why: str) -> None:
+    marks = "." * (column - 1) + "^"
+    assert refusal(rule) == f"compilation failed: ERROR: <input>:1:{column}: {why}\n | {rule}\n | {marks}"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "'%s %d %.1f'.format(['a', 5, 1.5]) == 'a 5 1.5'",
+        "'%s'.format([[1, 'a', null]]) == '[1, \"a\", null]'",
+        "'%s'.format([{'a': 1, 'b': 'c'}]) == '{\"a\":1, \"b\":\"c\"}'",
+        "'%d'.format([dyn(1)]) == '1'",
+        "'%s'.format([1] + [2]) == '1'  || true",
+    ],
+)
+def test_h8_format_takes_a_literal_list_of_several_types(rule: str) -> None:
+    assert refusal(rule) == ""
+    assert problems(rule) == []
+
+
+#: A rule that compiles, and the error of a constant part of it.
+CONSTANT = [
+    ("self.i == int('x')", "type conversion error from 'string' to 'int'"),
+    ("self.i == int(string(double('a')))", "type conversion error from 'string' to 'double'"),
+    ("self.b || bool('yes')", "type conversion error from 'string' to 'bool'"),
+    ("self.i == int(1e19)", "integer overflow"),
+    ("uint(-1) > 0u", "unsigned integer overflow"),
+    ("string(b'\\xff') == self.s", "invalid UTF-8 in bytes, cannot convert to string"),
+    ("self.i == int(dyn(true))", "no such overload: int(bool)"),
+    ("self.s.find('(') == ''", "error parsing regexp: missing closing ): `(`"),
+    ("matches(self.s, '(')", "error parsing regexp: missing closing ): `(`"),
+    ("{}[timestamp(0)] == self.i", "invalid qualifier type: types.Timestamp"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "why"), CONSTANT)
+def test_h8_a_constant_part_fails_when_the_program_is_created(rule: str, why: str) -> None:
+    assert refusal(rule) == f"program instantiation failed: {why}"
+
+
+def test_h8_a_constant_part_of_a_message_expression_fails_too() -> None:
+    schema = Structural(SCHEMA)
+    declared = declare_self(schema, root=True)
+    assert declared is not None
+    found = compile_rule({"rule": "true", "messageExpression": "string(int('x'))"}, schema, declared)
+    why = "messageExpression instantiation failed: type conversion error from 'string' to 'int'"
+    assert (found.problem, found.message_problem) == ("", why)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("string(1e+08)", "1e+08"), ("string(-0.0)", "-0"), ("string(100000.0)", "100000"), ("string(1e6)", "1e+06"),
+        ("string(0.00001)", "1e-05"), ("string(double('-Infinity'))", "-Inf"), ("string(double('NaN'))", "NaN"),
+        ("string(duration('1.5s'))", "1.5s"), ("string(duration('1ns'))", "0.000000001s"),
+        ("string(timestamp('2023-03-04T05:06:07.89+02:00'))", "2023-03-04T05:06:07.89+02:00"),
+        ("string(timestamp('2023-03-04T05:06:07-02:30') + duration('1s'))", "2023-03-04T05:06:08-02:30"),
+        ("'%e'.format([1500.0])", "1.500000×10⁰³"), ("'%e'.format([-1e-300])", "-1.000000×10⁻³⁰⁰"),
+        ("'%.2e'.format([9.999])", "9.999000×10⁰⁰"), ("'%f'.format([1234567.891])", "1,234,567.891000"),
+        ("'%.0f'.format([1.5])", "2"), ("'%f'.format([-0.0])", "0.000000"), ("'%f'.format(['-Infinity'])", "-∞"),
+        ("'%s'.format([[double('Infinity'), 1.5]])", '["+Inf", 1.500000]'), ("'%s'.format([[b'a']])", '[b"a"]'),
+        ("'%s'.format([[int, type(timestamp(0))]])", "[int, google.protobuf.Timestamp]"),
+        ("'%s'.format([{2: 'a', 10: 'b'}])", '{10:"b", 2:"a"}'),
+    ],
+)  # fmt: skip
+def test_h8_texts_of_numbers_times_and_lists(expression: str, text: str) -> None:
+    assert problems(f"{expression} == {text!r}") == []

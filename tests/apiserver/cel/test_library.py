@@ -35,7 +35,7 @@ TRUE = [
     "string(timestamp('2026-01-02T03:04:05.250Z')) == '2026-01-02T03:04:05.25Z' && string(duration('1500ms')) == '1.5s'",
     "bool('t') && bool('TRUE') && bool('1') && !bool('f') && !bool('False') && !bool('0') && bool(true)",
     "bytes(b'a') == b'a' && timestamp(timestamp(0)) == timestamp('1970-01-01T00:00:00Z') && duration(duration('1s')) == duration('1s')",
-    "timestamp('2026-01-01T02:00:00+02:00') == timestamp('2026-01-01T00:00:00Z') && duration(5) == duration('5ns')",
+    "timestamp('2026-01-01T02:00:00+02:00') == timestamp('2026-01-01T00:00:00Z')",
     "type(1u) == uint && type(1.0) == double && type(b'') == bytes && type({}) == map && type(null) == null_type && type(true) == bool",
     "type(timestamp(0)) == google.protobuf.Timestamp && type(duration('1s')) == google.protobuf.Duration",
     # parts of times
@@ -72,7 +72,7 @@ TRUE = [
     "'%s %s'.format([dyn(duration('1s')), dyn(timestamp(0))]) == '1s 1970-01-01T00:00:00Z' && '%s'.format([b'abc']) == 'abc'",
     "'%d %d'.format([dyn(-3), dyn(3u)]) == '-3 3' && '%b %b'.format([dyn(5), dyn(true)]) == '101 1' && '%b'.format([false]) == '0' && '%o'.format([8]) == '10'",
     "'%x %X'.format([30, 30]) == '1e 1E' && '%x'.format(['Hello']) == '48656c6c6f' && '%X'.format([b'abc\\xff']) == '616263FF'",
-    "'%.3f'.format([1.2345]) == '1.234' && '%f'.format([1.5]) == '1.500000' && '%f'.format(['NaN']) == 'nan'",
+    "'%.3f'.format([1.2345]) == '1.234' && '%f'.format([1.5]) == '1.500000' && '%f'.format(['NaN']) == 'NaN'",
     # lists
     "[1, 2, 3].isSorted() && !['b', 'a'].isSorted() && [].isSorted() && [1.0, 2.0].sum() == 3.0 && [1u, 2u].sum() == 3u",
     "[duration('1s'), duration('2s')].sum() == duration('3s') && ['b', 'a'].min() == 'a' && ['b', 'a'].max() == 'b'",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakekube.apiserver.cel.library import authorization, kubernetes, lists, standard, strings, typeconversions
+from fakekube.apiserver.cel.library import (
+    authorization,
+    formatting,
+    kubernetes,
+    lists,
+    standard,
+    strings,
+    typeconversions,
+)
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.types import (
     BOOL,
@@ -30,6 +38,7 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
         *standard.OVERLOADS,
         *typeconversions.OVERLOADS,
         *strings.OVERLOADS,
+        *formatting.OVERLOADS,
         *lists.OVERLOADS,
         *kubernetes.OVERLOADS,
         *authorization.OVERLOADS,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fakekube.apiserver import names
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.values import NONE, CelError, Optional
+from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire import gourl
@@ -104,7 +104,8 @@ def to_ip(text: str) -> Ip:
 
 
 def to_cidr(text: str) -> Cidr:
-    why = f"network address parse error during conversion from string: netip.ParsePrefix({go_quote(text)})"
+    prefix = "network address parse error during conversion from string: "
+    why = f"{prefix}{prefix}netip.ParsePrefix({go_quote(text)})"
     address, slash, bits = text.rpartition("/")
     if not slash:
         raise CelError(f"{why}: no '/'")
@@ -115,12 +116,15 @@ def to_cidr(text: str) -> Cidr:
     except ValueError:
         raise CelError(f"{why}: unable to parse IP") from None
     if isinstance(network.ip, ipaddress.IPv6Address) and network.ip.ipv4_mapped is not None:
-        raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+        raise CelError(f"{prefix}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return Cidr(network)
 
 
 def contains_ip(cidr: Cidr, other: Ip | str) -> bool:
-    one = to_ip(other) if isinstance(other, str) else other
+    try:
+        one = to_ip(other) if isinstance(other, str) else other
+    except CelError:
+        raise CelError(NO_OVERLOAD) from None
     return one.address in cidr.network.network
 
 

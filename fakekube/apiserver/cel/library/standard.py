@@ -22,6 +22,7 @@ from fakekube.apiserver.cel.values import (
     compare,
     contains,
     equal,
+    go_type,
     in_int64,
     in_uint64,
     kind_of,
@@ -48,9 +49,9 @@ def add(a: Any, b: Any) -> Any:
     if isinstance(a, Duration) and isinstance(b, Duration):
         return checked_duration(a.nanos + b.nanos)
     if isinstance(a, Timestamp) and isinstance(b, Duration):
-        return checked_timestamp(a.nanos + b.nanos)
+        return checked_timestamp(a.nanos + b.nanos, a.offset)
     if isinstance(a, Duration) and isinstance(b, Timestamp):
-        return checked_timestamp(a.nanos + b.nanos)
+        return checked_timestamp(a.nanos + b.nanos, b.offset)
     raise CelError(NO_OVERLOAD)
 
 
@@ -77,7 +78,7 @@ def subtract(a: Any, b: Any) -> Any:
     if isinstance(a, Timestamp) and isinstance(b, Timestamp):
         return checked_duration(a.nanos - b.nanos)
     if isinstance(a, Timestamp) and isinstance(b, Duration):
-        return checked_timestamp(a.nanos - b.nanos)
+        return checked_timestamp(a.nanos - b.nanos, a.offset)
     if isinstance(a, Duration) and isinstance(b, Duration):
         return checked_duration(a.nanos - b.nanos)
     raise CelError(NO_OVERLOAD)
@@ -90,11 +91,11 @@ def checked_duration(nanos: int) -> Duration:
     return Duration(nanos)
 
 
-def checked_timestamp(nanos: int) -> Timestamp:
+def checked_timestamp(nanos: int, offset: int = 0) -> Timestamp:
     """A timestamp. Raises CelError on overflow."""
     if not TIME_LIMITS[0] <= nanos // 10**9 <= TIME_LIMITS[1]:
         raise CelError("timestamp overflow")
-    return Timestamp(nanos)
+    return Timestamp(nanos, offset)
 
 
 def multiply(a: Any, b: Any) -> Any:
@@ -137,6 +138,8 @@ def negate(a: Any) -> Any:
         return in_int64(-a)
     if kind == "double":
         return -a
+    if isinstance(a, Duration):
+        return checked_duration(-a.nanos)
     raise CelError(NO_OVERLOAD)
 
 
@@ -183,12 +186,11 @@ def _has_key(items: dict[Any, Any], key: Any) -> bool:
 
 def index(items: Any, key: Any) -> Any:
     """An element of a list or map. Raises CelError if it does not exist."""
+    check_qualifier(key)
     if isinstance(items, list):
-        position = int(key) if isinstance(key, float) and key.is_integer() else key
-        if not isinstance(position, int) or isinstance(position, bool):
-            raise CelError(f"unsupported index type '{kind_of(key)}' in list")
+        position = list_index(key)
         if not 0 <= position < len(items):
-            raise CelError(f"index out of bounds: {position}")
+            raise CelError(f"index out of bounds: {shown(key)}")
         return items[position]
     if isinstance(items, dict):
         if not _has_key(items, key):
@@ -196,7 +198,22 @@ def index(items: Any, key: Any) -> Any:
         return items[key]
     if isinstance(items, Optional):
         return Optional(True, index(items.value, key)) if items.present else items
-    raise CelError(NO_OVERLOAD)
+    raise CelError(f"no such key: {shown(key)}")
+
+
+def check_qualifier(key: Any) -> None:
+    """Raises CelError if values of the type of a key cannot be an index or a key."""
+    if not isinstance(key, str | int | float):
+        raise CelError(f"invalid qualifier type: {go_type(key)}")
+
+
+def list_index(key: Any) -> int:
+    """The position that a key of a dynamic type denotes. Raises CelError."""
+    if isinstance(key, bool) or not isinstance(key, int | float):
+        raise CelError(f"unsupported index type '{kind_of(key)}' in list")
+    if (isinstance(key, float) and not (key.is_integer() and abs(key) < 2**63)) or key >= 2**63:
+        raise CelError(f"unsupported index value {shown(key)} in list")
+    return int(key)
 
 
 def shown(value: Any) -> str:

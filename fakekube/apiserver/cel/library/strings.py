@@ -6,10 +6,7 @@ import re
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.library.typeconversions import to_string
-from fakekube.apiserver.cel.tree import UInt
-from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
-from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, OverBudget
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 #: The limit of the characters of a result.
@@ -122,127 +119,6 @@ def _compiled(pattern: str) -> Any:
         raise CelError(f"Illegal regex: {problem}") from None
 
 
-# --- format ----------------------------------------------------------------------------------------------------------
-
-_CLAUSE = re.compile(r"%(%|(?:\.(\d+))?([a-zA-Z]))?")
-_PREFIX = "error during formatting: "
-
-
-def format(text: str, args: list[Any]) -> str:
-    """Formats a text: `'%d of %s'.format([1, x])`. Raises CelError."""
-    found: list[str] = []
-    at, used = 0, 0
-    for match in _CLAUSE.finditer(text):
-        found.append(text[at : match.start()])
-        at = match.end()
-        if match[1] == "%":
-            found.append("%")
-            continue
-        if match[3] is None:
-            raise CelError("unexpected end of string")
-        if used >= len(args):
-            raise CelError(f"index {used} out of range")
-        found.append(_clause(match[3], match[2], args[used]))
-        used += 1
-    return "".join(found) + text[at:]
-
-
-def _clause(verb: str, precision: str | None, value: Any) -> str:
-    if verb in ("f", "e"):
-        _allow(int(precision or 0))
-        return _float(verb, int(precision) if precision else 6, value)
-    formatter = _VERBS.get(verb)
-    if formatter is None:
-        raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-    return str(formatter(value))
-
-
-def _wrong(kinds: str, clause: str, value: Any) -> CelError:
-    return CelError(f"{_PREFIX}{clause} clause can only be used on {kinds}, was given {kind_of(value)}")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_inner, value)) + "]"
-    if isinstance(value, dict):
-        rows = sorted((_inner(key), _inner(item)) for key, item in value.items())
-        return "{" + ", ".join(f"{key}:{item}" for key, item in rows) + "}"
-    if value is None:
-        return "null"
-    if isinstance(value, str | bool | int | float | bytes | Duration | Timestamp):
-        return to_string(value)
-    raise _wrong("strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps", "string", value)
-
-
-def _inner(value: Any) -> str:
-    """A value inside of a list or map: strings are quoted, and doubles have six decimals."""
-    if isinstance(value, str):
-        return go_quote(value)
-    if isinstance(value, float):
-        return f"{value:.6f}"
-    if isinstance(value, Timestamp):
-        return f'timestamp("{value}")'
-    if isinstance(value, Duration):
-        return f'duration("{value}")'
-    return _text(value)
-
-
-def _decimal(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong("integers", "decimal", value)
-    return str(int(value))
-
-
-def _float(verb: str, precision: int, value: Any) -> str:
-    if value in ("NaN", "Infinity", "-Infinity"):
-        value = float(value.replace("Infinity", "inf"))
-    if not isinstance(value, float):
-        clause = "fixed-point" if verb == "f" else "scientific"
-        raise _wrong("doubles", clause, value)
-    made = f"{value:.{precision}{verb}}"
-    return made if verb == "f" else made.replace("e", "\u202f×\u202f10").replace("10", "10", 1)
-
-
-def _binary(value: Any) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, int):
-        return f"{value:b}"
-    raise _wrong("integers and bools", "binary", value)
-
-
-def _hexadecimal(upper: bool) -> Any:
-    def shown(value: Any) -> str:
-        if isinstance(value, bool):
-            raise _wrong("integers, byte buffers, and strings", "hex", value)
-        if isinstance(value, UInt | int):
-            made = f"{value:x}"
-        elif isinstance(value, str):
-            made = value.encode().hex()
-        elif isinstance(value, bytes):
-            made = value.hex()
-        else:
-            raise _wrong("integers, byte buffers, and strings", "hex", value)
-        return made.upper() if upper else made
-
-    return shown
-
-
-def _octal(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong("integers", "octal", value)
-    return f"{value:o}"
-
-
-_VERBS = {
-    "s": _text,
-    "d": _decimal,
-    "b": _binary,
-    "x": _hexadecimal(False),
-    "X": _hexadecimal(True),
-    "o": _octal,
-}
-
 OVERLOADS: list[Overload] = [
     overload("charAt", "string_char_at_int", "string.(int) -> string", char_at),
     overload("indexOf", "string_index_of_string", "string.(string) -> int", index_of),
@@ -258,7 +134,6 @@ OVERLOADS: list[Overload] = [
     overload("substring", "string_substring_int", "string.(int) -> string", substring),
     overload("substring", "string_substring_int_int", "string.(int, int) -> string", substring),
     overload("trim", "string_trim", "string.() -> string", lambda text: text.strip(_SPACE)),
-    overload("format", "string_format", "string.(list(dyn)) -> string", format),
     overload("strings.quote", "strings_quote", "(string) -> string", quote),
     overload("join", "list_join", "list(string).() -> string", join),
     overload("join", "list_join_string", "list(string).(string) -> string", join),

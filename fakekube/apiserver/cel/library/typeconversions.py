@@ -9,20 +9,33 @@ from datetime import datetime
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
-from fakekube.apiserver.cel.library.standard import TYPE_IDS, checked_duration, checked_timestamp
+from fakekube.apiserver.cel.library.standard import TYPE_IDS, checked_timestamp
 from fakekube.apiserver.cel.tree import UInt
-from fakekube.apiserver.cel.values import CelError, Duration, Timestamp, duration, in_int64, in_uint64, timestamp
+from fakekube.apiserver.cel.values import (
+    CelError,
+    Duration,
+    Timestamp,
+    duration,
+    in_int64,
+    in_uint64,
+    kind_of,
+    timestamp,
+)
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.goprint import go_quote
+
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)|nan", re.IGNORECASE)
+
+
+def _failed(value: Any, target: str) -> CelError:
+    return CelError(f"type conversion error from '{kind_of(value)}' to '{target}'")
 
 
 def to_int(value: Any) -> int:
     if isinstance(value, str):
-        if not re.fullmatch(r"[+-]?[0-9]+", value):
-            raise CelError(f"strconv.ParseInt: parsing {go_quote(value)}: invalid syntax")
-        number = int(value)
+        number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,4000}", value) else 2**63
         if not -(2**63) <= number < 2**63:
-            raise CelError(f"strconv.ParseInt: parsing {go_quote(value)}: value out of range")
+            raise _failed(value, "int")
         return number
     if isinstance(value, float):
         if math.isnan(value) or not -(2**63) < value < 2**63:
@@ -37,23 +50,27 @@ def to_int(value: Any) -> int:
 
 def to_uint(value: Any) -> UInt:
     if isinstance(value, str):
-        if not re.fullmatch(r"[0-9]+", value):
-            raise CelError(f"strconv.ParseUint: parsing {go_quote(value)}: invalid syntax")
-        return in_uint64(int(value))
-    if isinstance(value, float) and (math.isnan(value) or math.isinf(value)):
+        number = int(value) if re.fullmatch(r"[0-9]{1,4000}", value) else 2**64
+        if number >= 2**64:
+            raise _failed(value, "uint")
+        return UInt(number)
+    if isinstance(value, float) and not 0 <= value < 2**64:
         raise CelError("unsigned integer overflow")
     return in_uint64(int(value))
 
 
 def to_double(value: Any) -> float:
-    if isinstance(value, str):
-        try:
-            if "_" in value or value != value.strip():
-                raise ValueError
-            return float(value)
-        except ValueError:
-            raise CelError(f"strconv.ParseFloat: parsing {go_quote(value)}: invalid syntax") from None
-    return float(value)
+    if not isinstance(value, str):
+        return float(value)
+    if _HEX_FLOAT.fullmatch(value):
+        found = float.fromhex(value)
+    elif _FLOAT.fullmatch(value):
+        found = float(value)
+    else:
+        raise _failed(value, "double")
+    if math.isinf(found) and "inf" not in value.lower():
+        raise _failed(value, "double")
+    return found
 
 
 def to_string(value: Any) -> str:
@@ -64,11 +81,7 @@ def to_string(value: Any) -> str:
             raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return (
-            goprint.number(value) if math.isfinite(value) else {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
-        )
-    return str(value)
+    return goprint.general(value) if isinstance(value, float) else str(value)
 
 
 def to_bool(value: Any) -> bool:
@@ -78,7 +91,7 @@ def to_bool(value: Any) -> bool:
         return True
     if value in ("0", "f", "false", "FALSE", "False", "F"):
         return False
-    raise CelError(f"strconv.ParseBool: parsing {go_quote(value)}: invalid syntax")
+    raise _failed(value, "bool")
 
 
 def to_bytes(value: Any) -> bytes:
@@ -92,19 +105,16 @@ def to_timestamp(value: Any) -> Timestamp:
         return checked_timestamp(value * 10**9)
     found = timestamp(value)
     if found is None:
-        why = f'cannot parse {go_quote(value)} as "2006"' if not re.match(r"\d{4}", value) else "bad time"
-        raise CelError(f'parsing time {go_quote(value)} as "2006-01-02T15:04:05Z07:00": {why}')
+        raise _failed(value, "google.protobuf.Timestamp")
     return found
 
 
 def to_duration(value: Any) -> Duration:
     if isinstance(value, Duration):
         return value
-    if isinstance(value, int):
-        return checked_duration(value)
-    found = duration(value)
+    found = duration(value) if isinstance(value, str) else None
     if found is None:
-        raise CelError(f"time: invalid duration {go_quote(value)}")
+        raise _failed(value, "google.protobuf.Duration")
     return found
 
 
@@ -112,30 +122,33 @@ def to_duration(value: Any) -> Duration:
 
 
 def _offset(zone: str) -> int:
-    match = re.fullmatch(r"([+-]?)(\d\d):(\d\d)", zone)
-    if match:
-        seconds = int(match[2]) * 3600 + int(match[3]) * 60
-        return -seconds if match[1] == "-" else seconds
+    """The seconds of an offset such as `-08:30`. Raises CelError."""
+    parts = zone.split(":", 1)
+    for part in parts:
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", part):
+            raise CelError(f"strconv.Atoi: parsing {goprint.go_quote(part)}: invalid syntax")
+    hours, minutes = int(parts[0]), int(parts[1])
+    return 60 * (hours * 60 - minutes if zone[0] == "-" else hours * 60 + minutes)
+
+
+def _local(at: Timestamp, zone: str) -> datetime:
+    """The date and time in a named zone or at an offset (`inTimeZone`). Raises CelError."""
+    if ":" in zone:
+        return at.at(_offset(zone))
+    if zone[:1] in ("/", "\\") or ".." in zone:
+        raise CelError("time: invalid location name")
     if zone in ("", "UTC", "Local"):
-        return 0
-    raise CelError(f"unknown time zone {zone}")
+        return at.at()
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # imported on use, as few expressions need it
+
+    try:
+        return at.at().astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {zone}") from None
 
 
 def _calendar(read: Callable[[datetime], int]) -> tuple[Callable[[Timestamp], int], Callable[[Timestamp, str], int]]:
-    def plain(at: Timestamp) -> int:
-        return read(at.at())
-
-    def zoned(at: Timestamp, zone: str) -> int:
-        if not re.match(r"[+-]?\d\d:\d\d$", zone) and zone not in ("", "UTC", "Local"):
-            from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # imported on use, as few expressions need it
-
-            try:
-                return read(at.at().astimezone(ZoneInfo(zone)))
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise CelError(f"unknown time zone {zone}") from None
-        return read(at.at(_offset(zone)))
-
-    return plain, zoned
+    return lambda at: read(at.at()), lambda at, zone: read(_local(at, zone))
 
 
 _CALENDAR: dict[str, Callable[[datetime], int]] = {
