@@ -262,14 +262,14 @@ def _fields(value: Any, path: str, leaves: frozenset[str]) -> Iterator[tuple[str
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     """The first YAML document as a JSON value, and the errors for its duplicate keys. Raises SyntaxProblem."""
-    if body[:1] == b"{" and b"\\" not in body:
+    if body[:1] == b"{" and b"\\" not in body and not _too_deep(body):
         # JSON without escapes has the same value as YAML
         try:
             value = with_go_numbers(orjson.loads(body))
         except orjson.JSONDecodeError:
             pass
         else:
-            if not duplicates(value, body) and not _too_deep(body):
+            if not duplicates(value, body):
                 return value, []
     try:
         document = goyaml.Document(body)

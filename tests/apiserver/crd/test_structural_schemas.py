@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.apiserver.api import CRDS, Api, definition
@@ -263,6 +264,17 @@ def test_a_schema_that_is_too_deep(api: Api) -> None:
         node = {"type": "object", "properties": {"a": node}}
     (found,) = refused(api, versions=[version(schema={"openAPIV3Schema": node})])
     assert found[1].startswith("Too deep: schemas may nest at most ")
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
+@pytest.mark.parametrize("levels", [150, 400])
+def test_a_schema_of_400_levels_is_rejected_by_the_decoder(api: Api, levels: int, media_type: str) -> None:
+    node = b'{"type":"object","properties":{"a":' * levels + b'{"type":"string"}' + b"}}" * levels
+    outline = orjson.dumps(definition(versions=[version(schema={"openAPIV3Schema": "SCHEMA"})]))
+    body = outline.replace(b'"SCHEMA"', node)
+    code, reason, message = api.refused("POST", CRDS, body, content_type=media_type)
+    assert (code, reason) == (400, "BadRequest")
+    assert "exceeded max depth" in message
 
 
 @pytest.mark.parametrize("annotation", ["nonsense", "/only/a/path", "a b"])
