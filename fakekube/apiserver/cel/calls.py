@@ -36,9 +36,8 @@ def compile_call(node: Node, compile: Compile) -> Interpretable:
     given = ([node.operand] if node.operand is not None else []) + node.args
     quick = _QUICK.get(node.overloads[0]) if len(node.overloads) == 1 else None
     if node.name in ("_[_]", "_[?_]"):
-        only: Callable[[Any, Any], Any] = index if node.name == "_[_]" else opt_index
         container, key = map(compile, given)
-        return lambda activation: only(container(activation), key(activation))
+        return _index(container, key, index if node.name == "_[_]" else opt_index)
     if quick is not None and all(arg.type.kind != "dyn" for arg in given):
         return quick(*map(compile, given))
     rows = [BY_ID[id] for id in node.overloads]
@@ -53,6 +52,10 @@ def compile_call(node: Node, compile: Compile) -> Interpretable:
         first, second = runs
         return lambda activation: function(first(activation), second(activation))
     return lambda activation: function(*[run(activation) for run in runs])
+
+
+def _index(container: Interpretable, key: Interpretable, element: Callable[[Any, Any], Any]) -> Interpretable:
+    return lambda activation: element(container(activation), key(activation))
 
 
 def _is_loose(one: Type) -> bool:

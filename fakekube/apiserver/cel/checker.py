@@ -8,6 +8,7 @@ from fakekube.apiserver.cel.library.functions import FUNCTIONS, TYPES
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import (
+    ANY,
     BOOL,
     BYTES,
     DOUBLE,
@@ -186,7 +187,9 @@ class Checker:
             found = target.params[1]
         elif target.kind == "struct":
             declared = (target.fields or {}).get(name)
-            if declared is None:
+            if target.fields is None:
+                self.report(node.at, f"unexpected failed resolution of '{target}'")
+            elif declared is None:
                 self.report(node.at, f"undefined field '{name}'")
             else:
                 found = declared.type
@@ -306,7 +309,7 @@ class Checker:
             return [INT, over.params[0]] if two else [over.params[0]]
         if over.kind == "map":
             return list(over.params) if two else [over.params[0]]
-        if over.kind in ("dyn", "error", "param"):
+        if over.kind in ("dyn", "error", "param") and over != ANY:
             self.assignable(DYN, over)
             return [DYN, DYN]
         why = "cannot be range of a comprehension (must be list, map, or dynamic)"

@@ -27,10 +27,14 @@ from fakekube.apiserver.cel.types import DeclType, Type, is_optional
 
 
 class Estimator:
-    """Estimates the cost of a checked tree. `root` is the declared type of `self`."""
+    """Estimates the cost of a checked tree.
 
-    def __init__(self, root: DeclType) -> None:
-        self.root = root
+    `root` is the declared type of the variable; `entry` is the type of the values of maps whose keys are selected like
+    fields (None: such values have no declared size).
+    """
+
+    def __init__(self, root: DeclType, entry: DeclType | None = None) -> None:
+        self.root, self.selected_entry = root, entry
         self.paths: dict[Node, VariablePath] = {}
         self.sizes: dict[Node, SizeEstimate] = {}
         self.entries: dict[Node, EntrySize] = {}
@@ -49,6 +53,8 @@ class Estimator:
                 current = current.item
             elif name == "@keys":
                 current = current.entry_key
+            elif name not in current.fields and current.item is self.selected_entry is not None:
+                current = current.item
             else:
                 current = current.fields.get(name)
             if current is None:
@@ -277,6 +283,6 @@ def _is_scalar(one: Type) -> bool:
     return one.kind in _SCALARS or (is_optional(one) and _is_scalar(one.params[0]))
 
 
-def estimate(node: Node, root: DeclType) -> int:
-    """The estimated worst cost of an expression; `root` is the declared type of `self`."""
-    return capped(Estimator(root).cost(node))
+def estimate(node: Node, root: DeclType, entry: DeclType | None = None) -> int:
+    """The estimated worst cost of an expression; see `Estimator`."""
+    return capped(Estimator(root, entry).cost(node))

@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
-from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages
+from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages, runtime_text
 from fakekube.apiserver.cel.values import CelError
 
 
@@ -90,10 +90,10 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
     wanted = _RESULTS.get(environment.result)
     if wanted is not None and found.kind not in (*wanted, "dyn"):
         one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
-        raise CompilationError(f"must evaluate to {one} but got {found}")
+        raise CompilationError(f"must evaluate to {one} but got {runtime_text(found)}")
     patch = _PATCHES.get(environment.result)
     if patch is not None and found != patch and found.kind != "dyn":
-        raise CompilationError(f"must evaluate to {patch} but got {found}")
+        raise CompilationError(f"must evaluate to {patch} but got {runtime_text(found)}")
     try:
         return Program(node), found
     except CelError as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fakekube.apiserver.cel.lexer import StopParsing
 from fakekube.apiserver.cel.tree import ACCUMULATOR, Issue, Loop, Node, call, ident, literal
@@ -108,14 +108,27 @@ def _sort_by(issues: list[Issue], at: int, target: Node | None, args: list[Node]
     return _bound(at, name, target, ordered)
 
 
+def _bind(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
+    """Expands `cel.bind(name, value, result)`; `bind` of another receiver is a call."""
+    if target is None or target.kind != "ident" or target.name != "cel":
+        return Node("call", at, name="bind", operand=target, args=args)
+    name, value, result = args
+    if name.kind != "ident":
+        issues.append(Issue(name.at, "cel.bind() variable names must be simple identifiers"))
+        raise StopParsing
+    return _bound(at, name.name, value, result)
+
+
 def _bound(at: int, name: str, value: Node, result: Node) -> Node:
     """A comprehension over an empty list that binds a name to a value in `result`."""
     loop = Loop("bind", Node("list", at), ("#unused",), name, value, literal(at, False), ident(at, name), result, ())
     return Node("comprehension", at, loop=loop)
 
 
-#: (name, whether it has a receiver, number of arguments) -> macro.
-MACROS: dict[tuple[str, bool, int], Macro] = {
+Macros = Mapping[tuple[str, bool, int], Macro]
+"""Macros by name, whether they have a receiver, and their number of arguments."""
+
+MACROS: Macros = {
     ("has", False, 1): _has,
     ("all", True, 2): _quantifier("all", 1),
     ("exists", True, 2): _quantifier("exists", 1),
@@ -137,3 +150,6 @@ MACROS: dict[tuple[str, bool, int], Macro] = {
     ("optMap", True, 2): _opt_map(False),
     ("optFlatMap", True, 2): _opt_map(True),
 }
+
+#: The macros of `ext.Bindings`, which only some environments have.
+BINDINGS: Macros = {("bind", True, 3): _bind}

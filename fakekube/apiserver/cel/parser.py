@@ -6,7 +6,7 @@ import contextlib
 
 from fakekube.apiserver.cel.lexer import EXPRESSION_START, RESERVED, StopParsing, Token, expected, quoted, tokens
 from fakekube.apiserver.cel.literals import LITERALS, InvalidLiteral
-from fakekube.apiserver.cel.macros import MACROS
+from fakekube.apiserver.cel.macros import MACROS, Macros
 from fakekube.apiserver.cel.tree import DEPTH_LIMIT, BadExpression, Issue, Node, call, depth, ident, literal
 
 #: The limit of the characters of an expression.
@@ -32,8 +32,8 @@ def qualified_name(node: Node) -> str:
 class _Parser:
     """A recursive descent parser, which stops at the first syntax error."""
 
-    def __init__(self, source: str, issues: list[Issue]) -> None:
-        self.issues = issues
+    def __init__(self, source: str, issues: list[Issue], macros: Macros) -> None:
+        self.issues, self.macros = issues, macros
         self.tokens = list(tokens(source, issues))
         self.at = 0
         self.depth = 0
@@ -289,7 +289,8 @@ class _Parser:
 
     def expanded(self, at: int, name: str, target: Node | None, args: list[Node]) -> Node:
         """A call, or its expansion if it is a macro."""
-        macro = MACROS.get((name, target is not None, len(args)))
+        key = name, target is not None, len(args)
+        macro = MACROS.get(key) or self.macros.get(key)
         if macro is not None:
             return macro(self.issues, at, target, args)
         return Node("call", at, name=name, operand=target, args=args)
@@ -306,15 +307,15 @@ def _balanced(name: str, terms: list[Node], places: list[int]) -> Node:
     return call(places[middle - 1], name, left, right)
 
 
-def parse(source: str) -> Node:
-    """Parses an expression. Raises BadExpression."""
+def parse(source: str, macros: Macros | None = None) -> Node:
+    """Parses an expression; `macros` are known besides the usual ones. Raises BadExpression."""
     if len(source) > SIZE_LIMIT:
         text = f"expression code point size exceeds limit: size: {len(source)}, limit {SIZE_LIMIT}"
         raise BadExpression("", [Issue(0, text)])
     issues: list[Issue] = []
     found: Node | None = None
     with contextlib.suppress(StopParsing):
-        found = _Parser(source, issues).whole()
+        found = _Parser(source, issues, macros or {}).whole()
     if found is None or issues:
         raise BadExpression(source, issues)
     if depth(found) > DEPTH_LIMIT:

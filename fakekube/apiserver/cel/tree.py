@@ -41,6 +41,8 @@ def shown(source: str, issues: Sequence[Issue]) -> str:
 
 
 def _shown(source: str, issue: Issue) -> str:
+    if not source:
+        return f"ERROR: <input>:1:0: {issue.message}"
     before = source[: issue.at]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
     heading = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"

@@ -52,6 +52,9 @@ BOOL, INT, UINT, DOUBLE = Type("bool"), Type("int"), Type("uint"), Type("double"
 STRING, BYTES, NULL, DYN, ERROR = Type("string"), Type("bytes"), Type("null"), Type("dyn"), Type("error")
 TIMESTAMP, DURATION = Type("timestamp"), Type("duration")
 
+#: A value of unknown type, which unlike DYN is no range of a comprehension (`cel.AnyType`).
+ANY = Type("dyn", (), "any")
+
 
 def list_of(item: Type) -> Type:
     return Type("list", (item,))
@@ -84,6 +87,23 @@ def param(name: str) -> Type:
 
 def is_optional(one: Type) -> bool:
     return one.kind == "opaque" and one.name == "optional_type"
+
+
+_RUNTIME_NAMES = {
+    "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type",
+    "any": "google.protobuf.Any",
+}  # fmt: skip
+
+
+def runtime_name(one: Type) -> str:
+    """The name of a type at run time, without its parameters (`Type.TypeName`)."""
+    return one.kind if one.kind == "type" else _RUNTIME_NAMES.get(one.name, one.name)
+
+
+def runtime_text(one: Type) -> str:
+    """The type with the names of run time (`Type.String`)."""
+    name = runtime_name(one)
+    return f"{name}({', '.join(map(runtime_text, one.params))})" if one.params else name
 
 
 _SIMPLE: dict[str, Type] = {

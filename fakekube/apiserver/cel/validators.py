@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.cel.library.formatting import VERBS, Clause, interpolate
 from fakekube.apiserver.cel.library.typeconversions import to_duration, to_timestamp
 from fakekube.apiserver.cel.tree import Issue, Node, parts
-from fakekube.apiserver.cel.types import Type, is_optional
+from fakekube.apiserver.cel.types import DYN, Type, is_optional, runtime_name
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
@@ -126,7 +126,7 @@ def _format_issues(node: Node, text: str, args: list[Node]) -> Iterator[Issue]:
         clauses.append(clause)
         wrong = _wrong_text(args[i]) if clause.verb == "s" else None if _accepts(clause.verb, args[i]) else args[i]
         if wrong is not None:
-            raise _WrongArgument(Issue(wrong.at, str(VERBS[clause.verb].refusal(_type_name(wrong.type)))))
+            raise _WrongArgument(Issue(wrong.at, str(VERBS[clause.verb].refusal(runtime_name(wrong.type)))))
         return ""
 
     try:
@@ -142,7 +142,7 @@ def _format_issues(node: Node, text: str, args: list[Node]) -> Iterator[Issue]:
 
 
 def _accepts(verb: str, node: Node) -> bool:
-    return node.type.kind == "dyn" or _type_name(node.type) in VERBS[verb].kinds
+    return node.type == DYN or runtime_name(node.type) in VERBS[verb].kinds
 
 
 def _wrong_text(node: Node) -> Node | None:
@@ -152,14 +152,3 @@ def _wrong_text(node: Node) -> Node | None:
     if node.kind not in ("list", "map"):
         return None
     return next((wrong for part in node.args if (wrong := _wrong_text(part)) is not None), None)
-
-
-_RUNTIME_NAMES = {
-    "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type",
-    "type": "type",
-}  # fmt: skip
-
-
-def _type_name(one: Type) -> str:
-    """The name of a type without its parameters."""
-    return _RUNTIME_NAMES.get(one.kind, one.name)

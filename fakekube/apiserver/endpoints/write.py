@@ -18,7 +18,7 @@ from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.admission import chain as admission
 from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.auth import escalation, rbac
+from fakekube.apiserver.auth import escalation, rbac, writechecks
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
@@ -334,6 +334,7 @@ def _check_new(call: Call, obj: Object) -> None:
     if meta.get("finalizers") and strategy.qualified_finalizers:
         errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     errors += strategy.validate(obj)
+    errors = writechecks.checked(call, obj, None, errors)
     if errors:
         raise call.invalid(meta.get("name") or "", errors)
 
@@ -367,6 +368,7 @@ def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
         if meta.get("finalizers") and strategy.qualified_finalizers:
             errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     errors += part.validate(call, obj, old)
+    errors = writechecks.checked(call, obj, old, errors)
     if errors:
         raise call.invalid(meta.get("name") or "", errors)
 

@@ -135,7 +135,7 @@ STATES = [
     (None, {"allocation": {"devices": {"results": [{**RESULT, "request": "s"}]}}},
      [f'status.allocation.devices.results[0].request: Invalid value: "s": {REFERENCE}']),
     (ALLOCATED, {**ALLOCATED, "devices": [{"driver": "d.example.com", "pool": "p", "device": "y"}]},
-     ['status.devices[0]: Invalid value: "d.example.com/p/y": must be an allocated device in the claim']),
+     ['status.devices[0]: Invalid value: {"Driver":"d.example.com","Pool":"p","Device":"y","ShareID":""}: must be an allocated device in the claim']),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The devices that claims ask for (`resource/validation`). Expressions that select devices are not compiled."""
+"""The devices that claims request (`resource/validation`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.resource.deviceexpressions import validate_expression
 
 MOST_REQUESTS, MOST_CONSTRAINTS, MOST_CONFIGS = 32, 32, 32
 
-MOST_SELECTORS, MOST_ALTERNATIVES = 32, 8
+MOST_SELECTORS, MOST_ALTERNATIVES, MOST_BINDING_CONDITIONS = 32, 8, 4
 
-LONGEST_PARAMETERS = LONGEST_EXPRESSION = 10 * 1024
+LONGEST_PARAMETERS = 10 * 1024
 
 LONGEST_NAME, LONGEST_POOL = 32, 253
 
@@ -108,7 +109,11 @@ def _validate_exact(request: Field) -> None:
 
 
 def validate_selector(selector: Field) -> None:
-    selector["cel"].specified()["expression"].max_bytes(LONGEST_EXPRESSION)
+    cel = selector["cel"]
+    if cel.value is None:
+        cel.missing()
+    else:
+        validate_expression(cel["expression"])
 
 
 def validate_toleration(toleration: Field) -> None:
@@ -162,6 +167,28 @@ def _validate_parameters(parameters: Field) -> None:
         parameters.too_long(LONGEST_PARAMETERS)
     elif not isinstance(parameters.value, dict):
         parameters.invalid("must be a valid JSON object", "<value omitted>")
+
+
+# --- conditions that devices wait for --------------------------------------------------------------------------------
+
+
+def validate_binding_conditions(holder: Field) -> None:
+    """`validateDeviceBindingParameters`."""
+    conditions, failures = holder["bindingConditions"], holder["bindingFailureConditions"]
+    for items in (conditions, failures):
+        each(items, MOST_BINDING_CONDITIONS, lambda item: item.qualified_name())
+    seen: set[str] = set()
+    for condition in conditions:
+        condition.unique(seen)
+    seen_failures: set[str] = set()
+    for failure in failures:
+        failure.unique(seen_failures)
+        if failure.text in seen:
+            failure.invalid("bindingFailureConditions must not overlap with bindingConditions")
+    if failures and not conditions:
+        conditions.invalid("bindingConditions are required to use bindingFailureConditions", conditions.value)
+    if conditions and not failures:
+        failures.invalid("bindingFailureConditions are required to use bindingConditions", failures.value)
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,12 +29,13 @@ from fakekube.apiserver.registry.resource.devices import (
     each,
     each_once,
     request_names,
+    validate_binding_conditions,
     validate_config,
     validate_devices,
     validate_pool_name,
     validate_reference,
-    validate_toleration,
 )
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
@@ -101,17 +103,41 @@ def _validate_device_states(devices: Field, allocation: Field) -> None:
     for device in devices:
         _validate_device(device)
         if _device_id(device) not in allocated:
-            shown = "/".join(part for part in _device_id(device) if part)
-            device.invalid("must be an allocated device in the claim", shown)
+            shown = dict(zip(("Driver", "Pool", "Device", "ShareID"), _device_id(device), strict=True))
+            device.with_value(shown).invalid_go("must be an allocated device in the claim")
         validate_conditions(device["conditions"])
+
+
+#: The shapes that Go's uuid package accepts.
+_uuid = re.compile(
+    r"(?i)(?:urn:uuid:)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\{[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}"
+    r"|[0-9a-f]{32}"
+)
+
+
+def _uid_problems(text: str) -> list[str]:
+    """`validateUID`."""
+    size = len(text.encode())
+    if size not in (32, 36, 38, 45):
+        return [f"error validating uid: invalid UUID length: {size}"]
+    if size == 45 and text[:9].lower() != "urn:uuid:":
+        return [f"error validating uid: invalid urn prefix: {go_quote(text[:9])}"]
+    if size == 38 and (text[0], text[-1]) != ("{", "}"):
+        return ["error validating uid: invalid bracketed UUID format"]
+    if not _uuid.fullmatch(text):
+        return ["error validating uid: invalid UUID format"]
+    if size == 36 and text == text.lower():
+        return []
+    shape = "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
+    return [f"uid must be in RFC 4122 normalized form, {shape}"]
 
 
 def _validate_allocation(allocation: Field, known: Mapping[str, set[str]]) -> None:
     def validate_result(result: Field) -> None:
         validate_reference(result["request"], known)
         _validate_device(result)
-        for toleration in result["tolerations"]:
-            validate_toleration(toleration)
+        validate_binding_conditions(result)
+        result.get("shareID").check(_uid_problems)
 
     def validate_allocated_config(config: Field) -> None:
         config["source"].required().one_of(SOURCES)

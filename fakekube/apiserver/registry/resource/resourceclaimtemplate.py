@@ -8,6 +8,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
 from fakekube.apiserver.registry.resource.devices import validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
 
@@ -19,7 +20,14 @@ def default_template(obj: Object) -> None:
 
 
 def validate(template: Field) -> None:
+    validate_template_metadata(template["spec"]["metadata"])
     validate_devices(template["spec"]["spec"]["devices"])
+
+
+def validate_update(new: Field, old: Field) -> None:
+    """The whole template is validated again, though its spec is immutable."""
+    validate(new)
+    new["spec"].immutable(old["spec"])
 
 
 KIND = Kind(
@@ -28,7 +36,7 @@ KIND = Kind(
         returns_deleted=True,
         default=default_template,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
+        validate_update=update_validator(validate_update),
     ),
     printer=NAME_AND_AGE,
 )

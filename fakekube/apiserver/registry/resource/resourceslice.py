@@ -14,11 +14,13 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.resource.capacity import validate_capacity
 from fakekube.apiserver.registry.resource.devices import (
     EFFECTS,
     each,
     each_once,
     named,
+    validate_binding_conditions,
     validate_name,
     validate_pool_name,
 )
@@ -65,10 +67,33 @@ def _validate_any(slice: Field, old: Field | None = None) -> None:
     def validate_device(device: Field) -> None:
         _validate_device(device, stored.get(named(device)))
         _validate_device_place(device, chosen=bool(spec["perDeviceNodeSelection"]))
+        validate_binding_conditions(device)
 
     most = MOST_ADVANCED_DEVICES if any(map(_is_advanced, devices.value or ())) else MOST_DEVICES
     each_once(devices, most, validate_device, named)
     each_once(counters, MOST_COUNTER_SETS, partial(_validate_counters, name="name"), named)
+
+
+_LISTS = ("bools", "ints", "strings", "versions")
+
+
+def drop_disabled_fields(slice: Object) -> Object:
+    """Without the fields of features that are disabled by default: DRAListTypeAttributes, DRANodeAllocatableResources
+    (`dropDisabledFields`)."""
+    spec = slice.get("spec") or {}
+    if not spec.get("devices"):
+        return slice
+    return {**slice, "spec": {**spec, "devices": [_without_disabled(device) for device in spec["devices"]]}}
+
+
+def _without_disabled(device: Object) -> Object:
+    kept = {key: value for key, value in device.items() if key != "nodeAllocatableResourceMappings"}
+    if kept.get("attributes"):
+        kept["attributes"] = {
+            name: {field: value for field, value in attribute.items() if field not in _LISTS}
+            for name, attribute in kept["attributes"].items()
+        }
+    return kept
 
 
 def _is_advanced(device: Object) -> bool:
@@ -136,11 +161,9 @@ def _validate_device(device: Field, old: Field | None) -> None:
     for attribute in attributes.entries():
         validate_name(attributes.with_value(attribute.key))
         _validate_attribute(attribute)
-    if old is None or old["capacity"].struct != capacity.struct:
-        for one in capacity.entries():
-            validate_name(capacity.with_value(one.key))
-            if not device["allowMultipleAllocations"]:
-                one.get("requestPolicy").forbidden("allowMultipleAllocations must be true")
+    for one in capacity.entries():
+        validate_name(capacity.with_value(one.key))
+        validate_capacity(one, shared=bool(device["allowMultipleAllocations"]))
     if old is None or old["taints"].value != taints.value:
         each(taints, MOST_TAINTS, _validate_taint)
     each_once(
@@ -164,7 +187,15 @@ def _validate_attribute(attribute: Field) -> None:
     if not found:
         attribute.invalid("exactly one value must be specified", "")
     elif len(found) > 1:
-        attribute.invalid_omitted("exactly one value must be specified")
+        shown = {go: attribute.struct.get(field) for go, field in _GO_FIELDS.items()}
+        attribute.with_value(shown).invalid_go("exactly one value must be specified")
+
+
+#: The fields of an attribute by their names in Go, in the order of their declaration.
+_GO_FIELDS = {
+    "IntValue": "int", "BoolValue": "bool", "StringValue": "string", "VersionValue": "version", "IntValues": "ints",
+    "BoolValues": "bools", "StringValues": "strings", "VersionValues": "versions",
+}  # fmt: skip
 
 
 def _no_problems(text: str) -> list[str]:
@@ -202,6 +233,8 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         generation=("spec",),
+        prepare_create=drop_disabled_fields,
+        prepare_update=lambda new, old: drop_disabled_fields(new),
         validate=validator(_validate_any),
         validate_update=update_validator(lambda new, old: _validate_any(new, old["spec"])),
     ),

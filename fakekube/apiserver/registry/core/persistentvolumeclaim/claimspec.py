@@ -7,10 +7,9 @@ from fakekube.apiserver.registry.core.resourcenames import number_of, validate_q
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import (
-    validate_annotations,
     validate_label_selector,
-    validate_labels,
 )
+from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -69,18 +68,7 @@ def _validate_source(source: Field, any_group: bool) -> None:
         group.optional().dns_subdomain()
 
 
-#: Fields of metadata, in the order of their declaration, that a template of a claim may not have.
-_NOT_OF_TEMPLATES = (
-    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-    "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
-)  # fmt: skip
-
-
 def validate_claim_template(template: Field) -> None:
     """A template of a claim: of its metadata, it may have only labels and annotations."""
-    meta = template["metadata"]
-    validate_annotations(meta["annotations"])
-    validate_labels(meta["labels"])
-    for name in _NOT_OF_TEMPLATES:
-        meta[name].optional().forbidden("cannot be set")
+    validate_template_metadata(template["metadata"])
     validate_claim_spec(template["spec"])

@@ -419,6 +419,10 @@ class Field:
     def forbidden(self, why: str) -> None:
         self._add(field_forbidden, why)
 
+    def internal(self, why: str) -> None:
+        """Adds "Internal error"."""
+        self._add(FieldError, "InternalError", f"Internal error: {why}")
+
     def duplicate(self, value: Any = _UNSET) -> None:
         self._add(field_duplicate, self.text if value is _UNSET else value)
 
