@@ -109,7 +109,6 @@ def _namespace(attributes: Attributes) -> Object | None:
         return None
     obj = entry.object
     meta = {key: value for key, value in obj["metadata"].items() if key not in ("uid", "managedFields")}
-    meta["UID"] = obj["metadata"]["uid"]
     return {"metadata": meta, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,16 +16,19 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.apply import typed as values
 from fakekube.apiserver.apply.merging import merge
 from fakekube.apiserver.apply.pathelement import shown
-from fakekube.apiserver.cel.values import Message
+from fakekube.apiserver.cel.types import Type
+from fakekube.apiserver.cel.values import Duration, Message, Optional, Timestamp, kind_of
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.status import StatusError
+from fakekube.apiserver.wire.status import StatusError, internal_error
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
+
+_UNENCODABLE = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 
 POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpolicybindings.{GROUP}"
 
@@ -156,14 +160,16 @@ def _mutated(
     try:
         decoded = admissionreview.decoded(attributes, version, result)
     except admissionreview.Undecodable as problem:
+        if mutation["patchType"] == "JSONPatch":
+            raise internal_error(str(problem)) from None
         raise Failed(str(problem)) from None
     return (yield from admissionreview.unversioned(attributes, decoded, version))
 
 
 def _patched(operations: Any, obj: Object) -> Any:
-    """Apply a JSON Patch. Raises Failed."""
+    """Apply a JSON Patch; if one of its tests fails, the object is unchanged. Raises Failed."""
     try:
-        return json_patch.apply(obj, json_patch.check(plain(operations)))
+        return json_patch.apply_if_tests_hold(obj, json_patch.check(_json(operations)))
     except StatusError as refused:
         raise Failed(f"JSON Patch: {refused.message}") from None
 
@@ -171,11 +177,11 @@ def _patched(operations: Any, obj: Object) -> Any:
 def _merged(made: Any, obj: Object, schema: Schema) -> Object:
     """Merge an apply configuration, which must not contain atomic lists, maps or structs. Raises Failed."""
     check_names(made, "Object")
-    configuration = plain(made)
+    configuration = {key: value for key, value in plain(made).items() if key not in ("apiVersion", "kind")}
     try:
         values.check(configuration, schema)
     except values.Mismatch as problem:
-        raise Failed(f"error applying patch: {problem}") from None
+        raise Failed(f"error applying patch: failed to convert patch object to typed object: {problem}") from None
     for path in atomics(configuration, schema, ()):
         raise Failed(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
@@ -187,8 +193,8 @@ def check_names(value: Any, path: str) -> None:
     """Check that the type names in an expression match their field path, as `Object.spec` for spec. Raises Failed."""
     if isinstance(value, Message) and value.cel_type != path:
         raise Failed(
-            f'unexpected type name "{value.cel_type}", expected "{path}", which matches field name path from root '
-            "Object type"
+            f'type mismatch: unexpected type name "{value.cel_type}", expected "{path}", which matches field name path '
+            "from root Object type"
         )
     if isinstance(value, dict):
         for key, item in value.items():
@@ -204,6 +210,29 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [plain(item) for item in value]
+    return value
+
+
+def _json(value: Any) -> Any:
+    """The JSON value of a CEL value, as cel-go converts it to a `structpb.Value`. Raises Failed."""
+    if isinstance(value, dict):
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise Failed(f"{_UNENCODABLE}: unsupported type conversion from '{kind_of(wrong)}' to string")
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item) for item in value]
+    if isinstance(value, Optional):
+        return _json(value.value) if value.present else None
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp | Duration):
+        return str(value)
+    if isinstance(value, Type):
+        raise Failed(f"{_UNENCODABLE}: type conversion not supported for 'type'")
+    if hasattr(value, "cel_type"):
+        kind = kind_of(value).rpartition(".")[2]
+        raise Failed(f"{_UNENCODABLE}: type conversion error from '{kind}' to '*structpb.Value'")
     return value
 
 

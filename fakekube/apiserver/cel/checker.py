@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.cel.library.functions import FUNCTIONS, TYPES
+from fakekube.apiserver.cel.library.functions import FUNCTIONS, PATCH_FUNCTIONS, TYPES
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import (
@@ -162,12 +162,10 @@ class Checker:
             if family.fields is None:
                 continue
             field = family.fields.get(name.value)
-            if field is None:
-                self.report(name.at, f"undefined field '{name.value}'")
-            elif not self.assignable(found, field.type):
-                given = self.known(found)
-                what = f"expected type of field '{name.value}' is '{field.type}' but provided type is '{given}'"
-                self.report(value.at, what)
+            if field is None or not self.assignable(found, field.type):
+                wanted = field.type if field is not None else ""
+                what = f"expected type of field '{name.value}' is '{wanted}' but provided type is '{self.known(found)}'"
+                self.report(name.at, what)
         return Type("struct", (), node.name, family.fields)
 
     def _select(self, node: Node) -> Type:
@@ -187,7 +185,9 @@ class Checker:
             found = target.params[1]
         elif target.kind == "struct":
             declared = (target.fields or {}).get(name)
-            if target.fields is None:
+            if target.fields is None and self._is_message(target):
+                found = DYN
+            elif target.fields is None:
                 self.report(node.at, f"unexpected failed resolution of '{target}'")
             elif declared is None:
                 self.report(node.at, f"undefined field '{name}'")
@@ -202,6 +202,15 @@ class Checker:
             found = DYN
         return optional_of(found) if optional or is_optional(of) else found
 
+    def _is_message(self, one: Type) -> bool:
+        family = self.scopes[0].get(one.name.partition(".")[0])
+        return family is not None and family.kind == "messages"
+
+    def _functions(self, name: str) -> Sequence[Overload] | None:
+        if name in PATCH_FUNCTIONS and "JSONPatch" not in self.scopes[0]:
+            return None
+        return FUNCTIONS.get(name)
+
     def _call(self, node: Node) -> Type:
         if node.name == "_?._":
             operand, field = node.args
@@ -212,12 +221,12 @@ class Checker:
             self.check(arg)
         if node.operand is not None:
             prefix = _qualified(node.operand)
-            rows = FUNCTIONS.get(f"{prefix}.{node.name}") if prefix else None
+            rows = self._functions(f"{prefix}.{node.name}") if prefix else None
             if rows is not None and self._find(prefix.partition(".")[0]) is None:
                 node.name, node.operand = f"{prefix}.{node.name}", None
                 return self._resolve(node, rows, [arg.type for arg in node.args])
             self.check(node.operand)
-        rows = FUNCTIONS.get(node.name.removeprefix("."))
+        rows = self._functions(node.name.removeprefix("."))
         if rows is None:
             self.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
             return ERROR

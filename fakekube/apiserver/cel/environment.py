@@ -60,7 +60,14 @@ NAMESPACE = _struct(
 
 
 class CompilationError(Exception):
-    """An expression that does not compile; the message is the real server's."""
+    """An expression that does not compile; the message is the real server's.
+
+    `internal`: the expression is valid, but creating its program fails.
+    """
+
+    def __init__(self, message: str, *, internal: bool = False) -> None:
+        super().__init__(message)
+        self.internal = internal
 
 
 #: Result of an environment -> accepted kinds of types.
@@ -92,20 +99,20 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
         one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
         raise CompilationError(f"must evaluate to {one} but got {runtime_text(found)}")
     patch = _PATCHES.get(environment.result)
-    if patch is not None and found != patch and found.kind != "dyn":
+    if patch is not None and found != patch:
         raise CompilationError(f"must evaluate to {patch} but got {runtime_text(found)}")
     try:
         return Program(node), found
     except CelError as problem:
-        raise CompilationError(f"program instantiation failed: {problem}") from None
+        raise CompilationError(f"program instantiation failed: {problem}", internal=True) from None
 
 
-def problem_of(text: str, environment: Environment) -> str | None:
+def problem_of(text: str, environment: Environment) -> CompilationError | None:
     """The error of an expression; None if it compiles."""
     try:
         compiled(text, _hashable(environment))
     except CompilationError as problem:
-        return str(problem)
+        return problem
     return None
 
 

@@ -232,14 +232,17 @@ class _Parser:
         at = self.take().at
         items: list[Node] = []
         optional: set[int] = set()
+        others = frozenset({"}", ",", "?"})
         while self.token.kind != "}":
             if self.accept("?"):
                 optional.add(len(items) // 2)
+                others = frozenset()
             if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-                self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
-            field_name = self.take()
+                self.unexpected(others | {"IDENTIFIER", "ESC_IDENTIFIER"})
+            field_name, at_colon = self.take(), self.token.at
             self.expect(":")
-            items += [literal(field_name.at, field_name.text.strip("`")), self.expr()]
+            items += [literal(at_colon, field_name.text.strip("`")), self.expr()]
+            others = frozenset({"}", "?"})
             if not self.accept(","):
                 break
         self.close("}")

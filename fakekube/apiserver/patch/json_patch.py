@@ -53,8 +53,28 @@ def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
     return [f'unknown field "[{i}].{key}"' for i, one in enumerate(operations) for key in one if key not in MEMBERS]
 
 
+class TestFailed(Exception):
+    """A `test` operation whose value differs."""
+
+
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
     """The document after all operations. Raises 422 if one does not apply."""
+    try:
+        return _applied(document, operations)
+    except TestFailed:
+        raise patch_rejected() from None
+
+
+def apply_if_tests_hold(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The same, but the document is unchanged if a `test` operation fails."""
+    try:
+        return _applied(document, operations)
+    except TestFailed:
+        return document
+
+
+def _applied(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """`apply`, which raises TestFailed if a test fails."""
     copied = 0
     for operation in operations:
         name, path = operation.get("op"), operation.get("path")
@@ -196,7 +216,7 @@ def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
     have = None if value is _ABSENT else value
     want = operation.get("value")
     if not _same(have, want):
-        raise patch_rejected()
+        raise TestFailed
     return document
 
 

@@ -335,3 +335,20 @@ def test_the_namespace_is_checked_before_policies(api):
     mutation(api, merging("Object{data: {'y': object.nothing}}"))
     path = f"{NAMESPACES}/gone/configmaps"
     assert api.refused("POST", path, configmap()) == (404, "NotFound", 'namespaces "gone" not found')
+
+
+def test_a_policy_whose_program_cannot_be_created_is_an_internal_error(api: Api) -> None:
+    message = refused_policy(api, "int('x') == 1")
+    why = "program instantiation failed: type conversion error from 'string' to 'int'"
+    assert message.endswith(f"spec.validations[0].expression: Internal error: {why}")
+
+
+def test_results_of_validations_are_named_as_at_run_time(api: Api) -> None:
+    assert refused_policy(api, "timestamp(0)").endswith("must evaluate to bool but got google.protobuf.Timestamp")
+
+
+def refused_policy(api: Api, expression: str) -> str:
+    rule_ = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    spec = {"matchConstraints": {"resourceRules": [rule_]}, "validations": [{"expression": expression}]}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    return api.refused("POST", path, {"metadata": {"name": "p"}, "spec": spec})[2]

@@ -5,6 +5,7 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
+from fakekube.apiserver.cel.environment import CompilationError
 from fakekube.apiserver.registry.admissionregistration.matching import Environment
 from fakekube.apiserver.registry.admissionregistration.validatingadmissionpolicy import validate
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -283,7 +284,7 @@ def test_expressions_of_a_policy_are_compiled_in_their_environments():
 
     def compile(expression, environment):
         seen[expression] = environment
-        return "no" if expression == "bad" else None
+        return CompilationError("no") if expression == "bad" else None
 
     policy = complete("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},

@@ -49,6 +49,9 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
 
 FUNCTIONS = _by_name()
 
+#: Functions that only expressions for patches have (`library/jsonpatch.go`).
+PATCH_FUNCTIONS = frozenset({"jsonpatch.escapeKey"})
+
 BY_ID = {one.id: one for rows in FUNCTIONS.values() for one in rows}
 
 #: The names of types, which are also values: `type(x) == int`.

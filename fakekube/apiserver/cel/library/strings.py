@@ -95,6 +95,11 @@ def quote(text: str) -> str:
     return '"' + "".join(_QUOTES.get(char, char) for char in text) + '"'
 
 
+def escape_key(text: str) -> str:
+    """A key as a part of a JSON Pointer."""
+    return text.replace("~", "~0").replace("/", "~1")
+
+
 # --- regular expressions ---------------------------------------------------------------------------------------------
 
 
@@ -135,6 +140,7 @@ OVERLOADS: list[Overload] = [
     overload("substring", "string_substring_int_int", "string.(int, int) -> string", substring),
     overload("trim", "string_trim", "string.() -> string", lambda text: text.strip(_SPACE)),
     overload("strings.quote", "strings_quote", "(string) -> string", quote),
+    overload("jsonpatch.escapeKey", "string_jsonpatch_escapeKey", "(string) -> string", escape_key),
     overload("join", "list_join", "list(string).() -> string", join),
     overload("join", "list_join_string", "list(string).(string) -> string", join),
     overload("find", "string_find_string", "string.(string) -> string", find),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.cel.environment import Environment
+from fakekube.apiserver.cel.environment import CompilationError, Environment
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
 
@@ -39,8 +39,8 @@ def default_selectors(obj: Object) -> None:
     obj.setdefault("objectSelector", {})
 
 
-Compile = Callable[[str, Environment], "str | None"]
-"""Returns the problem of an expression in the compiler's words, or None."""
+Compile = Callable[[str, Environment], CompilationError | None]
+"""Returns the error of an expression, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,11 @@ class Compiler:
         return replace(self, environment=replace(self.environment, result=result, **changes))
 
     def check(self, expression: Field) -> None:
-        expression.invalid_if(self.compile(expression.text, self.environment))
+        problem = self.compile(expression.text, self.environment)
+        if problem is not None and problem.internal:
+            expression.internal(str(problem))
+        elif problem is not None:
+            expression.invalid(str(problem))
 
     def check_given(self, expression: Field) -> None:
         if expression.text.strip():
