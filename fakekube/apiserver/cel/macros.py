@@ -11,11 +11,27 @@ Macro = Callable[[list[Issue], int, Node | None, list[Node]], Node]
 """Expands a call to a tree, given the issues found so far, the offset, the receiver and the arguments."""
 
 
-def _simple_name(issues: list[Issue], node: Node) -> str:
+SIMPLE_NAME = "argument must be a simple name"
+
+
+def _simple_name(issues: list[Issue], node: Node, why: str) -> str:
     if node.kind != "ident" or node.name.startswith("."):
-        issues.append(Issue(node.at, "argument must be a simple name"))
+        issues.append(Issue(node.at, why))
         raise StopParsing
     return node.name
+
+
+def _names(issues: list[Issue], args: list[Node], why: str) -> tuple[str, ...]:
+    """The names of the iteration variables, which differ."""
+    names = tuple(_simple_name(issues, arg, why) for arg in args)
+    if len(names) == 2 and names[0] == names[1]:
+        issues.append(Issue(args[1].at, f"duplicate variable name: {names[0]}"))
+        raise StopParsing
+    for arg in args:
+        if arg.name in (ACCUMULATOR, "__result__"):
+            issues.append(Issue(arg.at, "iteration variable overwrites accumulator variable"))
+            raise StopParsing
+    return names
 
 
 def _has(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
@@ -41,7 +57,7 @@ def _loop(
 
 def _quantifier(macro: str, count: int) -> Macro:
     def unfold(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
-        names = tuple(_simple_name(issues, arg) for arg in args[:count])
+        names = _names(issues, args[:count], SIMPLE_NAME)
         predicate = args[count]
         if macro == "all":
             condition = call(at, "@not_strictly_false", _accumulated(at))
@@ -62,7 +78,8 @@ def _collector(macro: str, count: int, filtered: bool) -> Macro:
     """Expands `map`, `filter`, `transformList` and `transformMap`, which collect a list or a map."""
 
     def unfold(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
-        names = tuple(_simple_name(issues, arg) for arg in args[:count])
+        why = "argument is not an identifier" if count == 1 else SIMPLE_NAME
+        names = _names(issues, args[:count], why)
         body = args[count:]
         value = ident(at, names[0]) if macro == "filter" else body[-1]
         if macro == "transformMap":
@@ -84,7 +101,8 @@ def _collector(macro: str, count: int, filtered: bool) -> Macro:
 
 def _opt_map(flat: bool) -> Macro:
     def unfold(issues: list[Issue], at: int, target: Node | None, args: list[Node]) -> Node:
-        name = _simple_name(issues, args[0])
+        macro = "optFlatMap" if flat else "optMap"
+        name = _simple_name(issues, args[0], f"{macro}() variable name must be a simple identifier")
         assert target is not None
         has = Node("call", at, name="hasValue", operand=target)
         value = Node("call", at, name="value", operand=target)

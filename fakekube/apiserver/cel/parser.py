@@ -19,6 +19,8 @@ _BINARY = {
     "/": (5, "_/_"), "%": (5, "_%_"),
 }  # fmt: skip
 
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
 
 def qualified_name(node: Node) -> str:
     """The name of a chain of selections such as `a.b.c`; "" for other nodes."""
@@ -51,9 +53,43 @@ class _Parser:
         return self.take() if self.token.kind == kind else None
 
     def expect(self, kind: str) -> Token:
-        if self.token.kind != kind:
-            self.unexpected(frozenset({kind}))
+        if self.token.kind == kind:
+            return self.take()
+        token = self.token
+        if self._next() != kind and self._follows(kind, token.kind):
+            self.issues.append(Issue(token.at, f"Syntax error: missing '{kind}' at {quoted(token.text)}"))
+            return token
+        self.unexpected(frozenset({kind}))
         return self.take()
+
+    def _next(self) -> str:
+        """The kind of the token after the current one."""
+        return self.tokens[self.at + 1].kind if self.at + 1 < len(self.tokens) else ""
+
+    def _follows(self, missing: str, found: str) -> bool:
+        """Whether a token can follow one that is missing, so that parsing can go on (ANTLR's single token insertion)."""
+        if missing == ":":
+            return found in EXPRESSION_START
+        if missing not in _CLOSING.values():
+            return False
+        opened: list[int] = []
+        for i, token in enumerate(self.tokens[: self.at]):
+            if token.kind in _CLOSING:
+                opened.append(i)
+            elif token.kind in _CLOSING.values() and opened:
+                opened.pop()
+        around = opened[-2] if len(opened) > 1 else None
+        kinds = [token.kind for token in self.tokens[0 if around is None else around : opened[-1]]]
+        if around is None:
+            return found == "<EOF>" and kinds.count(":") >= kinds.count("?")
+        closing = _CLOSING[self.tokens[around].kind]
+        entries = kinds.count(",") + 1 if closing == "}" else 0
+        return found in (",", closing) and kinds.count(":") >= kinds.count("?") + entries
+
+    def skip_comma(self, closing: str) -> None:
+        """Skips the comma of an empty literal such as `[,]`."""
+        if self.token.kind == "," and self._next() == closing:
+            self.take()
 
     def begin(self, wanted: frozenset[str]) -> None:
         """Reports an error unless one of these tokens follows."""
@@ -68,8 +104,7 @@ class _Parser:
     def unexpected(self, wanted: frozenset[str]) -> None:
         """Reports an unexpected token. Skips it if the next token is expected, else stops."""
         token = self.token
-        following = self.tokens[self.at + 1].kind if self.at + 1 < len(self.tokens) else ""
-        if token.kind != "<EOF>" and following in wanted:
+        if token.kind != "<EOF>" and self._next() in wanted:
             self.issues.append(
                 Issue(token.at, f"Syntax error: extraneous input {quoted(token.text)} expecting {expected(wanted)}")
             )
@@ -185,6 +220,8 @@ class _Parser:
         if self.accept(")"):
             return found
         self.begin(EXPRESSION_START | {")"})
+        if self.accept(")"):
+            return found
         found.append(self.expr())
         while self.accept(","):
             found.append(self.expr())
@@ -233,6 +270,7 @@ class _Parser:
         items: list[Node] = []
         optional: set[int] = set()
         others = frozenset({"}", ",", "?"})
+        self.skip_comma("}")
         while self.token.kind != "}":
             if self.accept("?"):
                 optional.add(len(items) // 2)
@@ -253,6 +291,7 @@ class _Parser:
         items: list[Node] = []
         optional: set[int] = set()
         self.begin(EXPRESSION_START | {"]", ",", "?"})
+        self.skip_comma("]")
         while self.token.kind != "]":
             if self.accept("?"):
                 optional.add(len(items))
@@ -267,6 +306,7 @@ class _Parser:
         items: list[Node] = []
         optional: set[int] = set()
         self.begin(EXPRESSION_START | {"}", ",", "?"})
+        self.skip_comma("}")
         while self.token.kind != "}":
             if self.accept("?"):
                 optional.add(len(items) // 2)

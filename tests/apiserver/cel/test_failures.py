@@ -6,7 +6,7 @@ import pytest
 
 from fakekube.apiserver.crd.compilation import compile_rule, declare_self
 from fakekube.apiserver.crd.structural import Structural
-from tests.apiserver.crd.test_cel_rules import SCHEMA, problems, refusal
+from tests.apiserver.crd.test_cel_rules import SCHEMA, SELF, problems, refusal
 
 NO_OVERLOAD = "no such overload"
 
@@ -295,3 +295,95 @@ def test_h8_a_constant_part_of_a_message_expression_fails_too() -> None:
 )  # fmt: skip
 def test_h8_texts_of_numbers_times_and_lists(expression: str, text: str) -> None:
     assert problems(f"{expression} == {text!r}") == []
+
+
+#: A text, the column of its only error, and the error.
+MALFORMED = [
+    ("(1", 3, "Syntax error: missing ')' at '<EOF>'"),
+    ("size(self.s", 12, "Syntax error: missing ')' at '<EOF>'"),
+    ("self.s[0", 9, "Syntax error: missing ']' at '<EOF>'"),
+    ("{1 2}", 4, "Syntax error: missing ':' at '2'"),
+    ("true ? 1 2", 10, "Syntax error: missing ':' at '2'"),
+    ("Foo{a 1}", 7, "Syntax error: missing ':' at '1'"),
+    ("[size(1]", 8, "Syntax error: missing ')' at ']'"),
+    ("((1", 4, "Syntax error: mismatched input '<EOF>' expecting ')'"),
+    ("{size(1}", 8, "Syntax error: mismatched input '}' expecting ')'"),
+    ("true ? (1", 10, "Syntax error: mismatched input '<EOF>' expecting ')'"),
+    ("size(,)", 6, "Syntax error: extraneous input ',' expecting {'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"),
+    ("self.l.map(1, 2)", 12, "argument is not an identifier"),
+    ("self.l.filter(a.b, true)", 16, "argument is not an identifier"),
+    ("self.l.all(1, x, true)", 12, "argument must be a simple name"),
+    ("self.l.all(x, x, true)", 15, "duplicate variable name: x"),
+    ("self.l.all(__result__, true)", 12, "iteration variable overwrites accumulator variable"),
+    ("self.?s.optMap(1, 2)", 16, "optMap() variable name must be a simple identifier"),
+    ("self.?s.optFlatMap(a.b, 2)", 21, "optFlatMap() variable name must be a simple identifier"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "column", "why"), MALFORMED)
+def test_h8_a_text_that_is_no_expression(text: str, column: int, why: str) -> None:
+    marks = "." * (column - 1) + "^"
+    assert refusal(text) == f"compilation failed: ERROR: <input>:1:{column}: {why}\n | {text}\n | {marks}"
+
+
+@pytest.mark.parametrize("rule", ["[,].size() == 0", "{,}.size() == 0", "[1,].size() == 1", "size([[],]) == 1"])
+def test_an_empty_literal_can_have_a_comma(rule: str) -> None:
+    assert refusal(rule) == ""
+    assert problems(rule) == []
+
+
+def test_a_null_field_is_absent() -> None:
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "nul": {"type": "string", "nullable": True}}}
+    rule = "!has(self.nul) && !self.?nul.hasValue()"
+    assert problems(rule, {**SELF, "nul": None}, schema=schema) == []
+    assert "no such key: nul" in problems("self.nul == 'a'", {**SELF, "nul": None}, schema=schema)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x", "unable to parse IP"),
+        ("1.2.3", "IPv4 address too short"),
+        ("1.2.3.4.5", "IPv4 address too long"),
+        ("1.2.3.256", "IPv4 field has value >255"),
+        ("01.2.3.4", "IPv4 field has octet with leading zero"),
+        ("1..2.3", 'IPv4 field must have at least one digit (at ".2.3")'),
+        ("name.example.com", 'unexpected character (at "name.example.com")'),
+        ("%eth0", "missing IPv6 address"),
+        ("::1%", "zone must be a non-empty string"),
+        ("1:2", "address string too short"),
+        ("1:", 'colon must be followed by more characters (at ":")'),
+        ("::1::", 'multiple :: in address (at ":")'),
+        ("12345::", 'each group must have 4 or less digits (at "12345::")'),
+        ("1:2:3:4:5:6:7:8:9", 'trailing garbage after address (at "9")'),
+        ("1:2:3:4::5:6:7:8", "the :: must expand to at least one field of zeros"),
+        (":1", 'each colon-separated field must have at least one digit (at ":1")'),
+        ("1::g", 'each colon-separated field must have at least one digit (at "g")'),
+        ("1g::", 'unexpected character, want colon (at "g::")'),
+        ("1:1.2.3.4", 'embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")'),
+        ("::1.2.3", "IPv4 address too short"),
+    ],
+)
+def test_h8_why_a_text_is_no_address(text: str, why: str) -> None:
+    shown = f'ParseAddr("{text}"): {why}'
+    given = {**SELF, "s": text}
+    assert (
+        f'IP Address "{text}" parse error during conversion from string: {shown}'
+        in problems("ip(self.s).family() == 4", given)[0]
+    )
+    assert f'netip.ParsePrefix("{text}/8"): {shown}' in problems("cidr(self.s + '/8').prefixLength() == 8", given)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("10.0.0.0", "no '/'"),
+        ("10.0.0.0/33", "prefix length out of range"),
+        ("10.0.0.0/08", 'bad bits after slash: "08"'),
+        ("10.0.0.0/x", 'bad bits after slash: "x"'),
+        ("fe80::1%eth0/64", "IPv6 zones cannot be present in a prefix"),
+    ],
+)
+def test_h8_why_a_text_is_no_network(text: str, why: str) -> None:
+    found = problems("cidr(self.s).prefixLength() == 8", {**SELF, "s": text})[0]
+    assert f'netip.ParsePrefix("{text}"): {why}' in found

@@ -69,6 +69,6 @@ TYPES: Mapping[str, Type] = {
         "map": map_of(DYN, DYN),
         "google.protobuf.Timestamp": TIMESTAMP,
         "google.protobuf.Duration": DURATION,
-        "type": type_of(DYN),
+        "type": type_of(Type("type")),
     }.items()
 }

@@ -14,7 +14,7 @@ from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
-from fakekube.apiserver.wire import gourl
+from fakekube.apiserver.wire import gonetip, gourl
 from fakekube.apiserver.wire.goprint import go_quote
 
 # --- URLs ------------------------------------------------------------------------------------------------------------
@@ -92,31 +92,26 @@ class Cidr:
 
 def to_ip(text: str) -> Ip:
     try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        why = f"IP Address {go_quote(text)} parse error during conversion from string: ParseAddr({go_quote(text)})"
-        raise CelError(f"{why}: unable to parse IP") from None
+        gonetip.check_address(text)
+    except gonetip.BadAddress as problem:
+        raise CelError(f"IP Address {go_quote(text)} parse error during conversion from string: {problem}") from None
     if "%" in text:
         raise CelError(f"IP address {go_quote(text)} with zone value is not allowed")
+    address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return Ip(address)
 
 
 def to_cidr(text: str) -> Cidr:
-    prefix = "network address parse error during conversion from string: "
-    why = f"{prefix}{prefix}netip.ParsePrefix({go_quote(text)})"
-    address, slash, bits = text.rpartition("/")
-    if not slash:
-        raise CelError(f"{why}: no '/'")
+    why = "network address parse error during conversion from string: "
     try:
-        if not re.fullmatch(r"0|[1-9][0-9]{0,2}", bits) or "%" in address:
-            raise ValueError
-        network = ipaddress.ip_interface(text)
-    except ValueError:
-        raise CelError(f"{why}: unable to parse IP") from None
+        gonetip.check_prefix(text)
+    except gonetip.BadAddress as problem:
+        raise CelError(f"{why}{why}{problem}") from None
+    network = ipaddress.ip_interface(text)
     if isinstance(network.ip, ipaddress.IPv6Address) and network.ip.ipv4_mapped is not None:
-        raise CelError(f"{prefix}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+        raise CelError(f"{why}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return Cidr(network)
 
 

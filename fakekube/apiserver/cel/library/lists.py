@@ -20,8 +20,13 @@ _SUMMABLE: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration
 # --- lists of Kubernetes ---------------------------------------------------------------------------------------------
 
 
+def _order(a: Any, b: Any) -> int:
+    """Compares two items; NaN is neither less nor greater."""
+    return 0 if a != a or b != b else compare(a, b)
+
+
 def is_sorted(items: Items) -> bool:
-    return all(compare(items[i], items[i + 1]) <= 0 for i in range(len(items) - 1))
+    return all(_order(items[i], items[i + 1]) <= 0 for i in range(len(items) - 1))
 
 
 def _sum(start: Any) -> Callable[[Items], Any]:
@@ -32,7 +37,7 @@ def _extreme(name: str, sign: int) -> Callable[[Items], Any]:
     def extreme(items: Items) -> Any:
         if not items:
             raise CelError(f"{name} called on empty list")
-        return functools.reduce(lambda a, b: b if compare(a, b) * sign < 0 else a, items)
+        return functools.reduce(lambda a, b: b if _order(a, b) * sign < 0 else a, items)
 
     return extreme
 

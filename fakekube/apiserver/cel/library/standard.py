@@ -218,7 +218,7 @@ def list_index(key: Any) -> int:
 
 def shown(value: Any) -> str:
     """A value in an error message."""
-    return goprint.plain(value)
+    return goprint.general(value) if isinstance(value, float) else goprint.plain(value)
 
 
 # --- sizes and strings -----------------------------------------------------------------------------------------------
