@@ -67,7 +67,7 @@ class _Parser:
         return self.tokens[self.at + 1].kind if self.at + 1 < len(self.tokens) else ""
 
     def _follows(self, missing: str, found: str) -> bool:
-        """Whether a token can follow one that is missing, so that parsing can go on (ANTLR's single token insertion)."""
+        """Whether a token can follow a missing one, so that parsing continues (ANTLR's single token insertion)."""
         if missing == ":":
             return found in EXPRESSION_START
         if missing not in _CLOSING.values():

@@ -387,3 +387,23 @@ def test_h8_why_a_text_is_no_address(text: str, why: str) -> None:
 def test_h8_why_a_text_is_no_network(text: str, why: str) -> None:
     found = problems("cidr(self.s).prefixLength() == 8", {**SELF, "s": text})[0]
     assert f'netip.ParsePrefix("{text}"): {why}' in found
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("semver('')", "Version string empty"),
+        ("semver('1.2')", "No Major.Minor.Patch elements found"),
+        ("semver('1..3')", 'strconv.ParseUint: parsing "": invalid syntax'),
+        ("semver('1.b.3')", 'Invalid character(s) found in minor number "b"'),
+        ("semver('1.2.03')", 'Patch number must not contain leading zeroes "03"'),
+        ("semver('1.2.3-')", "Prerelease is empty"),
+        ("semver('1.2.3-a!')", 'Invalid character(s) found in prerelease "a!"'),
+        ("semver('1.2.3+')", "Build meta data is empty"),
+        ("semver('1.2.3+a!')", 'Invalid character(s) found in build meta data "a!"'),
+        ("semver('99999999999999999999.1.1')", 'parsing "99999999999999999999": value out of range'),
+        ("semver('::1', true)", 'Invalid character(s) found in major number "0::1"'),
+    ],
+)
+def test_why_a_text_is_no_version(call: str, why: str) -> None:
+    assert why in problems(f"{call}.major() == 1")[0]

@@ -171,16 +171,20 @@ def _normal(text: str) -> str:
     for i, part in enumerate(parts):
         if len(part) > 1:
             rest = part.lstrip("0")
-            parts[i] = rest if rest and rest[0] not in "+-." else "0" + rest
+            parts[i] = rest if rest[:1].isdigit() else "0" + rest
     if len(parts) < 3 and any(char in parts[-1] for char in "+-"):
         raise CelError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*parts, *["0"] * (3 - len(parts))])
 
 
 def to_semver(text: str, normalize: bool = False) -> Semver:
-    match = _SEMVER.fullmatch(_normal(text) if normalize else text)
+    text = _normal(text) if normalize else text
+    match = _SEMVER.fullmatch(text)
     if not match:
         raise CelError(_semver_problem(text))
+    large = next((number for number in match.groups()[:3] if int(number[:21]) >= 2**64), None)
+    if large is not None:
+        raise CelError(f"strconv.ParseUint: parsing {go_quote(large)}: value out of range")
     before = tuple(match[4].split(".")) if match[4] else ()
     bad = next((one for one in before if one.isdigit() and len(one) > 1 and one[0] == "0"), None)
     if bad is not None:
@@ -189,16 +193,27 @@ def to_semver(text: str, normalize: bool = False) -> Semver:
 
 
 def _semver_problem(text: str) -> str:
+    """The error of a text that is no version (`blang/semver`)."""
     if not text:
         return "Version string empty"
-    if len(text.split(".", 2)) != 3:
+    parts = text.split(".", 2)
+    if len(parts) != 3:
         return "No Major.Minor.Patch elements found"
-    for name, part in zip(("major", "minor"), text.split("."), strict=False):
-        if not part.isdigit():
-            return f"Invalid character(s) found in {name} number {go_quote(part)}"
-        if len(part) > 1 and part[0] == "0":
-            return f"{name.capitalize()} number must not contain leading zeroes {go_quote(part)}"
-    return f"Invalid character(s) found in patch number {go_quote(re.split('[-+]', text.split('.', 2)[2])[0])}"
+    rest, plus, build = parts[2].partition("+")
+    patch, minus, before = rest.partition("-")
+    for name, number in (("major", parts[0]), ("minor", parts[1]), ("patch", patch)):
+        if not re.fullmatch(r"[0-9]*", number, re.ASCII):
+            return f"Invalid character(s) found in {name} number {go_quote(number)}"
+        if len(number) > 1 and number[0] == "0":
+            return f"{name.capitalize()} number must not contain leading zeroes {go_quote(number)}"
+        if not number:
+            return 'strconv.ParseUint: parsing "": invalid syntax'
+    bad = [one for one in before.split(".") if minus and not re.fullmatch(r"[0-9A-Za-z-]+", one, re.ASCII)]
+    if bad:
+        return f"Invalid character(s) found in prerelease {go_quote(bad[0])}" if bad[0] else "Prerelease is empty"
+    bad = [one for one in build.split(".") if plus and not re.fullmatch(r"[0-9A-Za-z-]+", one, re.ASCII)]
+    wrong = go_quote(bad[0]) if bad else ""
+    return f"Invalid character(s) found in build meta data {wrong}" if bad and bad[0] else "Build meta data is empty"
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
