@@ -42,6 +42,8 @@ def compile_call(node: Node, compile: Compile) -> Interpretable:
         return quick(*map(compile, given))
     rows = [BY_ID[id] for id in node.overloads]
     runs = [compile(arg) for arg in given]
+    if node.name in _UNCHECKED:
+        runs = [_unchecked(runs[0]), *runs[1:]]
     function = _function(node, rows, loose=any(_is_loose(arg.type) for arg in given))
     if node.name in _LINEAR:
         return _charged(function, runs)
@@ -52,6 +54,23 @@ def compile_call(node: Node, compile: Compile) -> Interpretable:
         first, second = runs
         return lambda activation: function(first(activation), second(activation))
     return lambda activation: function(*[run(activation) for run in runs])
+
+
+#: Functions whose errors are not those of a receiver that fails, as cel-go casts the error to a list.
+_UNCHECKED = frozenset({"sort", "distinct"})
+
+
+def _unchecked(run: Interpretable) -> Interpretable:
+    def receiver(activation: Activation) -> Any:
+        try:
+            return run(activation)
+        except OverBudget:
+            raise
+        except FAILURES:
+            why = "interface conversion: *types.Err is not traits.Lister: missing method Add"
+            raise CelError(f"internal error: {why}") from None
+
+    return receiver
 
 
 def _index(container: Interpretable, key: Interpretable, element: Callable[[Any, Any], Any]) -> Interpretable:
