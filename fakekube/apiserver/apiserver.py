@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,9 +14,11 @@ import orjson
 
 from fakekube.apiserver import crd, openapi
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth import escalation, rbac, serviceaccount
+from fakekube.apiserver.auth import escalation, rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.impersonation import Impersonation
+from fakekube.apiserver.auth.jsonwebtoken import BadToken
+from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import definitioncontrollers
@@ -84,22 +86,24 @@ class ApiServer:
     """The state of a server: its catalog, its store, its authorizer and its injected faults.
 
     `on_commit` is called with each change after it is stored. `version` is the document at `/version`, `address` the
-    server address that discovery reports.
+    server address that discovery reports, `secure` whether it is one of HTTPS.
     """
 
     catalog: Catalog
     store: Store
     version: Object
     schemas: BuiltinSchemas
+    issuer: Issuer
     authorizer: Authorizer = always_allow
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = _ignore_change
     address: str = ""
+    secure: bool = True
     allocations: ServiceAllocations = field(init=False)
     impersonation: Impersonation = field(init=False)
     tokens: Mapping[str, User] = field(default_factory=dict)
-    """Static bearer tokens. If there are none, unknown tokens are anonymous instead of rejected."""
+    """Static bearer tokens."""
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _registrations: dict[tuple[str, str, str], Registration] = field(default_factory=dict)
     _bodies: dict[tuple[str, str], Registration] = field(default_factory=dict)
@@ -161,22 +165,21 @@ class ApiServer:
             return ANONYMOUS
         try:
             user, _ = self.user_of_token(token, now)
-        except (serviceaccount.BadToken, StatusError):
-            if not self.tokens and not serviceaccount.is_ours(token):
-                return ANONYMOUS
+        except (BadToken, StatusError):
             raise unauthorized() from None
         return user
 
-    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+    def user_of_token(self, token: str, now: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
         """The user of a static or service account token, and the requested audiences that it is valid for. Raises
         BadToken, or StatusError 404 if the service account does not exist."""
-        user = self.tokens.get(token)
-        good = [one for one in audiences or [serviceaccount.ISSUER] if one == serviceaccount.ISSUER]
+        user, own = self.tokens.get(token), self.issuer.own_audiences
+        good = [one for one in own if one in (audiences or own)]
         if user is not None and good:
             return user, good
-        if serviceaccount.is_ours(token):
-            return serviceaccount.user_of(self.store, token, serviceaccount.unix(now), audiences)
-        raise serviceaccount.BadToken("invalid bearer token")
+        if self.issuer.issued(token):
+            moment = serviceaccounttoken.unix(now)
+            return serviceaccounttoken.user_of(self.issuer, self.store, token, moment, audiences)
+        raise BadToken("invalid bearer token")
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
         """The rules that apply to a user in a namespace, and the errors of unresolved bindings ("": none)."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth.rbac import Decision
+from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
@@ -64,13 +65,15 @@ class Server(Protocol):
     kubelet: Kubelet
     allocations: ServiceAllocations
     address: str
+    secure: bool
+    issuer: Issuer
     updaters: dict[tuple[str, str, str, str], Updater]
 
     @property
     def on_commit(self) -> Callable[[Change], None]:
         """Called with each change after it is stored."""
 
-    def user_of_token(self, token: str, now: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+    def user_of_token(self, token: str, now: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
         """The user of a token, and those of the audiences that it is valid for. Raises 401 for an invalid one."""
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:

@@ -12,4 +12,9 @@ import orjson
 @cache
 def load(name: str) -> Any:
     """A data file of this package, decoded."""
-    return orjson.loads(resources.files(__name__).joinpath(name).read_bytes())
+    return orjson.loads(read(name))
+
+
+def read(name: str) -> bytes:
+    """The content of a data file of this package."""
+    return resources.files(__name__).joinpath(name).read_bytes()

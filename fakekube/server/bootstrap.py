@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fakekube import data
 from fakekube.apiserver import versions
 from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
 from fakekube.apiserver.auth import rbac
+from fakekube.apiserver.auth.jsonwebtoken import KeySet
+from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog, builtin_resources
 from fakekube.apiserver.registry.core.namespace import prepare_namespace
 from fakekube.apiserver.resource import Resource
@@ -51,6 +53,12 @@ def _objects() -> tuple[Object, ...]:
     return tuple(data.load(BOOTSTRAP)["objects"])
 
 
+@cache
+def test_issuer() -> Issuer:
+    """An issuer whose key is part of this package: signatures are the same in each run, and making it takes no time."""
+    return Issuer(KeySet(partial(data.read, "service-account-test-key.pem")))
+
+
 def version_info(version: str = KUBERNETES_VERSION) -> Object:
     """The answer of `/version`."""
     major, minor = version.split(".")
@@ -81,8 +89,12 @@ def api_server(
     authorization_mode: str = "AlwaysAllow",
     history_window: int = 20_000,
     version: str = KUBERNETES_VERSION,
+    issuer: Issuer | None = None,
 ) -> ApiServer:
-    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion."""
+    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion.
+
+    `issuer`: of service account tokens; by default one with the public test key.
+    """
     version = version_of(version)
     catalog = Catalog(_resources(version))
     server = ApiServer(
@@ -90,6 +102,7 @@ def api_server(
         store=Store(history_window),
         version=version_info(version),
         schemas=_schemas(version),
+        issuer=issuer or test_issuer(),
         authorizer=AUTHORIZERS[authorization_mode],
     )
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -100,7 +100,7 @@ async def listen(
         sock = _listening(host, port)  # the loop closes it
         await web.SockSite(site_runner, sock, ssl_context=tls).start()
         found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None)
-        runner.apiserver.address = found.address
+        runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found
     finally:
         await handler.end_streams()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.body import decode_object
 from fakekube.apiserver.endpoints.write import Action
@@ -13,7 +13,7 @@ from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid
+from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid, together
 
 Object = dict[str, Any]
 
@@ -132,13 +132,14 @@ def _picked(rule: Object, *fields: str) -> Object:
 
 
 def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    """Authenticate a token."""
+    """Authenticate a token. The first error is that of the authenticator of the loopback client, whose only token is
+    another one."""
     spec = review.get("spec") or {}
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
     try:
-        user, good = call.server.user_of_token(token, call.context.now, audiences or None)
-    except (serviceaccount.BadToken, StatusError) as problem:
-        return _answer(call, review, {"user": {}, "error": str(problem)})
+        user, good = call.server.user_of_token(token, call.context.now, audiences)
+    except (BadToken, StatusError) as problem:
+        return _answer(call, review, {"user": {}, "error": together(["invalid bearer token", str(problem)])})
     return _answer(call, review, {"authenticated": True, "user": _shown_user(user), "audiences": good})
 
 

@@ -1,4 +1,4 @@
-"""Non-resource paths: discovery, version, health, metrics and OpenAPI."""
+"""Non-resource paths: discovery, version, health, metrics, OpenAPI and OpenID metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 from fakekube.apiserver.call import Server
 from fakekube.apiserver.catalog import Document
-from fakekube.apiserver.endpoints import discovery, health, metrics
+from fakekube.apiserver.endpoints import discovery, health, metrics, openidmetadata
 from fakekube.apiserver.response import Cached, Response
 from fakekube.apiserver.schema.builtinschemas import number
 from fakekube.apiserver.wire import envelope
@@ -38,6 +38,8 @@ def answer(server: Server, request: Request) -> Response:
     path = request.path.rstrip("/") or "/"
     if health.answers(path):
         return health.answer(request)
+    if path in openidmetadata.PATHS:
+        return openidmetadata.answer(server, request, path)
     document = server.openapi(request)
     if document is not None:
         return document
@@ -128,7 +130,7 @@ def _group(server: Server, request: Request, path: str) -> Response:
 
 
 def paths(server: Server) -> list[str]:
-    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", *openidmetadata.PATHS}
     for path, checks in health.CHECKS.items():
         found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}
     for resource in server.catalog.resources():

@@ -1,14 +1,21 @@
 """Tokens of service accounts: bound objects, expiry and reviews."""
 
+import base64
+import re
 from datetime import timedelta
 
 import orjson
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.auth import jsonwebtoken, serviceaccounttoken
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import StatusError
-from tests.apiserver.api import PODS, pod
+from tests.apiserver.api import PODS, Api, pod
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 TOKEN = f"{ACCOUNTS}/a/token"
@@ -31,8 +38,14 @@ def reviewed(api, token, **spec):
     return api.ok("POST", REVIEWS, {"spec": {"token": token, **spec}})["status"]
 
 
+def problem(api, token, **spec):
+    """The error of a review, without that of the authenticator of the loopback client, which comes first."""
+    found = reviewed(api, token, **spec).get("error", "")
+    return found.removeprefix("[invalid bearer token, ").removesuffix("]") if found.startswith("[") else found
+
+
 def claims(token):
-    return orjson.loads(serviceaccount._decoded(token.split(".")[1]))
+    return orjson.loads(jsonwebtoken.decoded(token.split(".")[1]))
 
 
 def later(api, seconds):
@@ -41,7 +54,7 @@ def later(api, seconds):
 
 def test_the_user_of_a_token(accounts):
     found = reviewed(accounts, token(accounts))
-    assert (found["authenticated"], found["audiences"]) == (True, [serviceaccount.ISSUER])
+    assert (found["authenticated"], found["audiences"]) == (True, [serviceaccounttoken.ISSUER])
     assert found["user"]["username"] == "system:serviceaccount:default:a"
     assert found["user"]["uid"] == accounts.uid
     assert found["user"]["groups"] == [
@@ -60,7 +73,7 @@ def test_expired_tokens_are_accepted_for_one_more_minute(accounts, asked, after,
     later(accounts, after)
     found = reviewed(accounts, made)
     assert found.get("authenticated", False) == good
-    assert found.get("error", "") == ("" if good else "service account token has expired")
+    assert found.get("error", "") == ("" if good else "[invalid bearer token, service account token has expired]")
 
 
 @pytest.mark.parametrize(
@@ -70,17 +83,17 @@ def test_expired_tokens_are_accepted_for_one_more_minute(accounts, asked, after,
         pytest.param(["x", "y"], ["y", "x"], ["x", "y"], "", id="both"),
         pytest.param(
             ["x"], [], None,
-            f'token audiences ["x"] is invalid for the target audiences ["{serviceaccount.ISSUER}"]', id="not-the-server",
+            f'token audiences ["x"] is invalid for the target audiences ["{serviceaccounttoken.ISSUER}"]', id="not-the-server",
         ),
         pytest.param(
             [], ["x"], None,
-            f'token audiences ["{serviceaccount.ISSUER}"] is invalid for the target audiences ["x"]', id="only-the-server",
+            f'token audiences ["{serviceaccounttoken.ISSUER}"] is invalid for the target audiences ["x"]', id="only-the-server",
         ),
     ],
 )  # fmt: skip
 def test_audiences(accounts, wanted, asked, good, error):
     found = reviewed(accounts, token(accounts, audiences=wanted), audiences=asked)
-    assert (found.get("audiences"), found.get("error", "")) == (good, error)
+    assert (found.get("audiences"), found.get("error", "")) == (good, f"[invalid bearer token, {error}]" if error else "")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +101,7 @@ def test_audiences(accounts, wanted, asked, good, error):
     [
         pytest.param(lambda made: "nonsense", "invalid bearer token", id="nonsense"),
         pytest.param(lambda made: "a.b.c", "invalid bearer token", id="other-issuer"),
-        pytest.param(lambda made: made[:-4] + "AAAA", "go-jose/go-jose: error in cryptographic primitive", id="forged"),
+        pytest.param(lambda made: made[:-4] + "AAAA", "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]", id="forged"),
     ],
 )
 def test_malformed_tokens(accounts, change, error):
@@ -118,10 +131,10 @@ def test_a_bound_token_is_invalid_after_its_object_is_deleted(accounts, kind, pa
     found = reviewed(accounts, made)["user"]["extra"]
     assert {key.split("/")[1]: value for key, value in found.items() if key.endswith("-name")} == extra
     accounts.ok("DELETE", f"{path}/{ref['name']}", {"gracePeriodSeconds": 0})
-    assert reviewed(accounts, made)["error"] == "service account token has been invalidated"
+    assert problem(accounts, made) == "service account token has been invalidated"
     again = accounts.ok("POST", path, body)["metadata"]["uid"]
     word = kind.lower()
-    assert reviewed(accounts, made)["error"] == (
+    assert problem(accounts, made) == (
         f"{word} UID ({again}) does not match service account {word} ref claim ({claims(made)['kubernetes.io'][word]['uid']})"
     )
 
@@ -133,15 +146,15 @@ def test_the_token_of_a_terminating_pod_is_valid_for_one_more_minute(accounts):
     later(accounts, 90)
     assert reviewed(accounts, made)["authenticated"]
     later(accounts, 1)
-    assert reviewed(accounts, made)["error"] == "service account token has been invalidated"
+    assert problem(accounts, made) == "service account token has been invalidated"
 
 
 def test_a_token_is_invalid_after_its_account_is_deleted(accounts):
     made = token(accounts)
     accounts.ok("DELETE", f"{ACCOUNTS}/a")
-    assert reviewed(accounts, made)["error"] == 'serviceaccounts "a" not found'
+    assert problem(accounts, made) == 'serviceaccounts "a" not found'
     new = accounts.ok("POST", ACCOUNTS, {"metadata": {"name": "a"}})["metadata"]["uid"]
-    assert reviewed(accounts, made)["error"] == f"service account UID ({new}) does not match claim ({accounts.uid})"
+    assert problem(accounts, made) == f"service account UID ({new}) does not match claim ({accounts.uid})"
 
 
 def test_tokens_of_kubelets_are_valid_for_a_year(accounts):
@@ -202,3 +215,169 @@ def test_static_tokens_are_valid_for_the_audience_of_the_server(api):
     api.apiserver.tokens = {"t": User("jane")}
     assert reviewed(api, "t")["user"]["username"] == "jane"
     assert reviewed(api, "t", audiences=["x"]) == {"user": {}, "error": "invalid bearer token"}
+
+
+# --- signatures --------------------------------------------------------------------------------------------------------
+
+
+def header(token):
+    return orjson.loads(jsonwebtoken.decoded(token.split(".")[0]))
+
+
+def key_set(api):
+    answer = api.answer("GET", "/openid/v1/jwks")
+    return orjson.loads(answer.body.encode())["keys"]
+
+
+def test_the_published_key_verifies_the_signature_of_a_token(accounts):
+    made = token(accounts)
+    [published] = key_set(accounts)
+    assert header(made) == {"alg": "RS256", "kid": published["kid"]}
+    numbers = [int.from_bytes(jsonwebtoken.decoded(published[name])) for name in ("e", "n")]
+    text, _, signature = made.rpartition(".")
+    RSAPublicNumbers(*numbers).public_key().verify(
+        jsonwebtoken.decoded(signature), text.encode(), PKCS1v15(), SHA256()
+    )
+
+
+def test_the_claims_of_a_token_are_in_the_order_of_go_jose(accounts):
+    names = [name.decode() for name in re.findall(rb'"([a-z.]+)":', jsonwebtoken.decoded(token(accounts).split(".")[1]))]
+    assert names == ["aud", "exp", "iat", "iss", "jti", "kubernetes.io", "namespace", "serviceaccount", "name", "uid", "nbf", "sub"]
+
+
+@pytest.mark.parametrize(
+    ("header", "error"),
+    [
+        pytest.param({"alg": "RS256", "kid": "zzz"}, "invalid signature, no keys found", id="unknown-key"),
+        pytest.param({"alg": "RS256"}, "go-jose/go-jose: error in cryptographic primitive", id="no-key"),
+        pytest.param({"alg": "none"}, "go-jose/go-jose: error in cryptographic primitive", id="unsigned"),
+    ],
+)
+def test_a_token_with_another_header_is_refused(accounts, header, error):
+    made = token(accounts)
+    forged = ".".join([jsonwebtoken.encoded(orjson.dumps(header)), *made.split(".")[1:]])
+    assert reviewed(accounts, forged)["error"] == f"[invalid bearer token, {error}]"
+
+
+@pytest.mark.parametrize("curve", [ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1()], ids=lambda curve: curve.name)
+def test_elliptic_keys_sign_and_verify(curve):
+    pem = ec.generate_private_key(curve).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    keys = jsonwebtoken.KeySet(lambda: pem)
+    made = keys.sign({"sub": "a"})
+    assert keys.claims(made) == {"sub": "a"}
+    assert keys.verifying[0].jwk()["alg"] == header(made)["alg"]
+    with pytest.raises(jsonwebtoken.BadToken):
+        jsonwebtoken.KeySet(jsonwebtoken.generated_key).claims(made)
+
+
+def test_public_keys_replace_the_signing_key_in_verification():
+    first, second = jsonwebtoken.generated_key(), jsonwebtoken.generated_key()
+    keys = jsonwebtoken.KeySet(lambda: first, [second])
+    assert [key.id for key in keys.verifying] == [jsonwebtoken.KeySet(lambda: second).verifying[0].id]
+    with pytest.raises(jsonwebtoken.BadToken, match="no keys found"):
+        keys.claims(keys.sign({}))
+
+
+def test_tokens_of_one_seed_are_equal(accounts):
+    other = Api()
+    other.ok("POST", ACCOUNTS, {"metadata": {"name": "a"}})
+    assert token(other) == token(accounts)
+
+
+# --- discovery ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_openid_configuration(api):
+    api.apiserver.address = "127.0.0.1:6443"
+    answer = api.answer("GET", "/.well-known/openid-configuration")
+    assert (answer.content_type, answer.headers) == ("application/json", {"Cache-Control": "public, max-age=3600"})
+    assert orjson.loads(answer.body.encode()) == {
+        "issuer": serviceaccounttoken.ISSUER,
+        "jwks_uri": "https://127.0.0.1:6443/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
+
+
+def test_the_key_set(api):
+    answer = api.answer("GET", "/openid/v1/jwks/")
+    assert (answer.content_type, answer.headers) == ("application/jwk-set+json", {"Cache-Control": "public, max-age=3600"})
+    [key] = key_set(api)
+    assert [*key] == ["use", "kty", "kid", "alg", "n", "e"]
+    assert key["e"] == "AQAB"
+
+
+@pytest.mark.parametrize(
+    ("method", "accept", "code", "message"),
+    [
+        ("POST", "", 405, "the server does not allow this method on the requested resource"),
+        ("HEAD", "", 405, "the server does not allow this method on the requested resource"),
+        ("GET", "application/json", 406, "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json"),
+        ("GET", "application/*", 406, "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json"),
+    ],
+)
+def test_the_key_set_has_one_representation(api, method, accept, code, message):
+    found = api.answer(method, "/openid/v1/jwks", accept=accept)
+    assert (found.status, found.body.to_object()["message"]) == (code, message)
+
+
+def test_the_discovery_role_allows_the_paths():
+    api = Api(authorization_mode="RBAC")
+    account = User("system:serviceaccount:default:a", groups=("system:serviceaccounts",))
+    for path in ("/.well-known/openid-configuration", "/openid/v1/jwks"):
+        assert api.answer("GET", path, user=account).status == 200
+        assert api.answer("GET", path, user=User("alice")).status == 403
+        assert path in api.ok("GET", "/")["paths"]
+
+
+# --- tokens in Secrets -------------------------------------------------------------------------------------------------
+
+
+def legacy(api, **changes):
+    """A token as kube-controller-manager puts it into a Secret; the Secret has it."""
+    prefix = "kubernetes.io/serviceaccount/"
+    own = {"namespace": "default", "secret.name": "s", "service-account.name": "a", "service-account.uid": api.uid}
+    claims = {"iss": "kubernetes/serviceaccount", "sub": "system:serviceaccount:default:a"}
+    claims.update({prefix + key: value for key, value in own.items()})
+    claims.update({key if key in claims else prefix + key: value for key, value in changes.items()})
+    made = api.apiserver.issuer.keys.sign({key: value for key, value in claims.items() if value})
+    data = {"token": base64.b64encode(made.encode()).decode()}
+    api.ok("POST", SECRETS, {"metadata": {"name": "s"}, "data": data})
+    return made
+
+
+def test_a_token_of_a_secret(accounts):
+    found = reviewed(accounts, legacy(accounts))
+    assert (found["authenticated"], found["audiences"]) == (True, [serviceaccounttoken.ISSUER])
+    assert found["user"] == {
+        "username": "system:serviceaccount:default:a",
+        "uid": accounts.uid,
+        "groups": ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"sub": ""}, "sub claim is missing"),
+        ({"namespace": ""}, "namespace claim is missing"),
+        ({"secret.name": ""}, "secretName claim is missing"),
+        ({"service-account.name": "b"}, "sub claim is invalid"),
+        ({"secret.name": "t"}, "Token has been invalidated"),
+        ({"service-account.uid": "u"}, "ServiceAccount UID (UID) does not match claim (u)"),
+    ],
+)
+def test_a_token_of_a_secret_with_other_claims(accounts, changes, error):
+    assert problem(accounts, legacy(accounts, **changes)) == error.replace("UID)", f"{accounts.uid})", 1)
+
+
+def test_a_token_of_a_secret_is_valid_as_long_as_the_secret_has_it(accounts):
+    made = legacy(accounts)
+    api, change = accounts, {"content_type": "application/merge-patch+json"}
+    api.ok("PATCH", f"{SECRETS}/s", {"metadata": {"labels": {serviceaccounttoken.INVALID_SINCE: "2026-01-01"}}}, **change)
+    assert problem(api, made).startswith("the token in secret default/s for service account default/a has been marked invalid.")
+    api.ok("PATCH", f"{SECRETS}/s", {"data": {"token": "eA=="}}, **change)
+    assert problem(api, made) == "Token does not match server's copy"
+    api.ok("DELETE", f"{SECRETS}/s")
+    assert problem(api, made) == "Token has been invalidated"

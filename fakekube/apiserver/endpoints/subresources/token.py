@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from fakekube.apiserver.auth import serviceaccount
+from fakekube.apiserver.auth import serviceaccounttoken
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.resource import Resource
@@ -67,11 +67,11 @@ def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
         raise conflict("TokenRequest.authentication.k8s.io", call.info.name, why)
     spec = dict(sent.get("spec") or {})
     seconds = _seconds(sent)
-    audiences = spec.get("audiences") or [serviceaccount.ISSUER]
-    issued = serviceaccount.unix(call.context.now)
+    audiences = spec.get("audiences") or list(call.server.issuer.own_audiences)
+    issued = serviceaccounttoken.unix(call.context.now)
     bound = _bound(call, spec.get("boundObjectRef"))
-    token = serviceaccount.mint(
-        call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
+    token = serviceaccounttoken.mint(
+        call.server.issuer, call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
         id=call.context.uid(f"tokens/{call.path}"),
     )  # fmt: skip
     ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -126,13 +126,13 @@ def _check(seconds: int) -> None:
         )
 
 
-def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReference | None:
+def _bound(call: Call, ref: Object | None) -> serviceaccounttoken.BoundObjectReference | None:
     """The object to which the token is bound. Raises 400, 404, 409."""
     if not ref:
         return None
     version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""
     group, _, short = version.rpartition("/")
-    found = serviceaccount.BINDABLE.get(kind) if not group else None
+    found = serviceaccounttoken.BINDABLE.get(kind) if not group else None
     if found is None:
         raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
     collection, claim = found
@@ -152,7 +152,7 @@ def _bound(call: Call, ref: Object | None) -> serviceaccount.BoundObjectReferenc
             "The object might have been deleted and then recreated"
         )
         raise conflict(kind, name, why)
-    return serviceaccount.BoundObjectReference(claim, collection, path, name, uid)
+    return serviceaccounttoken.BoundObjectReference(claim, collection, path, name, uid)
 
 
 TOKEN = Action(_check_request, create_token, body=_as_request, read=_read)
