@@ -154,7 +154,11 @@ STATUS = Part(_prepare_status, _validate_status)
 
 def _of_field(field: Field) -> Part:
     def prepare(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-        merged = {**field.take(obj, old, call.context.now), "metadata": _with_owners(obj, old)}
+        if field.writes_metadata:
+            meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
+        else:
+            meta = _with_owners(obj, old)
+        merged = {**field.take(obj, old, call.context.now), "metadata": meta}
         return _with_generation(merged, next_generation(call.strategy, merged, old))
 
     def validate(call: Call, obj: Object, old: Object) -> list[FieldError]:

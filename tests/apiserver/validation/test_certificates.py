@@ -3,27 +3,28 @@
 An expected text that ends in an ellipsis is the beginning of the server's.
 """
 
-import base64
-
 import pytest
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.hazmat.primitives.hashes import SHA256, SHA512
 
-from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_der
+from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import (
+    certificate_problem,
+    parsed_request,
+    request_common_name,
+    request_problem,
+)
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import validate_approval
 from tests.apiserver.api import Api
+from tests.apiserver.certificates import KEY, certificate, encoded, pem, request, request_der
 from tests.apiserver.validation.support import as_new, check_new, check_status, merged, texts
 
-PEM = """-----BEGIN CERTIFICATE REQUEST-----
-MAA=
------END CERTIFICATE REQUEST-----
-"""
+PEM = pem(request_der())
 
-
-def encoded(text):
-    return base64.b64encode(text.encode()).decode()
+RSA = rsa.generate_private_key(65537, 2048)
 
 
 REQUEST = {"spec": {"request": encoded(PEM), "signerName": "example.com/signer", "usages": ["client auth"]}}
-CERTIFICATE = encoded(PEM.replace(" REQUEST", ""))
+CERTIFICATE = certificate()
 
 NEW = [
     ({}, []),
@@ -83,7 +84,7 @@ def test_decisions(before, after, expected):
 
 ISSUED = [
     (None, {"certificate": CERTIFICATE}, []),
-    ({"certificate": CERTIFICATE}, {"certificate": encoded(PEM.replace(" REQUEST", "").replace("MAA", "MAB"))},
+    ({"certificate": CERTIFICATE}, {"certificate": certificate(2)},
      ["status.certificate: Forbidden: updates may not modify existing certificate content"]),
     (None, {"certificate": encoded(PEM)},
      ['status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"']),
@@ -137,6 +138,78 @@ def test_what_is_no_certificate(text, problem):
     assert certificate_problem(encoded(text)) == problem
 
 
-def test_what_is_no_request():
-    assert request_der("!") is None
-    assert request_der(encoded("-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n")) is None
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("!", "PEM block type must be CERTIFICATE REQUEST", id="not-base64"),
+        pytest.param(encoded("-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n"),
+                     "PEM block type must be CERTIFICATE REQUEST", id="no-content"),
+        pytest.param(encoded(pem(request_der(), "NEW CERTIFICATE REQUEST")),
+                     "PEM block type must be CERTIFICATE REQUEST", id="other-block"),
+        pytest.param(encoded(pem(b"")), "asn1: syntax error: sequence truncated", id="empty"),
+        pytest.param(encoded(pem(request_der()[:100])), "asn1: syntax error: data truncated", id="truncated"),
+        pytest.param(encoded(pem(request_der() + b"x")), "asn1: syntax error: trailing data", id="trailing"),
+        pytest.param(encoded(pem(b"\x02\x01\x05")),
+                     "asn1: structure error: tags don't match (16 vs {class:0 tag:2 length:1 isCompound:false}) "
+                     "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> "
+                     "stringType:0 timeType:0 set:false omitEmpty:false} certificateRequest @2", id="a-number"),
+        pytest.param(encoded("first line\n" + pem(request_der()) + pem(b"")), "", id="among-others"),
+        pytest.param(encoded(pem(request_der()).replace("-----\n", "-----\nA: b\n\n", 1)), "", id="headers"),
+        pytest.param(encoded(pem(request_der()).replace("\n", "\r\n")), "", id="carriage-returns"),
+    ],
+)  # fmt: skip
+def test_the_form_of_a_request(text, problem):
+    assert request_problem(text) == problem
+
+
+ELLIPTIC = "x509: ECDSA verification failure"
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithm", "failure"),
+    [
+        pytest.param(KEY, None, "x509: Ed25519 verification failure", id="ed25519"),
+        pytest.param(RSA, SHA256(), "crypto/rsa: verification error", id="rsa"),
+        pytest.param(RSA, SHA512(), "crypto/rsa: verification error", id="rsa-sha512"),
+        pytest.param(ec.generate_private_key(ec.SECP224R1()), SHA256(), ELLIPTIC, id="p224"),
+        pytest.param(ec.generate_private_key(ec.SECP256R1()), SHA256(), ELLIPTIC, id="p256"),
+        pytest.param(ec.generate_private_key(ec.SECP521R1()), SHA512(), ELLIPTIC, id="p521"),
+    ],
+)
+def test_the_signature_of_a_request(key, algorithm, failure):
+    der = request_der("jane", key=key, algorithm=algorithm)
+    assert request_problem(encoded(pem(der))) == ""
+    assert request_problem(encoded(pem(der.replace(b"jane", b"jack")))) == failure
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        pytest.param(ec.generate_private_key(ec.SECP256K1()), "x509: unsupported elliptic curve", id="k1"),
+        pytest.param(
+            dsa.generate_private_key(1024), "x509: cannot verify signature: algorithm unimplemented", id="dsa"
+        ),
+    ],
+)
+def test_a_signature_that_go_does_not_verify(key, problem):
+    assert request_problem(encoded(pem(request_der(key=key, algorithm=SHA256())))) == problem
+
+
+def test_the_subject_of_a_request():
+    assert request_common_name(request("jane", ("dev",))) == "jane"
+    assert request_common_name(request("")) == ""
+    with pytest.raises(ValueError, match="PEM block type"):
+        parsed_request("")
+
+
+def test_a9_an_approval_writes_metadata():
+    api = Api()
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    merge = {"content_type": "application/merge-patch+json"}
+    api.ok("POST", path, merged(REQUEST, {"metadata": {"name": "r", "labels": {"a": "1"}}}))
+    meta = {"labels": {"b": "2"}, "annotations": {"x": "y"}, "finalizers": ["a.b/c"]}
+    change = {"metadata": meta, "spec": {"usages": ["any"]}, "status": {"certificate": CERTIFICATE}}
+    api.ok("PATCH", f"{path}/r/approval", change, **merge)
+    shown = api.ok("GET", f"{path}/r")
+    assert {key: shown["metadata"][key] for key in meta} == {**meta, "labels": {"a": "1", "b": "2"}}
+    assert (shown["spec"]["usages"], shown["status"]) == (["client auth"], {})

@@ -18,11 +18,13 @@ class PartStrategy:
     """The rules of a subresource that writes one part of an object, other than its status.
 
     `take` returns the stored object with that part of the object that was sent; its arguments are the object that was
-    sent, the stored one and the time. Of metadata only managedFields are taken (`ResetObjectMetaForStatus`).
+    sent, the stored one and the time. Of metadata only managedFields are taken (`ResetObjectMetaForStatus`), unless
+    `writes_metadata` is set.
     """
 
     take: Callable[[Object, Object, str], Object]
     validate: Callable[[Object, Object], list[FieldError]]
+    writes_metadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)

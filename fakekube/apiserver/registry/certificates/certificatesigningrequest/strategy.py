@@ -86,5 +86,5 @@ KIND = Kind(
         validate_status_update=update_validator(validation.validate_status_update),
     ),
     printer=PRINTER,
-    parts={"approval": PartStrategy(take_approval, validate_approval)},
+    parts={"approval": PartStrategy(take_approval, validate_approval, writes_metadata=True)},
 )
