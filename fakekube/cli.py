@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: As in `apiserver.apiserver.AUTHORIZERS`.
-AUTHORIZATION_MODES = ("AlwaysAllow", "RBAC")
-
 
 def _known_version(context: click.Context, parameter: click.Parameter, value: str) -> str:
     from fakekube.server import bootstrap
@@ -31,6 +28,21 @@ def _known_version(context: click.Context, parameter: click.Parameter, value: st
         return bootstrap.version_of(value)
     except UnknownVersion as problem:
         raise click.BadParameter(str(problem)) from None
+
+
+def _known_modes(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from fakekube.apiserver.auth.authorizer import parse_modes
+
+    try:
+        parse_modes(value)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from None
+    return value
+
+
+def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of an option that may be repeated and whose values are separated by commas."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
 _SERVER_OPTIONS = (
@@ -42,10 +54,10 @@ _SERVER_OPTIONS = (
     ),
     click.option(
         "--authorization-mode",
-        type=click.Choice(AUTHORIZATION_MODES),
         default="AlwaysAllow",
         show_default=True,
-        help="Authorization of requests.",
+        callback=_known_modes,
+        help="Authorizers, in order and separated by commas: AlwaysAllow, AlwaysDeny, Node, RBAC.",
     ),
     click.option(
         "--manifests",
@@ -57,6 +69,40 @@ _SERVER_OPTIONS = (
         "--client-ca-file",
         type=click.Path(path_type=Path),
         help="CA certificates for client certificates; the common name is the user, organizations are groups.",
+    ),
+    click.option(
+        "--enable-admission-plugins",
+        multiple=True,
+        callback=_names,
+        help="Admission plugins to enable, separated by commas; off by default are NodeRestriction and ServiceAccount.",
+    ),
+    click.option(
+        "--disable-admission-plugins",
+        multiple=True,
+        callback=_names,
+        help="Admission plugins to disable, separated by commas.",
+    ),
+    click.option(
+        "--service-account-issuer",
+        multiple=True,
+        help="Issuer of service account tokens; the first one signs. May be repeated.",
+    ),
+    click.option(
+        "--service-account-signing-key-file",
+        type=click.Path(path_type=Path),
+        help="PEM private key that signs service account tokens; default: a new key.",
+    ),
+    click.option(
+        "--service-account-key-file",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="PEM key that verifies service account tokens; default: the signing key. May be repeated.",
+    ),
+    click.option(
+        "--api-audiences",
+        multiple=True,
+        callback=_names,
+        help="Audiences of the server, separated by commas; default: the issuers.",
     ),
     click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(

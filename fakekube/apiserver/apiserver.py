@@ -13,9 +13,11 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver import crd, openapi
+from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth import escalation, rbac, serviceaccounttoken
+from fakekube.apiserver.auth import rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authentication import bearer_token
+from fakekube.apiserver.auth.authorizer import Authorizer
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
@@ -57,24 +59,10 @@ from fakekube.apiserver.wire.status import (
     StatusError,
     forbidden,
     no_such_resource,
-    together,
     unauthorized,
 )
 
 Object = dict[str, Any]
-
-Authorizer = Callable[[Store, User, RequestInfo], rbac.Decision]
-
-
-_ALLOWED = rbac.Decision(True)
-
-
-def always_allow(store: Store, user: User, info: RequestInfo) -> rbac.Decision:
-    return _ALLOWED
-
-
-#: `--authorization-mode` -> authorizer.
-AUTHORIZERS: Mapping[str, Authorizer] = {"AlwaysAllow": always_allow, "RBAC": rbac.authorize}
 
 
 def _ignore_change(change: Change) -> None:
@@ -94,7 +82,8 @@ class ApiServer:
     version: Object
     schemas: BuiltinSchemas
     issuer: Issuer
-    authorizer: Authorizer = always_allow
+    authorizer: Authorizer
+    admission_plugins: frozenset[str] = enablement.DEFAULT
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = _ignore_change
@@ -110,7 +99,7 @@ class ApiServer:
     _versions: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.impersonation = Impersonation(partial(self.authorizer, self.store))
+        self.impersonation = Impersonation(partial(self.authorizer.decide, self.store))
         self.allocations = ServiceAllocations(self.store)
 
     def answer(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
@@ -125,7 +114,7 @@ class ApiServer:
     def _admitted(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         if request.query:
             check_timeout(request, info)
-        decision = self.authorizer(self.store, user, info)
+        decision = self.authorizer.decide(self.store, user, info)
         if not decision.allowed:
             raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
         rule = self.faults.take(info, request.user_agent) if self.faults.rules else None
@@ -183,15 +172,11 @@ class ApiServer:
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
         """The rules that apply to a user in a namespace, and the errors of unresolved bindings ("": none)."""
-        if self.authorizer is always_allow:
-            return list(escalation.FULL_AUTHORITY), ""
-        problems: list[str] = []
-        rules = [rule for _, rule in rbac.rules_for(self.store, user, namespace, problems)]
-        return rules, together(problems)
+        return self.authorizer.rules_for(self.store, user, namespace)
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:
         """The authorizer's decision."""
-        return self.authorizer(self.store, user, info)
+        return self.authorizer.decide(self.store, user, info)
 
     # --- routing ---------------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ class Server(Protocol):
     address: str
     secure: bool
     issuer: Issuer
+    admission_plugins: frozenset[str]
     updaters: dict[tuple[str, str, str, str], Updater]
 
     @property

@@ -8,8 +8,10 @@ from typing import Any
 
 from fakekube import data
 from fakekube.apiserver import versions
-from fakekube.apiserver.apiserver import AUTHORIZERS, ApiServer
+from fakekube.apiserver.admission import enablement
+from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.auth import rbac
+from fakekube.apiserver.auth.authorizer import Authorizer, authorizer_of, parse_modes
 from fakekube.apiserver.auth.jsonwebtoken import KeySet
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog, builtin_resources
@@ -59,6 +61,13 @@ def test_issuer() -> Issuer:
     return Issuer(KeySet(partial(data.read, "service-account-test-key.pem")))
 
 
+@cache
+def _authorizer(modes: str) -> Authorizer:
+    """The authorizer of `--authorization-mode`. Raises ValueError."""
+    named = (one for one in _objects() if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "system:node"))
+    return authorizer_of(parse_modes(modes), next(named)["rules"])
+
+
 def version_info(version: str = KUBERNETES_VERSION) -> Object:
     """The answer of `/version`."""
     major, minor = version.split(".")
@@ -90,12 +99,14 @@ def api_server(
     history_window: int = 20_000,
     version: str = KUBERNETES_VERSION,
     issuer: Issuer | None = None,
+    admission_plugins: frozenset[str] = enablement.DEFAULT,
 ) -> ApiServer:
-    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion.
+    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion, ValueError.
 
     `issuer`: of service account tokens; by default one with the public test key.
     """
     version = version_of(version)
+    authorizer = _authorizer(authorization_mode)
     catalog = Catalog(_resources(version))
     server = ApiServer(
         catalog=catalog,
@@ -103,7 +114,8 @@ def api_server(
         version=version_info(version),
         schemas=_schemas(version),
         issuer=issuer or test_issuer(),
-        authorizer=AUTHORIZERS[authorization_mode],
+        admission_plugins=admission_plugins,
+        authorizer=authorizer,
     )
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     kinds = {(r.api_version, r.kind): r for r in _resources(version)}
@@ -111,7 +123,7 @@ def api_server(
         found = kinds.get((recorded["apiVersion"], recorded["kind"]))
         if found is None:
             continue  # this version does not have the kind
-        if found.group != rbac.GROUP or authorization_mode == "RBAC":
+        if found.group != rbac.GROUP or "RBAC" in authorizer.modes:
             restore(server, found, recorded, stamp, random)
     return server
 

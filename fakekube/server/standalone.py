@@ -8,9 +8,13 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.auth.authentication import parse_token_file
+from fakekube.apiserver.auth.jsonwebtoken import KeySet, generated_key
+from fakekube.apiserver.auth.serviceaccounttoken import ISSUER, Issuer
 from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority
@@ -39,6 +43,12 @@ class Options:
     client_ca_file: Path | None = None
     history_window: int = 20_000
     kubernetes_version: str = bootstrap.KUBERNETES_VERSION
+    service_account_issuer: tuple[str, ...] = ()
+    service_account_key_file: tuple[Path, ...] = ()
+    service_account_signing_key_file: Path | None = None
+    api_audiences: tuple[str, ...] = ()
+    enable_admission_plugins: tuple[str, ...] = ()
+    disable_admission_plugins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +123,40 @@ def _runner(options: Options, tokens: dict[str, User]) -> ServerRunner:
         authorization_mode=options.authorization_mode,
         history_window=options.history_window,
         version=options.kubernetes_version,
+        issuer=_issuer(options),
+        admission_plugins=_plugins(options),
     )
     return ServerRunner(apiserver, clock, random, tokens=tokens)
+
+
+def _plugins(options: Options) -> frozenset[str]:
+    try:
+        return enabled_plugins(options.enable_admission_plugins, options.disable_admission_plugins)
+    except ValueError as problem:
+        raise CannotServe(f"--{problem}") from None
+
+
+def _issuer(options: Options) -> Issuer:
+    """The issuer of service account tokens; without a signing key it makes one of its own. Raises CannotServe."""
+    path = options.service_account_signing_key_file
+    make = generated_key if path is None else partial(_read, "service-account-signing-key-file", path)
+    public = [_read("service-account-key-file", one) for one in options.service_account_key_file]
+    keys = KeySet(make, public)
+    if path is not None or public:
+        try:
+            keys.sign({})
+            _ = keys.verifying
+        except ValueError as problem:
+            raise CannotServe(f"--service-account-signing-key-file, --service-account-key-file: {problem}") from None
+    return Issuer(keys, options.service_account_issuer or (ISSUER,), options.api_audiences)
+
+
+def _read(option: str, path: Path) -> bytes:
+    """Raises CannotServe."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CannotServe(f"--{option} {path}: {reason(error)}") from None
 
 
 def _tokens(path: Path | None) -> dict[str, User]:

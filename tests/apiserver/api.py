@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.user import ADMIN, User
@@ -60,10 +62,17 @@ class Api:
         authorization_mode: str = "AlwaysAllow",
         history_window: int = 20_000,
         version: str = bootstrap.KUBERNETES_VERSION,
+        enable_admission_plugins: Sequence[str] = (),
+        disable_admission_plugins: Sequence[str] = (),
     ) -> None:
         self.context = RequestContext()
         self.apiserver = bootstrap.api_server(
-            START, self.context, authorization_mode=authorization_mode, history_window=history_window, version=version
+            START,
+            self.context,
+            authorization_mode=authorization_mode,
+            history_window=history_window,
+            version=version,
+            admission_plugins=enabled_plugins(enable_admission_plugins, disable_admission_plugins),
         )
         self.changes: list[Change] = []
         self.apiserver.on_commit = self.changes.append

@@ -8,6 +8,8 @@ policies and webhooks.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from fakekube.apiserver.admission import (
@@ -16,6 +18,7 @@ from fakekube.apiserver.admission import (
     lifecycle,
     limitranger,
     mutations,
+    noderestriction,
     nodetaint,
     podsecurity,
     policies,
@@ -25,6 +28,7 @@ from fakekube.apiserver.admission import (
     resize,
     runtimeclass,
     storageclass,
+    tokenvolumes,
     tolerations,
     webhooks,
 )
@@ -41,42 +45,88 @@ Mutate = Callable[[Call, Object, Object | None], Object]
 Validate = Callable[[Call, Object, Object | None], None]
 """Raises StatusError if the write is rejected."""
 
-#: (collection, subresource) -> its mutating plugins, in order.
-MUTATING: Mapping[tuple[str, str], Sequence[Mutate]] = {
-    ("pods", ""): (limitranger.mutate_pod, priority.mutate_pod, tolerations.mutate_pod, runtimeclass.mutate_pod),
-    ("pods", "resize"): (limitranger.mutate_pod,),
-    ("nodes", ""): (nodetaint.mutate_node,),
-    ("persistentvolumeclaims", ""): (protection.protect, storageclass.mutate_claim),
-    ("persistentvolumes", ""): (protection.protect,),
-    ("volumeattributesclasses.storage.k8s.io", ""): (protection.protect,),
-    ("ingresses.networking.k8s.io", ""): (ingressclass.mutate_ingress,),
-}
+#: Plugin, collection, subresource and what it does, in the order of the plugins.
+MUTATING: Sequence[tuple[str, str, str, Mutate]] = (
+    ("LimitRanger", "pods", "", limitranger.mutate_pod),
+    ("LimitRanger", "pods", "resize", limitranger.mutate_pod),
+    ("ServiceAccount", "pods", "", tokenvolumes.mutate_pod),
+    *(("NodeRestriction", *where, noderestriction.admit) for where in noderestriction.RESTRICTED),
+    ("TaintNodesByCondition", "nodes", "", nodetaint.mutate_node),
+    ("Priority", "pods", "", priority.mutate_pod),
+    ("DefaultTolerationSeconds", "pods", "", tolerations.mutate_pod),
+    ("StorageObjectInUseProtection", "persistentvolumeclaims", "", protection.protect),
+    ("StorageObjectInUseProtection", "persistentvolumes", "", protection.protect),
+    ("StorageObjectInUseProtection", "volumeattributesclasses.storage.k8s.io", "", protection.protect),
+    ("DefaultStorageClass", "persistentvolumeclaims", "", storageclass.mutate_claim),
+    ("RuntimeClass", "pods", "", runtimeclass.mutate_pod),
+    ("DefaultIngressClass", "ingresses.networking.k8s.io", "", ingressclass.mutate_ingress),
+)
 
 _REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
-#: (collection, subresource) -> its validating plugins, in order.
-VALIDATING: Mapping[tuple[str, str], Sequence[Validate]] = {
-    ("pods", ""): (limitranger.validate_pod, podsecurity.validate_pod, runtimeclass.validate_pod),
-    ("pods", "resize"): (limitranger.validate_pod, podsecurity.validate_pod),
-    ("pods", "ephemeralcontainers"): (podsecurity.validate_pod,),
-    ("persistentvolumeclaims", ""): (limitranger.validate_claim, resize.validate_claim),
-    ("priorityclasses.scheduling.k8s.io", ""): (priority.validate_class,),
-    ("namespaces", ""): (podsecurity.validate_namespace,),
-    (_REQUESTS, ""): (certificaterequests.validate_subject,),
-    (_REQUESTS, "approval"): (certificaterequests.validate_approval,),
-    (_REQUESTS, "status"): (certificaterequests.validate_signing,),
-    **{(collection, ""): (podsecurity.warn_of_template,) for collection in podsecurity.TEMPLATES},
-}
+#: Plugin, collection, subresource and what it checks, in the order of the plugins.
+VALIDATING: Sequence[tuple[str, str, str, Validate]] = (
+    ("LimitRanger", "pods", "", limitranger.validate_pod),
+    ("LimitRanger", "pods", "resize", limitranger.validate_pod),
+    ("LimitRanger", "persistentvolumeclaims", "", limitranger.validate_claim),
+    ("ServiceAccount", "pods", "", tokenvolumes.validate_pod),
+    ("ServiceAccount", "pods", "ephemeralcontainers", tokenvolumes.validate_ephemeral_containers),
+    ("PodSecurity", "pods", "", podsecurity.validate_pod),
+    ("PodSecurity", "pods", "resize", podsecurity.validate_pod),
+    ("PodSecurity", "pods", "ephemeralcontainers", podsecurity.validate_pod),
+    ("PodSecurity", "namespaces", "", podsecurity.validate_namespace),
+    *(("PodSecurity", collection, "", podsecurity.warn_of_template) for collection in podsecurity.TEMPLATES),
+    ("Priority", "priorityclasses.scheduling.k8s.io", "", priority.validate_class),
+    ("PersistentVolumeClaimResize", "persistentvolumeclaims", "", resize.validate_claim),
+    ("RuntimeClass", "pods", "", runtimeclass.validate_pod),
+    ("CertificateApproval", _REQUESTS, "approval", certificaterequests.validate_approval),
+    ("CertificateSigning", _REQUESTS, "status", certificaterequests.validate_signing),
+    ("CertificateSubjectRestriction", _REQUESTS, "", certificaterequests.validate_subject),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """The enabled plugins: (collection, subresource) -> what they do, in order."""
+
+    mutating: Mapping[tuple[str, str], Sequence[Mutate]]
+    validating: Mapping[tuple[str, str], Sequence[Validate]]
+
+
+@cache
+def plugins_of(enabled: frozenset[str]) -> Plugins:
+    """The functions of the plugins with these names."""
+    mutating: dict[tuple[str, str], list[Mutate]] = {}
+    for plugin, collection, subresource, mutate in MUTATING:
+        if plugin in enabled:
+            mutating.setdefault((collection, subresource), []).append(mutate)
+    validating: dict[tuple[str, str], list[Validate]] = {}
+    for plugin, collection, subresource, validate in VALIDATING:
+        if plugin in enabled:
+            validating.setdefault((collection, subresource), []).append(validate)
+    return Plugins(mutating, validating)
+
+
+MUTATING_POLICY = ("MutatingAdmissionPolicy", mutations.BINDINGS)
+MUTATING_WEBHOOK = ("MutatingAdmissionWebhook", webhooks.MUTATING)
+VALIDATING_POLICY = ("ValidatingAdmissionPolicy", policies.BINDINGS)
+VALIDATING_WEBHOOK = ("ValidatingAdmissionWebhook", webhooks.VALIDATING)
+
+
+def _has(call: Call, hooks: tuple[str, str]) -> bool:
+    """Whether the plugin is enabled and its collection has any objects."""
+    plugin, collection = hooks
+    return webhooks.has_any(call, collection) and plugin in call.server.admission_plugins
 
 
 def has_mutating_hooks(call: Call) -> bool:
     """Whether there is any mutating policy or webhook."""
-    return webhooks.has_any(call, webhooks.MUTATING) or webhooks.has_any(call, mutations.BINDINGS)
+    return _has(call, MUTATING_WEBHOOK) or _has(call, MUTATING_POLICY)
 
 
 def has_validating_hooks(call: Call) -> bool:
     """Whether there is any validating policy or webhook."""
-    return webhooks.has_any(call, webhooks.VALIDATING) or webhooks.has_any(call, policies.BINDINGS)
+    return _has(call, VALIDATING_WEBHOOK) or _has(call, VALIDATING_POLICY)
 
 
 def has_hooks(call: Call) -> bool:
@@ -89,9 +139,14 @@ def has_hooks(call: Call) -> bool:
 
 def mutate_in_process(call: Call, obj: Object, old: Object | None) -> Object:
     """Run the mutating plugins. Returns the changed object. Raises StatusError."""
+    enabled = call.server.admission_plugins
     if old is None:
-        lifecycle.admit_create(call, obj["metadata"].get("name") or call.info.name)
-    for plugin in MUTATING.get((call.resource.collection, call.info.subresource), ()):
+        name = obj["metadata"].get("name") or call.info.name
+        lifecycle.check_definition(call, name)
+        if "NamespaceLifecycle" in enabled:
+            lifecycle.admit_create(call, name)
+    plugins = plugins_of(enabled).mutating
+    for plugin in plugins.get((call.resource.collection, call.info.subresource), ()):
         obj = plugin(call, obj, old)
     return obj
 
@@ -113,12 +168,12 @@ def _mutated(
 ) -> Generator[Need, Any, Attributes]:
     call = attributes.call
     attributes = attributes.with_object(mutate_in_process(call, attributes.new, attributes.old))
-    if webhooks.has_any(call, mutations.BINDINGS):
+    if _has(call, MUTATING_POLICY):
         if again:
             of_policies.begin_again(attributes.obj)
         changed = yield from mutations.mutate(attributes, of_policies)
         attributes = attributes.with_object(changed)
-    if webhooks.has_any(call, webhooks.MUTATING):
+    if _has(call, MUTATING_WEBHOOK):
         if again:
             of_webhooks.begin_again(attributes.obj)
         answered = yield from webhooks.mutate(attributes, of_webhooks)
@@ -133,11 +188,12 @@ def _mutated(
 def validate_in_process(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
     """Raises StatusError if a validating plugin, or a quota, rejects the write."""
     _run_validating(call, obj, old)
-    quota.charge(call, obj, old, dry_run=dry_run)
+    _charge(call, obj, old, dry_run=dry_run)
 
 
 def _run_validating(call: Call, obj: Object, old: Object | None) -> None:
-    for plugin in VALIDATING.get((call.resource.collection, call.info.subresource), ()):
+    plugins = plugins_of(call.server.admission_plugins).validating
+    for plugin in plugins.get((call.resource.collection, call.info.subresource), ()):
         plugin(call, obj, old)
 
 
@@ -146,31 +202,40 @@ def validate(attributes: Attributes) -> Waiting:
     call, obj, old = attributes.call, attributes.new, attributes.old
     _run_validating(call, obj, old)
     yield from _validate_by_hooks(attributes)
-    quota.charge(call, obj, old, dry_run=attributes.dry_run)
+    _charge(call, obj, old, dry_run=attributes.dry_run)
+
+
+def _charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
+    if "ResourceQuota" in call.server.admission_plugins:
+        quota.charge(call, obj, old, dry_run=dry_run)
 
 
 def _validate_by_hooks(attributes: Attributes) -> Waiting:
     """Run the validating policies and then the validating webhooks."""
-    if webhooks.has_any(attributes.call, policies.BINDINGS):
+    if _has(attributes.call, VALIDATING_POLICY):
         yield from policies.validate(attributes)
-    if webhooks.has_any(attributes.call, webhooks.VALIDATING):
+    if _has(attributes.call, VALIDATING_WEBHOOK):
         yield from webhooks.validate(attributes)
 
 
-def delete_in_process(call: Call) -> None:
+def delete_in_process(call: Call, old: Object) -> None:
     """Raises StatusError if a plugin rejects a deletion."""
-    lifecycle.admit_delete(call)
+    enabled = call.server.admission_plugins
+    if "NamespaceLifecycle" in enabled:
+        lifecycle.admit_delete(call)
+    if "NodeRestriction" in enabled:
+        noderestriction.admit_delete(call, old)
 
 
 def validate_deletion(attributes: Attributes) -> Waiting:
     """Raises StatusError if a policy or a webhook rejects a deletion."""
-    if webhooks.has_any(attributes.call, webhooks.MUTATING):
+    if _has(attributes.call, MUTATING_WEBHOOK):
         yield from webhooks.mutate(attributes, Calls())
     yield from _validate_by_hooks(attributes)
 
 
 def connect(attributes: Attributes) -> Waiting:
     """Raises StatusError if a policy or a webhook rejects a connection."""
-    if webhooks.has_any(attributes.call, webhooks.MUTATING):
+    if _has(attributes.call, MUTATING_WEBHOOK):
         yield from webhooks.mutate(attributes, Calls())
     yield from _validate_by_hooks(attributes)

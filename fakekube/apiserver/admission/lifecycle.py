@@ -21,12 +21,7 @@ DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def admit_create(call: Call, name: str) -> None:
-    """Rejects new objects of a terminating definition, and in a namespace that is missing or terminating.
-
-    Raises 403, 404 (apiextensions-apiserver's `forbidCreateAdmission`; plugin NamespaceLifecycle).
-    """
-    if call.registration.version is not None:
-        _check_definition(call, name)
+    """Rejects new objects in a namespace that is missing or terminating. Raises 403, 404."""
     if not call.namespace or call.resource.collection in REVIEWS:
         return
     entry = call.server.store.get("namespaces", call.namespace)
@@ -36,7 +31,10 @@ def admit_create(call: Call, name: str) -> None:
         raise _terminating(call, name)
 
 
-def _check_definition(call: Call, name: str) -> None:
+def check_definition(call: Call, name: str) -> None:
+    """Rejects new objects of a terminating definition. Raises 403 (`forbidCreateAdmission`)."""
+    if call.registration.version is None:
+        return
     definition = call.server.store.get(DEFINITIONS, call.resource.collection)
     if definition is not None and definition.object["metadata"].get("deletionTimestamp"):
         why = "create not allowed while custom resource definition is terminating"

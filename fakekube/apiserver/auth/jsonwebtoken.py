@@ -190,7 +190,8 @@ def _verification_key(key: Any) -> VerificationKey:
 def _hash(algorithm: str) -> Any:
     from cryptography.hazmat.primitives import hashes
 
-    return {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}[algorithm[2:]]()
+    found = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
+    return found[algorithm[2:]]
 
 
 def _raw_signature(der: bytes, key: VerificationKey) -> bytes:

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: their claims, and the user that a token authenticates (`pkg/serviceaccount/claims.go`)."""
+"""Tokens of service accounts: their claims, and the users that they authenticate (`pkg/serviceaccount/claims.go`)."""
 
 from __future__ import annotations
 
@@ -150,9 +150,7 @@ def _common_audiences(issuer: Issuer, claims: Object, wanted: Sequence[str]) -> 
     of_token = [given] if isinstance(given, str) else given
     good = [one for one in of_token if one in wanted]
     if not good:
-        raise BadToken(
-            f"token audiences {_listed(of_token)} is invalid for the target audiences {_listed(wanted)}"
-        )
+        raise BadToken(f"token audiences {_listed(of_token)} is invalid for the target audiences {_listed(wanted)}")
     return good
 
 

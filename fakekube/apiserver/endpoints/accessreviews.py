@@ -13,6 +13,7 @@ from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.apiserver.wire.selectors import FieldTerm, parse_fields
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid, together
 
 Object = dict[str, Any]
@@ -59,6 +60,21 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
         resource=resource.get("resource", ""),
         name=resource.get("name", ""),
         subresource=resource.get("subresource", ""),
+        field_terms=_field_terms(resource.get("fieldSelector") or {}),
+    )
+
+
+def _field_terms(selector: Object) -> tuple[FieldTerm, ...]:
+    """The terms of a field selector that authorizers may require; none if they cannot be parsed."""
+    if selector.get("rawSelector"):
+        try:
+            return parse_fields(selector["rawSelector"]).terms
+        except StatusError:
+            return ()
+    return tuple(
+        FieldTerm(one.get("key", ""), one.get("operator") == "In", one["values"][0])
+        for one in selector.get("requirements") or ()
+        if one.get("operator") in ("In", "NotIn") and len(one.get("values") or ()) == 1
     )
 
 

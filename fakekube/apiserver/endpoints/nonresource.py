@@ -130,7 +130,8 @@ def _group(server: Server, request: Request, path: str) -> Response:
 
 
 def paths(server: Server) -> list[str]:
-    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", *openidmetadata.PATHS}
+    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+    found |= openidmetadata.PATHS.keys()
     for path, checks in health.CHECKS.items():
         found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}
     for resource in server.catalog.resources():

@@ -385,7 +385,7 @@ def delete(
         if existing is None:
             return None
         check(existing)
-        admission.delete_in_process(call)
+        admission.delete_in_process(call, existing.object)
         if call.converted is not None:
             yield from conversion.read(call, [existing])
         if not admission.has_hooks(call):

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote
 
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.user import ANONYMOUS, User
-from fakekube.apiserver.wire.selectors import parse_fields
+from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm, parse_fields
 from fakekube.apiserver.wire.status import StatusError
 
 Query = Mapping[str, Sequence[str]]
@@ -97,6 +97,8 @@ class RequestInfo:
     parts: tuple[str, ...] = ()
     rest: tuple[str, ...] = ()
     """The segments after the subresource."""
+    field_terms: tuple[FieldTerm, ...] = ()
+    """The field selector of a request for a collection; none if it is invalid."""
     what: str = field(init=False, compare=False)
     """Verb and path in one text, as a key."""
 
@@ -137,6 +139,7 @@ def _parse(method: str, path: str, watching: bool, field_selector: str) -> Reque
             parts = parts[2:]
     resource, name, subresource, rest = _named(parts)
     verb = _verb(method, name, watching, watch_path)
+    terms = _field_terms(verb, field_selector)
     return RequestInfo(
         verb=verb,
         path=path,
@@ -145,11 +148,12 @@ def _parse(method: str, path: str, watching: bool, field_selector: str) -> Reque
         version=version,
         namespace=namespace,
         resource=resource,
-        name=name or _selected_name(verb, field_selector),
+        name=name or _selected_name(terms),
         subresource=subresource,
         watch_path=watch_path,
         parts=tuple(parts),
         rest=rest,
+        field_terms=terms,
     )
 
 
@@ -176,11 +180,16 @@ def watching(request: Request) -> bool:
     return value is not None and value.lower() not in ("0", "false")
 
 
-def _selected_name(verb: str, field_selector: str) -> str:
-    """The name that a field selector of a collection request requires: roles may grant access to that name only."""
-    if verb not in ("list", "watch", "deletecollection") or "metadata.name" not in field_selector:
-        return ""
+def _field_terms(verb: str, field_selector: str) -> tuple[FieldTerm, ...]:
+    """The terms of the field selector of a collection request, which authorizers may require."""
+    if not field_selector or verb not in ("list", "watch", "deletecollection"):
+        return ()
     try:
-        return parse_fields(field_selector).required("metadata.name") or ""
+        return parse_fields(field_selector).terms
     except StatusError:
-        return ""
+        return ()
+
+
+def _selected_name(terms: tuple[FieldTerm, ...]) -> str:
+    """The name that a field selector of a collection request requires: roles may grant access to that name only."""
+    return FieldSelector(terms).required("metadata.name") or ""

@@ -93,7 +93,10 @@ def test_expired_tokens_are_accepted_for_one_more_minute(accounts, asked, after,
 )  # fmt: skip
 def test_audiences(accounts, wanted, asked, good, error):
     found = reviewed(accounts, token(accounts, audiences=wanted), audiences=asked)
-    assert (found.get("audiences"), found.get("error", "")) == (good, f"[invalid bearer token, {error}]" if error else "")
+    assert (found.get("audiences"), found.get("error", "")) == (
+        good,
+        f"[invalid bearer token, {error}]" if error else "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,11 @@ def test_audiences(accounts, wanted, asked, good, error):
     [
         pytest.param(lambda made: "nonsense", "invalid bearer token", id="nonsense"),
         pytest.param(lambda made: "a.b.c", "invalid bearer token", id="other-issuer"),
-        pytest.param(lambda made: made[:-4] + "AAAA", "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]", id="forged"),
+        pytest.param(
+            lambda made: made[:-4] + "AAAA",
+            "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]",
+            id="forged",
+        ),
     ],
 )
 def test_malformed_tokens(accounts, change, error):
@@ -235,14 +242,27 @@ def test_the_published_key_verifies_the_signature_of_a_token(accounts):
     assert header(made) == {"alg": "RS256", "kid": published["kid"]}
     numbers = [int.from_bytes(jsonwebtoken.decoded(published[name])) for name in ("e", "n")]
     text, _, signature = made.rpartition(".")
-    RSAPublicNumbers(*numbers).public_key().verify(
-        jsonwebtoken.decoded(signature), text.encode(), PKCS1v15(), SHA256()
-    )
+    RSAPublicNumbers(*numbers).public_key().verify(jsonwebtoken.decoded(signature), text.encode(), PKCS1v15(), SHA256())
 
 
 def test_the_claims_of_a_token_are_in_the_order_of_go_jose(accounts):
-    names = [name.decode() for name in re.findall(rb'"([a-z.]+)":', jsonwebtoken.decoded(token(accounts).split(".")[1]))]
-    assert names == ["aud", "exp", "iat", "iss", "jti", "kubernetes.io", "namespace", "serviceaccount", "name", "uid", "nbf", "sub"]
+    names = [
+        name.decode() for name in re.findall(rb'"([a-z.]+)":', jsonwebtoken.decoded(token(accounts).split(".")[1]))
+    ]
+    assert names == [
+        "aud",
+        "exp",
+        "iat",
+        "iss",
+        "jti",
+        "kubernetes.io",
+        "namespace",
+        "serviceaccount",
+        "name",
+        "uid",
+        "nbf",
+        "sub",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +322,10 @@ def test_the_openid_configuration(api):
 
 def test_the_key_set(api):
     answer = api.answer("GET", "/openid/v1/jwks/")
-    assert (answer.content_type, answer.headers) == ("application/jwk-set+json", {"Cache-Control": "public, max-age=3600"})
+    assert (answer.content_type, answer.headers) == (
+        "application/jwk-set+json",
+        {"Cache-Control": "public, max-age=3600"},
+    )
     [key] = key_set(api)
     assert [*key] == ["use", "kty", "kid", "alg", "n", "e"]
     assert key["e"] == "AQAB"
@@ -375,8 +398,12 @@ def test_a_token_of_a_secret_with_other_claims(accounts, changes, error):
 def test_a_token_of_a_secret_is_valid_as_long_as_the_secret_has_it(accounts):
     made = legacy(accounts)
     api, change = accounts, {"content_type": "application/merge-patch+json"}
-    api.ok("PATCH", f"{SECRETS}/s", {"metadata": {"labels": {serviceaccounttoken.INVALID_SINCE: "2026-01-01"}}}, **change)
-    assert problem(api, made).startswith("the token in secret default/s for service account default/a has been marked invalid.")
+    api.ok(
+        "PATCH", f"{SECRETS}/s", {"metadata": {"labels": {serviceaccounttoken.INVALID_SINCE: "2026-01-01"}}}, **change
+    )
+    assert problem(api, made).startswith(
+        "the token in secret default/s for service account default/a has been marked invalid."
+    )
     api.ok("PATCH", f"{SECRETS}/s", {"data": {"token": "eA=="}}, **change)
     assert problem(api, made) == "Token does not match server's copy"
     api.ok("DELETE", f"{SECRETS}/s")

@@ -71,8 +71,8 @@ def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
     issued = serviceaccounttoken.unix(call.context.now)
     bound = _bound(call, spec.get("boundObjectRef"))
     token = serviceaccounttoken.mint(
-        call.server.issuer, call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds, bound=bound,
-        id=call.context.uid(f"tokens/{call.path}"),
+        call.server.issuer, call.server.store, account.object, audiences=audiences, issued=issued, seconds=seconds,
+        bound=bound, id=call.context.uid(f"tokens/{call.path}"),
     )  # fmt: skip
     ends = datetime.fromtimestamp(issued + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = {
