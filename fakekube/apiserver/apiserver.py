@@ -17,7 +17,7 @@ from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authentication import bearer_token
-from fakekube.apiserver.auth.authorizer import Authorizer
+from fakekube.apiserver.auth.authorizer import Authorizer, Rules
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
@@ -170,8 +170,8 @@ class ApiServer:
             return serviceaccounttoken.user_of(self.issuer, self.store, token, moment, audiences)
         raise BadToken("invalid bearer token")
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
-        """The rules that apply to a user in a namespace, and the errors of unresolved bindings ("": none)."""
+    def rules_for(self, user: User, namespace: str) -> Rules:
+        """The rules that apply to a user in a namespace."""
         return self.authorizer.rules_for(self.store, user, namespace)
 
     def decide(self, user: User, info: RequestInfo) -> rbac.Decision:

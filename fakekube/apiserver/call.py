@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fakekube.apiserver.apply.updater import Updater
+from fakekube.apiserver.auth.authorizer import Rules
 from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog
@@ -77,9 +78,8 @@ class Server(Protocol):
     def user_of_token(self, token: str, now: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
         """The user of a token, and those of the audiences that it is valid for. Raises 401 for an invalid one."""
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[Object], str]:
-        """The rules that apply to a user in a namespace, and the errors of bindings that could not
-        be resolved ("": none)."""
+    def rules_for(self, user: User, namespace: str) -> Rules:
+        """The rules that apply to a user in a namespace."""
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
         """The authorizer's decision."""

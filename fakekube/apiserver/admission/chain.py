@@ -14,7 +14,7 @@ from typing import Any
 
 from fakekube.apiserver.admission import (
     certificaterequests,
-    ingressclass,
+    defaultclasses,
     lifecycle,
     limitranger,
     mutations,
@@ -27,7 +27,6 @@ from fakekube.apiserver.admission import (
     quota,
     resize,
     runtimeclass,
-    storageclass,
     tokenvolumes,
     tolerations,
     webhooks,
@@ -57,9 +56,9 @@ MUTATING: Sequence[tuple[str, str, str, Mutate]] = (
     ("StorageObjectInUseProtection", "persistentvolumeclaims", "", protection.protect),
     ("StorageObjectInUseProtection", "persistentvolumes", "", protection.protect),
     ("StorageObjectInUseProtection", "volumeattributesclasses.storage.k8s.io", "", protection.protect),
-    ("DefaultStorageClass", "persistentvolumeclaims", "", storageclass.mutate_claim),
+    ("DefaultStorageClass", "persistentvolumeclaims", "", defaultclasses.mutate_claim),
     ("RuntimeClass", "pods", "", runtimeclass.mutate_pod),
-    ("DefaultIngressClass", "ingresses.networking.k8s.io", "", ingressclass.mutate_ingress),
+    ("DefaultIngressClass", "ingresses.networking.k8s.io", "", defaultclasses.mutate_ingress),
 )
 
 _REQUESTS = "certificatesigningrequests.certificates.k8s.io"

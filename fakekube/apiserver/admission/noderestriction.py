@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.admission.refusal import refused
@@ -13,7 +13,7 @@ from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem impo
 from fakekube.apiserver.storage.store import path_of
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.status import StatusError, not_found
+from fakekube.apiserver.wire.status import StatusError, not_found, together
 
 Object = dict[str, Any]
 
@@ -228,7 +228,10 @@ def _token(call: Call, node: str, obj: Object, old: Object | None) -> None:
     audiences = spec.get("audiences") or [""]
     if len(audiences) > 1:
         raise refused(call, obj, "node may only request 0 or 1 audiences")
-    if not _mounts_audience(call, pod, audiences[0]) and not _may_request(call, audiences[0]):
+    mounted, problem = _mounts_audience(call, pod, audiences[0])
+    if problem:
+        raise refused(call, obj, f"error validating audience {go_quote(audiences[0])}: {problem}")
+    if not mounted and not _may_request(call, audiences[0]):
         why = f"audience {go_quote(audiences[0])} not found in pod spec volume, {call.user.name} is not authorized to "
         raise refused(call, obj, f"{why}request tokens for this audience")
 
@@ -241,31 +244,44 @@ def _may_request(call: Call, audience: str) -> bool:
     return call.server.decide(call.user, info).allowed
 
 
-def _mounts_audience(call: Call, pod: Object, audience: str) -> bool:
-    """Whether a volume of the pod, or the CSI driver of one, has tokens for the audience."""
+def _mounts_audience(call: Call, pod: Object, audience: str) -> tuple[bool, str]:
+    """Whether a volume of the pod, or the CSI driver of one, has tokens for the audience; and what could not be
+    looked up if none has ("": nothing)."""
+    problems: list[str] = []
     for volume in podreferences.volumes(pod):
         for source in (volume.get("projected") or {}).get("sources") or ():
             token = source.get("serviceAccountToken")
             if token is not None and (token.get("audience") or "") == audience:
-                return True
-        driver = call.server.store.get("csidrivers.storage.k8s.io", _driver(call, pod, volume))
-        requests = (driver.object.get("spec") or {}).get("tokenRequests") if driver is not None else ()
-        if any((one.get("audience") or "") == audience for one in requests or ()):
-            return True
-    return False
+                return True, ""
+        try:
+            requests = _driver_tokens(call, pod, volume)
+        except StatusError as problem:
+            problems.append(str(problem))
+            continue
+        if any((one.get("audience") or "") == audience for one in requests):
+            return True, ""
+    return False, together(problems)
 
 
-def _driver(call: Call, pod: Object, volume: Object) -> str:
-    """The CSI driver of a volume ("": none), directly or through its claim."""
-    if volume.get("csi") is not None:
-        return volume["csi"].get("driver") or ""
-    store = call.server.store
-    for name in podreferences.claim_names({**pod, "spec": {"volumes": [volume]}}):
-        claim = store.get("persistentvolumeclaims", path_of(call.namespace, name))
-        bound = store.get("persistentvolumes", (claim.object["spec"].get("volumeName") or "")) if claim else None
-        if bound is not None:
-            return (bound.object["spec"].get("csi") or {}).get("driver") or ""
-    return ""
+def _driver_tokens(call: Call, pod: Object, volume: Object) -> Sequence[Object]:
+    """The token requests of the CSI driver of a volume. Raises 404 for what does not exist."""
+    name = (volume.get("csi") or {}).get("driver") or ""
+    for claim_name in podreferences.claim_names({**pod, "spec": {"volumes": [volume]}}):
+        path = path_of(call.namespace, claim_name)
+        claim = _found(call, "persistentvolumeclaims", "persistentvolumeclaim", path)
+        bound = _found(call, "persistentvolumes", "persistentvolume", claim["spec"].get("volumeName") or "")
+        name = (bound["spec"].get("csi") or {}).get("driver") or ""
+    if not name:
+        return ()
+    driver = _found(call, "csidrivers.storage.k8s.io", "csidriver.storage.k8s.io", name)
+    return (driver.get("spec") or {}).get("tokenRequests") or ()
+
+
+def _found(call: Call, collection: str, kind: str, path: str) -> Object:
+    entry = call.server.store.get(collection, path)
+    if entry is None:
+        raise _missing(kind, path.rpartition("/")[2])
+    return entry.object
 
 
 # --- other kinds -----------------------------------------------------------------------------------------------------

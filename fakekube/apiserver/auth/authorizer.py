@@ -16,8 +16,20 @@ from fakekube.apiserver.wire.status import together
 
 Decide = Callable[[Store, User, RequestInfo], Decision]
 
-Resolve = Callable[[Store, User, str], tuple[list[Object], str]]
-"""The rules that apply to a user in a namespace, and the errors in resolving them ("": none)."""
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that apply to a user in a namespace, and the errors in resolving them ("": none).
+
+    `incomplete`: the user may do more than the rules allow.
+    """
+
+    rules: list[Object]
+    problem: str = ""
+    incomplete: bool = False
+
+
+Resolve = Callable[[Store, User, str], Rules]
 
 MODES = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
 
@@ -82,25 +94,25 @@ def _union(decides: Sequence[Decide], store: Store, user: User, info: RequestInf
     return Decision(False, "\n".join(reasons)) if reasons else DENIED
 
 
-def _rules(modes: Sequence[str], store: Store, user: User, namespace: str) -> tuple[list[Object], str]:
-    rules: list[Object] = []
-    problems: list[str] = []
-    for mode in modes:
-        found, problem = _RESOLVERS[mode](store, user, namespace)
-        rules += found
-        problems += [problem] if problem else []
-    return rules, together(problems)
+def _rules(modes: Sequence[str], store: Store, user: User, namespace: str) -> Rules:
+    every = [_RESOLVERS[mode](store, user, namespace) for mode in modes]
+    rules = [rule for one in every for rule in one.rules]
+    return Rules(rules, together(one.problem for one in every if one.problem), any(one.incomplete for one in every))
 
 
-def _rules_of_rbac(store: Store, user: User, namespace: str) -> tuple[list[Object], str]:
+def _rules_of_rbac(store: Store, user: User, namespace: str) -> Rules:
     problems: list[str] = []
     rules = [rule for _, rule in rbac.rules_for(store, user, namespace, problems)]
-    return rules, together(problems)
+    return Rules(rules, together(problems))
+
+
+def _rules_of_node(store: Store, user: User, namespace: str) -> Rules:
+    return Rules([], node.NO_RULES, incomplete=True) if node.node_of(user) is not None else Rules([])
 
 
 _RESOLVERS: Mapping[str, Resolve] = {
-    "AlwaysAllow": lambda store, user, namespace: (list(escalation.FULL_AUTHORITY), ""),
-    "AlwaysDeny": lambda store, user, namespace: ([], ""),
-    "Node": lambda store, user, namespace: ([], node.NO_RULES if node.node_of(user) is not None else ""),
+    "AlwaysAllow": lambda store, user, namespace: Rules(list(escalation.FULL_AUTHORITY)),
+    "AlwaysDeny": lambda store, user, namespace: Rules([]),
+    "Node": _rules_of_node,
     "RBAC": _rules_of_rbac,
 }

@@ -130,13 +130,14 @@ def _check_of_user(call: Call, review: Object) -> None:
 def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:
     """The rules that apply to the user in a namespace (`RulesFor`)."""
     namespace = (review.get("spec") or {}).get("namespace") or ""
-    rules, problem = call.server.rules_for(call.user, namespace)
+    found = call.server.rules_for(call.user, namespace)
+    rules, problem = found.rules, found.problem
     status: Object = {
         "resourceRules": [
             _picked(rule, "apiGroups", "resources", "resourceNames") for rule in rules if rule.get("resources")
         ],
         "nonResourceRules": [_picked(rule, "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
-        "incomplete": False,
+        "incomplete": found.incomplete,
     }
     if problem:
         status["evaluationError"] = problem

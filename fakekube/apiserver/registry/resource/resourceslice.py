@@ -10,6 +10,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
@@ -231,6 +232,7 @@ def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "resourceslices.resource.k8s.io",
     Strategy(
+        fields={"spec.nodeName": string_at("spec", "nodeName"), "spec.driver": string_at("spec", "driver")},
         returns_deleted=True,
         generation=("spec",),
         prepare_create=drop_disabled_fields,

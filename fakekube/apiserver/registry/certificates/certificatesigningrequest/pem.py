@@ -182,7 +182,7 @@ def certificate_problem(encoded: str) -> str:
 
 
 def _certificate_problem(der: bytes) -> str:
-    """Whether the data is a certificate. Of Go's many messages those of the outermost layers are told apart."""
+    """Returns the problem of a certificate, with Go's message for the two outermost layers; "" if it is valid."""
     from cryptography import x509
 
     if der[0] != _SEQUENCE:
