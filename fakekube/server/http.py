@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fakekube.apiserver.auth.authentication import certificate_user
 from fakekube.apiserver.response import Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
-from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
 from fakekube.server.runner import ServerRunner
+
+if TYPE_CHECKING:
+    from fakekube.apiserver.auth.clientcertificate import ClientCertificate
+    from fakekube.server.tlsconnection import RequestingContext
 
 #: Seconds that open connections have to end when a server stops (aiohttp takes 0 as no limit).
 SHUTDOWN_TIMEOUT = 1.0
@@ -76,7 +77,11 @@ class HttpServer:
 
 @asynccontextmanager
 async def listen(
-    runner: ServerRunner, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+    runner: ServerRunner,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    tls: ssl.SSLContext | RequestingContext | None = None,
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 selects a free port. Open watches end before the connections are closed.
 
@@ -98,7 +103,7 @@ async def listen(
     await site_runner.setup()
     try:
         sock = _listening(host, port)  # the loop closes it
-        await web.SockSite(site_runner, sock, ssl_context=tls).start()
+        await web.SockSite(site_runner, sock, ssl_context=tls).start()  # type: ignore[arg-type]
         found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None)
         runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found
@@ -169,7 +174,7 @@ class _Handler:
 
     async def _request(self, http: web.BaseRequest) -> Request:
         headers = http.headers
-        user = self._runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certified(http))
+        user = self._runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certificate(http))
         body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
         url = http.rel_url
         return Request(http.method, url.path, parse_query(url.raw_query_string), RequestHeaders(headers), body, user)
@@ -198,15 +203,10 @@ class _Handler:
         return stream
 
 
-def _certified(http: web.BaseRequest) -> User | None:
-    """The user of the client's certificate, which the TLS handshake has verified."""
-    connection = http.transport
-    found = connection.get_extra_info("peercert") if connection is not None else None
-    if not found:
-        return None
-    assert connection is not None
-    whole = connection.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    return certificate_user(found["subject"], hashlib.sha256(whole).hexdigest())
+def _certificate(http: web.BaseRequest) -> ClientCertificate | None:
+    """The certificate of the client, if any."""
+    connection = http.transport.get_extra_info("ssl_object") if http.transport is not None else None
+    return getattr(connection, "client_certificate", None)  # `ssl.SSLObject` has none
 
 
 async def _web_socket(http: web.BaseRequest, upgrade: Upgrade) -> web.StreamResponse:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
@@ -26,10 +26,13 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.status import StatusError, internal_error
+from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
 from fakekube.server.random import Random
 from fakekube.server.systemclock import Clock
 from fakekube.server.webhookclient import WebhookClient
+
+if TYPE_CHECKING:
+    from fakekube.apiserver.auth.clientcertificate import ClientCertificate
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -139,11 +142,15 @@ class ServerRunner:
 
     # --- requests --------------------------------------------------------------------------------------------------
 
-    def authenticate(self, authorization: str | None, certified: User | None = None) -> User:
-        """The user of a client certificate, if any, or of the Authorization header. Raises 401."""
-        if certified is not None:
-            return certified
-        return self.apiserver.user_of(authorization, self._context.now) if authorization else ANONYMOUS
+    def authenticate(self, authorization: str | None, certificate: ClientCertificate | None = None) -> User:
+        """The user of a client certificate, else that of the Authorization header. Raises 401 if neither is valid."""
+        valid = certificate is None or certificate.is_valid(self.clock.now())
+        if valid and certificate is not None and certificate.user is not None:
+            return certificate.user
+        user = self.apiserver.user_of(authorization, self._context.now) if authorization else ANONYMOUS
+        if user is ANONYMOUS and not valid:
+            raise unauthorized()
+        return user
 
     async def answer(self, request: Request) -> Response:
         """Answer a request. Waits only for the needs of the request (webhooks, injected delays)."""

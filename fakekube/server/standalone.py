@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -17,12 +16,13 @@ from fakekube.apiserver.auth.jsonwebtoken import KeySet, generated_key
 from fakekube.apiserver.auth.serviceaccounttoken import ISSUER, Issuer
 from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
-from fakekube.server.certificates import Authority
+from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
+from fakekube.server.tlsconnection import RequestingContext
 
 
 class CannotServe(Exception):
@@ -53,12 +53,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A listening server and what clients need to connect. `loaded`: the number of objects from manifests."""
+    """A listening server and what clients need to connect. `loaded`: the number of objects from manifests.
+
+    `client`: the administrator's certificate, if clients have no token.
+    """
 
     server: HttpServer
     ca: bytes | None
     tokens: dict[str, User]
     loaded: int
+    client: Credentials | None
 
     @property
     def token(self) -> str:
@@ -69,7 +73,7 @@ class Running:
     def write_kubeconfig(self, path: Path) -> None:
         """Raises CannotServe."""
         try:
-            kubeconfig.write(path, self.server.url, token=self.token, ca=self.ca)
+            kubeconfig.write(path, self.server.url, token=self.token, ca=self.ca, client=self.client)
         except OSError as error:
             raise CannotServe(f"--kubeconfig {path}: {reason(error)}") from None
 
@@ -78,10 +82,9 @@ class Running:
 async def running(options: Options) -> AsyncIterator[Running]:
     """A server with its manifests loaded, which listens until the context ends. Raises CannotServe."""
     tokens = _tokens(options.token_auth_file)
-    if options.authorization_mode == "RBAC" and not (tokens or options.client_ca_file):
-        raise CannotServe(
-            "--authorization-mode RBAC needs --token-auth-file or --client-ca-file: without them requests are denied"
-        )
+    if options.authorization_mode != "AlwaysAllow" and not (tokens or options.tls):
+        why = "needs --token-auth-file or --tls: without them requests are denied"
+        raise CannotServe(f"--authorization-mode {options.authorization_mode} {why}")
     runner = _runner(options, tokens)
     loaded = await _load(runner, options.manifests)
     authority = Authority() if options.tls else None
@@ -91,28 +94,26 @@ async def running(options: Options) -> AsyncIterator[Running]:
             server = await listening.enter_async_context(listen(runner, options.bind_address, options.port, tls=tls))
         except OSError as error:
             raise CannotServe(f"cannot listen on {options.bind_address}:{options.port}: {reason(error)}") from None
-        found = Running(server, authority.certificate if authority else None, tokens, loaded)
+        client = authority.administrator() if authority and not tokens else None
+        found = Running(server, authority.certificate if authority else None, tokens, loaded, client)
         if options.kubeconfig:
             found.write_kubeconfig(options.kubeconfig)
         yield found
 
 
-def _tls(options: Options, authority: Authority | None) -> ssl.SSLContext | None:
+def _tls(options: Options, authority: Authority | None) -> RequestingContext | None:
     path = options.client_ca_file
     if authority is None:
         if path is not None:
             raise CannotServe("--client-ca-file needs --tls: without it clients present no certificates")
         return None
     names = _names(options.bind_address)
-    if path is None:
-        return authority.server_context(names)
     try:
-        return authority.server_context(names, client_ca=path.read_text())
-    except ssl.SSLError:
+        return authority.requesting_context(names, client_ca=path.read_bytes() if path is not None else b"")
+    except OSError as error:
+        raise CannotServe(f"--client-ca-file {path}: {reason(error)}") from None
+    except ValueError:
         raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = reason(error) if isinstance(error, OSError) else "the file has no certificates"
-        raise CannotServe(f"--client-ca-file {path}: {why}") from None
 
 
 def _runner(options: Options, tokens: dict[str, User]) -> ServerRunner:

@@ -1,11 +1,19 @@
 """HTTPS with a generated certificate authority, and bearer tokens."""
 
+import json
 import ssl
+from datetime import UTC, datetime
 
 import aiohttp
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fakekube.apiserver.auth.clientcertificate import UID
 from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.server.certificates import Authority
 from tests.server.rig import CONFIGMAPS, new_runner, on_a_loop, served
@@ -14,6 +22,8 @@ TOKENS = {
     "admin-token": User("admin", groups=("system:masters", AUTHENTICATED)),
     "alice-token": User("alice", groups=("dev", AUTHENTICATED)),
 }
+COMMON_NAME = NameOID.COMMON_NAME
+
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
@@ -111,7 +121,7 @@ def certified(authority, ca, **subject):
 @on_a_loop
 async def test_the_user_of_a_certificate(subject, name, groups):
     authority, ca = Authority(), trustme.CA()
-    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
+    tls = authority.requesting_context(client_ca=ca.cert_pem.bytes())
     trust = certified(authority, ca, **subject)
     async with served(new_runner(TOKENS, "RBAC"), tls=tls, trust=trust) as api:
         code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer admin-token")
@@ -126,17 +136,125 @@ async def test_the_user_of_a_certificate(subject, name, groups):
 @on_a_loop
 async def test_a_client_without_a_certificate_may_use_a_token():
     authority, ca = Authority(), trustme.CA()
-    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
+    tls = authority.requesting_context(client_ca=ca.cert_pem.bytes())
     async with served(new_runner(TOKENS, "RBAC"), tls=tls, trust=authority.client_context()) as api:
         code, review, _ = await api.call("POST", WHOAMI, {}, Authorization="Bearer alice-token")
         assert (code, review["status"]["userInfo"]["username"]) == (201, "alice")
 
 
+async def as_user(served_api, **headers):
+    code, review, _ = await served_api.call("POST", WHOAMI, {}, **headers)
+    return code, review["status"]["userInfo"]["username"] if code == 201 else review["message"]
+
+
+STRANGER, NOBODY = (401, "Unauthorized"), (201, "system:anonymous")
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        pytest.param({}, (201, "jane"), id="valid"),
+        pytest.param({"ca": trustme.CA()}, STRANGER, id="other-authority"),
+        pytest.param({"not_after": datetime(2021, 1, 1, tzinfo=UTC)}, STRANGER, id="expired"),
+        pytest.param({"not_before": datetime(2039, 1, 1, tzinfo=UTC)}, STRANGER, id="not-valid-yet"),
+        pytest.param({"usages": [ExtendedKeyUsageOID.SERVER_AUTH]}, STRANGER, id="server-only"),
+        pytest.param({"usages": [ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]}, (201, "jane"), id="any-usage"),
+        pytest.param({"usages": []}, (201, "jane"), id="no-usages"),
+        pytest.param({"names": {}}, NOBODY, id="nameless"),
+        pytest.param({"names": {COMMON_NAME: "jane", UID: ""}}, STRANGER, id="empty-uid"),
+    ],
+)
 @on_a_loop
-async def test_certificates_of_other_authorities_do_not_connect():
+async def test_a24_a_certificate_is_verified_after_the_handshake(change, answer):
     authority, ca = Authority(), trustme.CA()
-    tls = authority.server_context(client_ca=ca.cert_pem.bytes().decode())
-    trust = certified(authority, trustme.CA(), common_name="jane")
+    tls = authority.requesting_context(client_ca=ca.cert_pem.bytes())
+    trust = authority.client_context()
+    presented(trust, change.pop("ca", ca), **change)
+    async with served(new_runner(TOKENS, "AlwaysAllow"), tls=tls, trust=trust) as api:
+        assert await as_user(api) == answer
+        code, name = await as_user(api, Authorization="Bearer alice-token")
+        assert (code, name) == (201, "jane" if answer == (201, "jane") else "alice")
+        assert (await as_user(api, Authorization="Bearer x")) == (answer if answer == (201, "jane") else STRANGER)
+
+
+@on_a_loop
+async def test_the_uid_of_a_certificate():
+    authority, ca = Authority(), trustme.CA()
+    trust = authority.client_context()
+    presented(trust, ca, names={COMMON_NAME: "jane", UID: "u-1"})
+    tls = authority.requesting_context(client_ca=ca.cert_pem.bytes())
     async with served(tls=tls, trust=trust) as api:
-        with pytest.raises((aiohttp.ClientError, OSError)):
-            await api.call("GET", "/version")
+        _, review, _ = await api.call("POST", WHOAMI, {})
+        assert review["status"]["userInfo"]["uid"] == "u-1"
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [pytest.param(True, (201, "jane"), id="sent"), pytest.param(False, STRANGER, id="not-sent")],
+)
+@on_a_loop
+async def test_an_intermediate_authority_must_be_sent(sent, answer):
+    authority, root = Authority(), trustme.CA()
+    between = root.create_child_ca()
+    leaf = between.issue_cert("client.example.com", common_name="jane")
+    trust = authority.client_context()
+    if sent:
+        leaf.configure_cert(trust)
+    else:
+        with leaf.cert_chain_pems[0].tempfile() as chain, leaf.private_key_pem.tempfile() as key:
+            trust.load_cert_chain(chain, key)
+    tls = authority.requesting_context(client_ca=root.cert_pem.bytes())
+    async with served(tls=tls, trust=trust) as api:
+        assert await as_user(api) == answer
+
+
+@on_a_loop
+async def test_the_certificate_of_the_administrator():
+    authority = Authority()
+    trust = authority.client_context()
+    client = authority.administrator()
+    with trustme.Blob(client.certificate).tempfile() as chain, trustme.Blob(client.key).tempfile() as key:
+        trust.load_cert_chain(chain, key)
+    async with served(new_runner({}, "RBAC"), tls=authority.requesting_context(), trust=trust) as api:
+        assert await as_user(api) == (201, "kubernetes-admin")
+        assert (await api.call("POST", CONFIGMAPS, {"metadata": {"name": "a"}}))[0] == 201
+
+
+@on_a_loop
+async def test_large_bodies_and_watches_over_a_requesting_context():
+    authority = Authority()
+    body = {"metadata": {"name": "a"}, "data": {"text": "x" * 500_000}}
+    async with (
+        served(tls=authority.requesting_context(), trust=authority.client_context()) as api,
+        api.session.get(f"{api.url}{CONFIGMAPS}?watch=true") as response,
+    ):
+        assert (await api.call("POST", CONFIGMAPS, body))[0] == 201
+        event = b""
+        while not event.endswith(b"\n"):
+            event += await response.content.readany()
+        assert json.loads(event)["object"]["data"] == body["data"]
+
+
+@on_a_loop
+async def test_an_unknown_token_is_refused_without_static_tokens():
+    async with served(tokens={}) as api:
+        assert (await api.refused("GET", "/version", Authorization="Bearer x"))[:2] == (401, "Unauthorized")
+        assert (await api.call("GET", "/version"))[0] == 200
+
+
+def presented(context, ca, *, names=None, usages=(ExtendedKeyUsageOID.CLIENT_AUTH,), not_before=None, not_after=None):
+    """Let a client present a certificate of `ca`, with the attributes of its subject by their identifiers."""
+    names = {COMMON_NAME: "jane"} if names is None else names
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.load_pem_x509_certificate(ca.cert_pem.bytes())
+    subject = x509.Name([x509.NameAttribute(kind, value, _validate=False) for kind, value in names.items()])
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer.subject).serial_number(7)
+    builder = builder.not_valid_before(not_before or datetime(2020, 1, 1, tzinfo=UTC))
+    builder = builder.not_valid_after(not_after or datetime(2040, 1, 1, tzinfo=UTC)).public_key(key.public_key())
+    if usages:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+    made = builder.sign(load_pem_private_key(ca.private_key_pem.bytes(), None), SHA256())
+    chain = trustme.Blob(made.public_bytes(Encoding.PEM))
+    private = trustme.Blob(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with chain.tempfile() as chain_file, private.tempfile() as key_file:
+        context.load_cert_chain(chain_file, key_file)

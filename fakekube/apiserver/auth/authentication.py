@@ -1,9 +1,9 @@
-"""Authentication by bearer tokens and client certificates (kube-apiserver's `--token-auth-file`)."""
+"""Authentication by bearer tokens (kube-apiserver's `--token-auth-file`)."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
@@ -22,23 +22,6 @@ def bearer_token(authorization: str | None) -> str:
         return ""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-Subject = Sequence[Sequence[tuple[str, str]]]
-"""The subject of a certificate in the format of Python's `ssl` module: attributes and values."""
-
-CREDENTIAL = "authentication.kubernetes.io/credential-id"
-
-
-def certificate_user(subject: Subject, fingerprint: str) -> User | None:
-    """The user of a client certificate: its common name, with its organizations as groups
-    (`x509.CommonNameUserConversion`); None without a common name. `fingerprint` is the SHA-256 in hex."""
-    attributes = [pair for part in subject for pair in part]
-    name = next((value for key, value in attributes if key == "commonName"), "")
-    if not name:
-        return None
-    groups = tuple(value for key, value in attributes if key == "organizationName")
-    return authenticated(User(name, groups=groups, extra={CREDENTIAL: (f"X509SHA256={fingerprint}",)}))
 
 
 def parse_token_file(lines: Iterable[str]) -> dict[str, User]:
