@@ -201,7 +201,7 @@ def _greeting(found: Running, options: Options) -> list[str]:
     elif found.ca is None and not found.token:
         lines.append(f"  kubectl --server {url} get namespaces")
     else:
-        lines.append("  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token")
+        lines.append("  use --kubeconfig FILE to write a kubeconfig with the certificate authority and credentials")
     if options.bind_address not in ("127.0.0.1", "localhost", "::1") and options.authorization_mode == "AlwaysAllow":
         lines.append("  warning: all requests to this address are allowed")
     lines.append("  press Ctrl-C to stop")

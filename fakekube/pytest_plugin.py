@@ -31,7 +31,8 @@ _OPTIONS = (
 
 MARKER = (
     "fakekube(version=None, controllers=(), rbac=False, seed=None, stepped=None, wall_clock=True, transport='direct', "
-    "history_window=20000): the cluster that the `fakekube` fixture makes for this test"
+    "history_window=20000, authorization_mode=None, enable_admission_plugins=(), disable_admission_plugins=()): "
+    "the cluster that the `fakekube` fixture makes for this test"
 )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from controllerlib import Request
 from controllerlib.client import as_object
+from fakekube.apiserver.admission.enablement import DEFAULT, OPTIONAL, enabled_plugins
+from fakekube.apiserver.auth.authorizer import MODES, parse_modes
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.resource import Resource
 from fakekube.server import bootstrap
@@ -50,6 +52,32 @@ def check_cluster(
         raise TypeError(f"controllers={controllers!r}: pass a list of names")
     if controllers:
         raise ValueError(f"controllers={list(controllers)!r}: this release has no built-in controllers")
+
+
+def authorization_mode_of(rbac: bool, mode: str | None) -> str:
+    """The authorization mode. Raises TypeError, ValueError."""
+    if mode is None:
+        return "RBAC" if rbac else "AlwaysAllow"
+    if not isinstance(mode, str):
+        raise TypeError(f"authorization_mode={mode!r}: pass text, like 'Node,RBAC'")
+    if rbac:
+        raise ValueError(f"authorization_mode={mode!r}: it replaces rbac=True; pass one of them")
+    try:
+        parse_modes(mode)
+    except ValueError as problem:
+        raise ValueError(f"authorization_mode={mode!r}: {problem} (it has {', '.join(MODES)})") from None
+    return mode
+
+
+def admission_plugins_of(enable: Sequence[str], disable: Sequence[str]) -> frozenset[str]:
+    """The enabled admission plugins. Raises TypeError, ValueError."""
+    for name, value in (("enable_admission_plugins", enable), ("disable_admission_plugins", disable)):
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise TypeError(f"{name}={value!r}: pass a list of names")
+    try:
+        return enabled_plugins(enable, disable)
+    except ValueError as problem:
+        raise ValueError(f"{problem} (this server has {', '.join(sorted(DEFAULT | OPTIONAL))})") from None
 
 
 def _check_numbers(history_window: object, patience: object) -> None:

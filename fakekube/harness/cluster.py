@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 F = TypeVar("F")
 Args = TypeVarTuple("Args")
 
-AUTHORIZATION = {False: "AlwaysAllow", True: "RBAC"}
-
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
 
@@ -77,6 +75,9 @@ class FakeKube:
     transport: how operators that are started here reach the server.
     history_window: the number of changes that watches can resume from.
     version: the Kubernetes minor version whose kinds and fields are served, like "1.31".
+    authorization_mode: authorizers, as in kube-apiserver's option: "Node,RBAC"; `rbac=True` is short for "RBAC".
+    enable_admission_plugins, disable_admission_plugins: by kube-apiserver's names, beside the default ones:
+    ["ServiceAccount"].
     patience: real seconds after which a busy thread, task or connection is an error.
     Raises TypeError, ValueError naming the argument.
 
@@ -96,6 +97,9 @@ class FakeKube:
         patience: float = 30.0,
         version: str | None = None,
         controllers: Sequence[str] = (),
+        authorization_mode: str | None = None,
+        enable_admission_plugins: Sequence[str] = (),
+        disable_admission_plugins: Sequence[str] = (),
     ) -> None:
         arguments.check_cluster(
             seed=seed,
@@ -108,6 +112,8 @@ class FakeKube:
             version=version,
             controllers=controllers,
         )
+        mode = arguments.authorization_mode_of(rbac, authorization_mode)
+        plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins)
         self.seed = seed
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
@@ -117,14 +123,15 @@ class FakeKube:
         apiserver = bootstrap.api_server(
             self.clock.now(),
             random,
-            authorization_mode=AUTHORIZATION[rbac],
+            authorization_mode=mode,
             history_window=history_window,
             version=version or bootstrap.KUBERNETES_VERSION,
+            admission_plugins=plugins,
         )
-        tokens = {ADMIN_TOKEN: ADMIN} if rbac else {}
+        tokens = {ADMIN_TOKEN: ADMIN} if mode != "AlwaysAllow" else {}
         self._runner = ServerRunner(apiserver, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
         self._driver = Driver(self._bubble.loop)
-        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if rbac else "")
+        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
         self.timeline: Timeline = Timeline(self.clock.epoch)
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.auth.authentication import parse_token_file
@@ -22,7 +23,9 @@ from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
-from fakekube.server.tlsconnection import RequestingContext
+
+if TYPE_CHECKING:
+    from fakekube.server.tlsconnection import RequestingContext
 
 
 class CannotServe(Exception):

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import shutil
 import signal
 import socket
 import ssl
@@ -14,9 +15,9 @@ import urllib.request
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from fakekube.apiserver.apiserver import AUTHORIZERS
-from fakekube.cli import AUTHORIZATION_MODES
 from tests.cli.commands import FUSE, READY, fakekube, started, url_of
 
 pytestmark = pytest.mark.slow
@@ -45,6 +46,12 @@ def folder(tmp_path):
 def get(url, *, token="", trust=None):
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     with urllib.request.urlopen(request, context=trust, timeout=FUSE) as answer:
+        return json.load(answer)
+
+
+def post(url, body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=FUSE) as answer:
         return json.load(answer)
 
 
@@ -181,10 +188,87 @@ def test_https_with_a_token(folder, mode):
             assert found == code, other
 
 
+def test_the_kubeconfig_of_the_administrator(folder):
+    options = ("--tls", "--authorization-mode", "Node,RBAC", "--kubeconfig", "kc")
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        user = yaml.safe_load((folder / "kc").read_text())["users"][0]["user"]
+        assert user.keys() == {"client-certificate-data", "client-key-data"}
+        _, _, trust = kubeconfig_of(folder / "kc")
+        with pytest.raises(urllib.error.HTTPError, match="Forbidden"):
+            get(f"{url}/api/v1/namespaces", trust=trust)
+        for name, data in (("crt", user["client-certificate-data"]), ("key", user["client-key-data"])):
+            (folder / name).write_bytes(base64.b64decode(data))
+        trust.load_cert_chain(folder / "crt", folder / "key")
+        assert get(f"{url}/api/v1/namespaces", trust=trust)["items"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_uses_the_certificate_of_the_administrator(folder):
+    with started("serve", "--port", "0", "--tls", "--kubeconfig", "kc", folder=folder) as server:
+        server.lines_to(READY)
+        command = [
+            "kubectl",
+            "--kubeconfig",
+            str(folder / "kc"),
+            "auth",
+            "whoami",
+            "-o",
+            "jsonpath={.status.userInfo.username}",
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=FUSE, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "kubernetes-admin")
+
+
+def test_the_keys_of_service_accounts(folder):
+    key = ec.generate_private_key(ec.SECP256R1())
+    (folder / "sa.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    (folder / "sa.pub").write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    options = (
+        "--service-account-signing-key-file", "sa.key", "--service-account-key-file", "sa.pub",
+        "--service-account-issuer", "https://issuer.example.com", "--api-audiences", "one,two",
+    )  # fmt: skip
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        found = get(f"{url}/.well-known/openid-configuration")
+        assert found["issuer"] == "https://issuer.example.com"
+        assert found["jwks_uri"] == f"{url}/openid/v1/jwks"
+        assert found["id_token_signing_alg_values_supported"] == ["ES256"]
+        [published] = get(f"{url}/openid/v1/jwks")["keys"]
+        assert (published["kty"], published["crv"]) == ("EC", "P-256")
+
+
+def test_each_server_has_a_key_of_its_own(folder):
+    keys = []
+    for _ in range(2):
+        with started("serve", "--port", "0", folder=folder) as server:
+            keys.append(get(f"{url_of(server.lines_to(READY))}/openid/v1/jwks")["keys"][0]["kid"])
+    assert keys[0] != keys[1]
+
+
+def test_admission_plugins(folder):
+    options = (
+        "--enable-admission-plugins",
+        "ServiceAccount,NodeRestriction",
+        "--disable-admission-plugins",
+        "Priority",
+    )
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        url = f"{url_of(server.lines_to(READY))}/api/v1/namespaces/default"
+        with pytest.raises(urllib.error.HTTPError, match="Forbidden"):
+            post(f"{url}/pods", pod)
+        post(f"{url}/serviceaccounts", {"metadata": {"name": "default"}})
+        spec = post(f"{url}/pods", pod)["spec"]
+        assert (spec["serviceAccountName"], "priority" in spec) == ("default", False)
+
+
 def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
     with started("serve", "--port", "0", "--tls", folder=folder) as server:
         assert server.lines_to(READY)[1] == (
-            "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and a token"
+            "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and credentials"
         )
 
 
@@ -204,7 +288,7 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
         ),
         (
             ["--authorization-mode", "RBAC"],
-            "--authorization-mode RBAC needs --token-auth-file or --client-ca-file: without them requests are denied",
+            "--authorization-mode RBAC needs --token-auth-file or --tls: without them requests are denied",
         ),
         (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
         (["--manifests", "none"], "--manifests none: no manifests in this directory (looked for .yaml, .yml, .json)"),
@@ -219,6 +303,19 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
         ),
         (["--kubeconfig", "nowhere/kc"], "--kubeconfig nowhere/kc: No such file or directory"),
         (["--kubeconfig", "none"], "--kubeconfig none: Is a directory"),
+        (["--enable-admission-plugins", "Nope"], '--enable-admission-plugins plugin "Nope" is unknown'),
+        (["--disable-admission-plugins", "Nope"], '--disable-admission-plugins plugin "Nope" is unknown'),
+        (
+            ["--enable-admission-plugins", "AlwaysDeny"],
+            '--enable-admission-plugins plugin "AlwaysDeny" is not supported by this server',
+        ),
+        (
+            ["--enable-admission-plugins", "Priority", "--disable-admission-plugins", "PodSecurity,Priority"],
+            "--[Priority] in enable-admission-plugins and disable-admission-plugins overlapped",
+        ),
+        (["--service-account-signing-key-file", "no.pem"], "--service-account-signing-key-file no.pem: No such file"),
+        (["--service-account-key-file", "no.pem"], "--service-account-key-file no.pem: No such file"),
+        (["--service-account-signing-key-file", "empty"], "--service-account-signing-key-file, --service-account-key-file: "),
     ],
 )  # fmt: skip
 def test_invalid_options(folder, options, message):
@@ -241,7 +338,12 @@ def test_invalid_options(folder, options, message):
     [
         (["serve", "--port", "70000"], "Invalid value for '--port': 70000 is not in the range 0<=x<=65535."),
         (["serve", "--port", "http"], "Invalid value for '--port': 'http' is not a valid integer range."),
-        (["serve", "--authorization-mode", "No"], "Invalid value for '--authorization-mode': 'No' is not one of"),
+        (["serve", "--authorization-mode", "No"], 'authorization-mode "No" is not a valid mode'),
+        (["serve", "--authorization-mode", "RBAC,RBAC"], 'authorization-mode "RBAC" is specified more than once'),
+        (
+            ["serve", "--authorization-mode", "Node,Webhook"],
+            'authorization-mode "Webhook" is not supported by this server',
+        ),
         (
             ["serve", "--kubernetes-version", "1.12"],
             "Kubernetes version '1.12' is not supported: choose a minor version from 1.25 to",
@@ -275,10 +377,6 @@ def test_help(folder, arguments, words):
     assert (done.returncode, done.stderr) == (0, "")
     for word in words:
         assert word in done.stdout
-
-
-def test_the_modes_of_authorization_are_the_servers():
-    assert list(AUTHORIZATION_MODES) == list(AUTHORIZERS)
 
 
 def test_help_imports_only_what_it_needs():

@@ -165,7 +165,7 @@ STRANGER, NOBODY = (401, "Unauthorized"), (201, "system:anonymous")
     ],
 )
 @on_a_loop
-async def test_a24_a_certificate_is_verified_after_the_handshake(change, answer):
+async def test_a_certificate_is_verified_after_the_handshake(change, answer):
     authority, ca = Authority(), trustme.CA()
     tls = authority.requesting_context(client_ca=ca.cert_pem.bytes())
     trust = authority.client_context()
