@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from controllerlib import Manager, Result
+from fakekube import FakeKube
 from fakekube.apiserver.user import User
 from fakekube.harness.accessreport import Access
 
@@ -177,3 +178,51 @@ def test_an_apply_that_creates_needs_both_rights(fakekube):
 def test_rbac_report_needs_a_user_or_service_account(fakekube, how, why):
     with pytest.raises(ValueError, match=why):
         fakekube.rbac_report(**how)
+
+
+# --- authorization modes and admission plugins --------------------------------------------------------------------------
+
+CONTAINERS = [{"name": "c", "image": "i"}]
+
+
+@pytest.mark.fakekube(enable_admission_plugins=["ServiceAccount"], disable_admission_plugins=["Priority"])
+def test_a5_admission_plugins_of_a_fixture(fakekube):
+    fakekube.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
+    fakekube.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": CONTAINERS}})
+    spec = fakekube.get("v1", "Pod", "a")["spec"]
+    assert spec["volumes"][0]["projected"]["sources"][0] == {
+        "serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}
+    }
+    assert "priority" not in spec
+
+
+@pytest.mark.fakekube(authorization_mode="Node,RBAC")
+def test_a24_the_node_authorizer_of_a_fixture(fakekube):
+    kubelet = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
+    transport = fakekube.transport(user=kubelet)
+    assert transport.request_now("GET", "/api/v1/nodes/n1")[0] == 404
+    assert transport.request_now("GET", "/api/v1/nodes/n2")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"authorization_mode": "RBAC", "rbac": True}, ValueError, "it replaces rbac=True; pass one of them"),
+        ({"authorization_mode": "No"}, ValueError, 'authorization-mode "No" is not a valid mode (it has AlwaysAllow, '),
+        ({"authorization_mode": 1}, TypeError, "authorization_mode=1: pass text, like 'Node,RBAC'"),
+        (
+            {"enable_admission_plugins": "ServiceAccount"},
+            TypeError,
+            "enable_admission_plugins='ServiceAccount': pass a list",
+        ),
+        (
+            {"disable_admission_plugins": ["No"]},
+            ValueError,
+            'disable-admission-plugins plugin "No" is unknown (this server has ',
+        ),
+    ],
+)
+def test_invalid_modes_and_plugins(arguments, error, said):
+    with pytest.raises(error) as raised:
+        FakeKube(**arguments)
+    assert said in str(raised.value)
