@@ -1,14 +1,8 @@
-"""Who sends a request: by a bearer token, a token file, a client certificate."""
+"""Who sends a request: by a bearer token, a token file."""
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import (
-    CREDENTIAL,
-    authenticated,
-    bearer_token,
-    certificate_user,
-    parse_token_file,
-)
+from fakekube.apiserver.auth.authentication import authenticated, bearer_token, parse_token_file
 from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
 
 
@@ -41,13 +35,6 @@ def test_a_token_file_that_is_refused(lines, why):
     with pytest.raises(ValueError) as caught:
         parse_token_file(lines)
     assert str(caught.value) == why
-
-
-def test_the_user_of_a_certificate():
-    subject = ((("commonName", "ann"),), (("organizationName", "dev"), ("organizationName", "ops")))
-    user = certificate_user(subject, "ab")
-    assert user == User("ann", groups=("dev", "ops", AUTHENTICATED), extra={CREDENTIAL: ("X509SHA256=ab",)})
-    assert certificate_user(((("organizationName", "dev"),),), "ab") is None
 
 
 def test_a_user_is_in_the_group_of_the_authenticated_once():
