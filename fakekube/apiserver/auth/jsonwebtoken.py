@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     PublicKey = RSAPublicKey | EllipticCurvePublicKey
 
+#: The number of tokens whose signatures are known to be valid.
+CACHE_LIMIT = 1024
+
 #: Bits of an elliptic curve -> algorithm and name of the curve.
 _CURVES = {256: ("ES256", "P-256"), 384: ("ES384", "P-384"), 521: ("ES512", "P-521")}
 
@@ -78,6 +81,7 @@ class KeySet:
 
     def __init__(self, private: Callable[[], bytes], public: Sequence[bytes] = ()) -> None:
         self._load, self._public = private, public
+        self._valid: dict[str, Object] = {}
 
     @cached_property
     def _private(self) -> Any:
@@ -109,7 +113,16 @@ class KeySet:
         return f"{text}.{encoded(signature)}"
 
     def claims(self, token: str) -> Object:
-        """The claims of a token. Raises BadToken if none of the keys has signed it."""
+        """The claims of a token, which must not be changed. Raises BadToken if none of the keys has signed it."""
+        known = self._valid.get(token)
+        if known is not None:
+            return known
+        if len(self._valid) >= CACHE_LIMIT:
+            self._valid.clear()
+        found = self._valid[token] = self._verified(token)
+        return found
+
+    def _verified(self, token: str) -> Object:
         text, _, signature = token.rpartition(".")
         head, _, payload = text.partition(".")
         id = _json(head).get("kid") or ""

@@ -298,6 +298,17 @@ def test_public_keys_replace_the_signing_key_in_verification():
         keys.claims(keys.sign({}))
 
 
+def test_known_signatures_are_forgotten_at_a_limit(monkeypatch):
+    monkeypatch.setattr(jsonwebtoken, "CACHE_LIMIT", 2)
+    pem = jsonwebtoken.generated_key()
+    keys = jsonwebtoken.KeySet(lambda: pem)
+    made = [keys.sign({"sub": str(i)}) for i in range(5)]
+    for _ in range(2):
+        assert [keys.claims(one)["sub"] for one in made] == list("01234")
+    with pytest.raises(jsonwebtoken.BadToken):
+        keys.claims(made[0][:-4] + "AAAA")
+
+
 def test_tokens_of_one_seed_are_equal(accounts):
     other = Api()
     other.ok("POST", ACCOUNTS, {"metadata": {"name": "a"}})
