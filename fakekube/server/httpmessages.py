@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.response import Cached, Response
-from fakekube.apiserver.wire import codec
+from fakekube.apiserver.wire import codec, yamlencoder
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request
 
@@ -65,7 +65,7 @@ def _body(request: Request, response: Response) -> bytes:
     if response.content_type.startswith(codec.PROTOBUF):
         return body.marshal()
     if response.content_type.startswith(codec.YAML):
-        return codec.encode_yaml(body.to_object())
+        return yamlencoder.encode(body.to_object())
     if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
         return body.encode()
     if is_pretty(request):

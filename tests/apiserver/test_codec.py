@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.wire import codec, gojson
+from fakekube.apiserver.wire import codec, gojson, yamlencoder
 from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML, SyntaxProblem
 from fakekube.apiserver.wire.status import StatusError
 
@@ -34,7 +34,7 @@ UNRECOGNIZED = (
         pytest.param(b"hello", "invalid character 'h' looking for beginning of value (68656c6c6f)", id="words"),
         pytest.param(b"[]", f"json: cannot unmarshal array into {HEADER} (5b5d)", id="list"),
         pytest.param(b'"a"', f"json: cannot unmarshal string into {HEADER} (226122)", id="text"),
-        pytest.param(b"[" * 300 + b"]" * 300, f"exceeded max depth ({(b'[' * 300 + b']' * 300).hex()})", id="deep"),
+        pytest.param(b"[" * 300 + b"]" * 300, f"exceeded max depth ({(b'[' * 30).hex()} ...)", id="deep"),
         pytest.param(
             b'{"a":1e999}', 'json: cannot unmarshal number into Go value of type float64 ({"a":1e999})', id="infinite"
         ),
@@ -252,7 +252,7 @@ def test_any_bytes_are_decoded_or_rejected_with_a_status(body):
 
 def test_encoded_yaml_decodes_to_the_same_value():
     value = {"a": [1, "é", None, True], "b": {"c": "x\ny"}}
-    assert yaml.safe_load(codec.encode_yaml(value)) == value
+    assert yaml.safe_load(yamlencoder.encode(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_strict_errors_come_in_the_order_of_the_document():
 
 @pytest.mark.parametrize(
     ("body", "shown"),
-    [(b"", "<empty>"), (b"{x", "{x"), (b"x", "78"), (b"{" + b"x" * 2000, "{" + "x" * 1023 + " ...")],
+    [(b"", "<empty>"), (b"{x", "{x"), (b"x", "78"), (b"{" + b"x" * 2000, "{" + "x" * 29 + " ...")],
     ids=["empty", "like-json", "else", "long"],
 )
 def test_the_summary_of_a_body(body, shown):

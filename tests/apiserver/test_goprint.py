@@ -32,7 +32,7 @@ def test_how_a_value_is_printed(value, plain, syntax, type_name):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3.0, "3"), (0.1, "0.1"), (1e20, "100000000000000000000"), (1e21, "1e+21"), (1.5e-7, "1.5e-07"), (-2.5e30, "-2.5e+30")],
+    [(3.0, "3"), (0.1, "0.1"), (1e18, "1000000000000000000"), (1e20, "1e+20"), (1234567.5, "1.2345675e+06"), (1e21, "1e+21"), (1.5e-7, "1.5e-07"), (-2.5e30, "-2.5e+30")],
 )  # fmt: skip
 def test_how_a_number_is_printed(value, text):
     assert goprint.number(value) == text

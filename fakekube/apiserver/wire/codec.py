@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
-import yaml
 
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson, goyaml, protobuf
@@ -27,6 +26,8 @@ _HEADER = (
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
 _KEY = re.compile(rb'"\s*:')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
+_NO_BRACKET = re.compile(rb"[^][{}]+")
 
 
 def unknown_format() -> StatusError:
@@ -47,14 +48,15 @@ class Decoded:
     """A decoded body, and its duplicate fields (only if decoded with `strict`): their paths in JSON, the errors for
     them in YAML."""
 
-    __slots__ = ("_body", "_kind", "duplicates", "object")
+    __slots__ = ("_kind", "body", "duplicates", "object")
 
     object: dict[str, Any]
     duplicates: list[str]
+    body: bytes | None
 
-    def __init__(self, obj: Object, duplicates: list[str], body: bytes = b"", kind: str = JSON) -> None:
+    def __init__(self, obj: Object, duplicates: list[str], body: bytes | None = None, kind: str = JSON) -> None:
         self.object, self.duplicates = obj, duplicates
-        self._body, self._kind = body, kind
+        self.body, self._kind = body, kind
 
     def strict_errors(self, unknown: list[str], *, typed: bool) -> list[str]:
         """The errors for duplicate fields and for the paths of `unknown` fields.
@@ -67,7 +69,7 @@ class Decoded:
             listed = "\n  ".join(duplicates)
             return [f"yaml: unmarshal errors:\n  {listed}"] * bool(duplicates) + unknown_fields(unknown)
         if typed and duplicates and unknown:
-            return _strict_errors(self._body, frozenset(unknown))
+            return _strict_errors(self.body or b"", frozenset(unknown))
         return [_duplicate(path) for path in duplicates] + unknown_fields(unknown)
 
 
@@ -176,24 +178,13 @@ def check_size(body: bytes) -> None:
 def _too_deep(body: bytes) -> bool:
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return False
-    depth = deepest = 0
-    in_string = escaped = False
-    for byte in body:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in b"{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"}]":
-            depth -= 1
-    return deepest > MAX_DEPTH
+    depth = 0
+    for part in _NO_BRACKET.sub(b" ", _STRING.sub(b"", body)).split():
+        for opening in part:
+            depth += 1 if opening in b"{[" else -1
+            if depth > MAX_DEPTH:
+                return True
+    return False
 
 
 def _header_problem(value: Any) -> str | None:
@@ -206,7 +197,7 @@ def summary(data: bytes) -> str:
     """A body in an error message: text if it starts like JSON, else hex (`serializer/json.summarizeData`)."""
     if not data:
         return "<empty>"
-    limit = 1024
+    limit = 30
     more = " ..." if len(data) > limit else ""
     head = data[:limit]
     return (head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()) + more
@@ -280,14 +271,14 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
         raise SyntaxProblem("exceeded max depth") from None
 
 
+def encoded(value: Any) -> bytes:
+    """A value that was not sent as bytes, as error messages quote it."""
+    return orjson.dumps(value)
+
+
 def copied(value: Any) -> Any:
     """A deep copy of a JSON value."""
     return orjson.loads(orjson.dumps(value))
-
-
-def encode_yaml(value: Any) -> bytes:
-    text: str = yaml.safe_dump(value, default_flow_style=False, sort_keys=True, allow_unicode=True)
-    return text.encode()
 
 
 def load_manifests(text: str) -> Iterable[Object]:

@@ -88,17 +88,12 @@ TYPES: dict[type, str] = {
 
 
 def number(value: float) -> str:
-    """%v of a float64: the shortest representation, with an exponent from 21 digits on."""
+    """%v of a float64. Whole numbers that an int64 holds are printed as integers, as Go decodes them from JSON."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 2**63:
+        return f"{value:.0f}"
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    if value == int(value) and abs(value) < 1e21:
-        return f"{value:.0f}"
-    text = repr(value)
-    mantissa, _, exponent = text.partition("e")
-    if not exponent:
-        return text
-    sign, digits = ("-", exponent[1:]) if exponent[0] == "-" else ("+", exponent.lstrip("+"))
-    return f"{mantissa}e{sign}{digits.zfill(2)}"
+    return general(value)
 
 
 def general(value: float) -> str:

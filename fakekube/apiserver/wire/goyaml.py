@@ -305,6 +305,11 @@ def resolve(text: str) -> tuple[str, Any]:
     return _float(plain, text)
 
 
+def is_text(text: str) -> bool:
+    """Whether a plain scalar is a string. Times are not distinguished."""
+    return resolve(text)[0] == _STR
+
+
 def _integer(match: re.Match[str]) -> int:
     sign, *digits = match.groups()
     value = next(int(text, base) for text, base in zip(digits, (16, 2, 8, 10), strict=True) if text)

@@ -1,0 +1,42 @@
+"""YAML answers, in the style of go-yaml."""
+
+import pytest
+
+from fakekube.apiserver.wire import yamlencoder
+from fakekube.apiserver.wire.goyaml import Document
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"), ("y", '"y"'), ("no", '"no"'), ("1", '"1"'), ("1.5", '"1.5"'), ("0x1f", '"0x1f"'), ("", '""'),
+        ("~", '"~"'), ("null", '"null"'), ("2020-01-01", '"2020-01-01"'), ("2020-13-01", "2020-13-01"),
+        ("2024-01-02T03:04:05Z", '"2024-01-02T03:04:05Z"'), ("12:30:45", '"12:30:45"'), ("a: b", "'a: b'"),
+        ("#x", "'#x'"), ("- a", "'- a'"), ("<<", "<<"), ("=", "="), (":x", ":x"), ("a\nb", "|-\n  a\n  b"),
+        ("tab\tx", '"tab\\tx"'), ("é", "é"), (1, "1"), (1.5, "1.5"), (1234567.5, "1.2345675e+06"), (1e-05, "1e-05"),
+        (1e22, "1e+22"), (True, "true"), (None, "null"), ({}, "{}"), ([], "[]"),
+    ],
+)  # fmt: skip
+def test_how_a_value_is_written(value, text):
+    encoded = yamlencoder.encode({"k": value})
+    assert encoded.decode() == f"k: {text}\n"
+    assert Document(encoded).value() == {"k": value}
+
+
+def test_equal_values_are_no_aliases():
+    shared = {"a": {}}
+    assert yamlencoder.encode([shared, shared]) == b"- a: {}\n- a: {}\n"
+
+
+def test_the_order_of_keys():
+    keys = ["a10", "a9", "a-b", "a.b", "ab", "A", "1", "02", "10", "b"]
+    lines = yamlencoder.encode(dict.fromkeys(keys, 1)).decode().splitlines()
+    assert [line.partition(":")[0].strip('"') for line in lines] == [
+        "1", "02", "10", "A", "a-b", "a.b", "a9", "a10", "ab", "b",
+    ]  # fmt: skip
+
+
+def test_long_text_is_folded():
+    encoded = yamlencoder.encode({"k": "longer " * 20})
+    assert max(map(len, encoded.decode().splitlines())) < 90
+    assert Document(encoded).value() == {"k": "longer " * 20}
