@@ -162,12 +162,12 @@ def _list_accepts(values: Validator, node: Node) -> Accepts:
     largest = most if most is not None else float("inf")
     if values.enum:
         return lambda value: False
-    item = values.items.accepts if values.items is not None else None
+    items = values.items
 
     def accepts(value: Any) -> bool:
         if type(value) is not list or not fewest <= len(value) <= largest:
             return False
-        return item is None or all(map(item, value))
+        return items is None or all(map(items.accepts, value))
 
     return accepts
 
@@ -175,11 +175,18 @@ def _list_accepts(values: Validator, node: Node) -> Accepts:
 def _object_accepts(values: Validator, node: Node) -> Accepts:
     fewest, most = node.get("minProperties") or 0, node.get("maxProperties")
     largest = most if most is not None else float("inf")
-    required, fields = tuple(values.required), {name: sub.accepts for name, sub in values.properties.items()}
-    additional = values.additional
+    required, properties, additional = tuple(values.required), values.properties, values.additional
     if values.enum or additional is False:
         return lambda value: False
-    other = None if additional is None or additional is True else additional.accepts
+    others = None if additional is None or additional is True else additional
+    fields: dict[str, Accepts] = {}  # filled when a field is used
+
+    def test_of(key: str) -> Accepts | None:
+        found = properties.get(key)
+        if found is None:
+            return others.accepts if others is not None else None
+        fields[key] = found.accepts
+        return fields[key]
 
     def accepts(value: Any) -> bool:
         if type(value) is not dict or not fewest <= len(value) <= largest:
@@ -188,7 +195,7 @@ def _object_accepts(values: Validator, node: Node) -> Accepts:
             if key not in value:
                 return False
         for key, item in value.items():
-            test = fields.get(key, other)
+            test = fields.get(key) or test_of(key)
             if test is not None and not test(item):
                 return False
         return True

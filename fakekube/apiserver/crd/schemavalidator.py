@@ -7,6 +7,7 @@ validates the others and finds all errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
@@ -34,35 +35,14 @@ def _type_of(value: Any) -> tuple[str, str]:
 
 
 class SchemaValidator:
-    """Validates the values of a schema node.
+    """Validates the values of a schema node. The validators of its descendants are created when they are used.
 
     `literal`: formats are used unchanged and int-or-string does not set the type, as in the validation of defaults.
     """
 
-    __slots__ = (
-        "accepts",
-        "additional",
-        "all_of",
-        "any_of",
-        "enum",
-        "format",
-        "items",
-        "negated",
-        "node",
-        "nullable",
-        "one_of",
-        "pattern",
-        "properties",
-        "required",
-        "types",
-    )
-
-    one_of: list[SchemaValidator]
-    any_of: list[SchemaValidator]
-    all_of: list[SchemaValidator]
-
     def __init__(self, node: Node, *, literal: bool = False) -> None:
         self.node: Mapping[str, Any] = node
+        self.literal: bool = literal
         kind = node.get("type") or ""
         self.types: tuple[str, ...] = (kind,) if kind else ()
         if node.get("x-kubernetes-int-or-string") and not literal:
@@ -73,25 +53,47 @@ class SchemaValidator:
         self.required: Sequence[str] = node.get("required") or ()
         self.pattern: str = node.get("pattern") or ""
 
-        def below(key: str) -> list[SchemaValidator]:
-            return [SchemaValidator(one, literal=literal) for one in node.get(key) or ()]
+    @cached_property
+    def all_of(self) -> list[SchemaValidator]:
+        return self._several("allOf")
 
-        self.all_of, self.any_of, self.one_of = below("allOf"), below("anyOf"), below("oneOf")
-        negated, items, additional = node.get("not"), node.get("items"), node.get("additionalProperties")
-        self.negated: SchemaValidator | None = (
-            SchemaValidator(negated, literal=literal) if isinstance(negated, Mapping) else None
-        )
-        self.items: SchemaValidator | None = (
-            SchemaValidator(items, literal=literal) if isinstance(items, Mapping) else None
-        )
-        self.additional: SchemaValidator | bool | None = (
-            SchemaValidator(additional, literal=literal) if isinstance(additional, Mapping) else additional
-        )
-        properties: Node = node.get("properties") or {}
-        self.properties: dict[str, SchemaValidator] = {
-            name: SchemaValidator(sub, literal=literal) for name, sub in properties.items()
-        }
-        self.accepts: Callable[[Any], bool] = acceptance(self)
+    @cached_property
+    def any_of(self) -> list[SchemaValidator]:
+        return self._several("anyOf")
+
+    @cached_property
+    def one_of(self) -> list[SchemaValidator]:
+        return self._several("oneOf")
+
+    @cached_property
+    def negated(self) -> SchemaValidator | None:
+        return self._one("not")
+
+    @cached_property
+    def items(self) -> SchemaValidator | None:
+        return self._one("items")
+
+    @cached_property
+    def additional(self) -> SchemaValidator | bool | None:
+        given = self.node.get("additionalProperties")
+        return given if isinstance(given, bool) else self._one("additionalProperties")
+
+    @cached_property
+    def properties(self) -> dict[str, SchemaValidator]:
+        given: Node = self.node.get("properties") or {}
+        return {name: SchemaValidator(sub, literal=self.literal) for name, sub in given.items()}
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        """A predicate that is true only for values that are certainly valid."""
+        return acceptance(self)
+
+    def _several(self, key: str) -> list[SchemaValidator]:
+        return [SchemaValidator(one, literal=self.literal) for one in self.node.get(key) or ()]
+
+    def _one(self, key: str) -> SchemaValidator | None:
+        given = self.node.get(key)
+        return SchemaValidator(given, literal=self.literal) if isinstance(given, dict) else None
 
     # --- all errors --------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 Node = Mapping[str, Any]
@@ -16,31 +17,11 @@ DEPTH_LIMIT = 120
 
 
 class Structural:
-    """One node of a structural schema.
+    """One node of a structural schema. Its descendants are compiled when they are used.
 
     `has_additional`: `additionalProperties` is set; `additional` is its schema (None: a boolean). `node` is the written
     node, for value validations.
     """
-
-    __slots__ = (
-        "additional",
-        "default",
-        "embedded",
-        "has_additional",
-        "has_defaults",
-        "has_embedded",
-        "has_keys",
-        "int_or_string",
-        "items",
-        "list_keys",
-        "list_type",
-        "map_type",
-        "node",
-        "nullable",
-        "preserve",
-        "properties",
-        "type",
-    )
 
     def __init__(self, node: Node) -> None:
         self.node: Mapping[str, Any] = node
@@ -51,25 +32,82 @@ class Structural:
         self.embedded: bool = bool(node.get("x-kubernetes-embedded-resource"))
         self.int_or_string: bool = bool(node.get("x-kubernetes-int-or-string"))
         self.list_type: str = node.get("x-kubernetes-list-type") or ""
-        self.list_keys: tuple[str, ...] = tuple(node.get("x-kubernetes-list-map-keys") or ())
         self.map_type: str = node.get("x-kubernetes-map-type") or ""
-        properties: Node = node.get("properties") or {}
-        self.properties: Mapping[str, Structural] = {name: Structural(sub) for name, sub in properties.items()}
-        items = node.get("items")
-        self.items: Structural | None = Structural(items) if isinstance(items, Mapping) else None
-        additional = node.get("additionalProperties")
-        self.has_additional: bool = additional is not None
-        self.additional: Structural | None = Structural(additional) if isinstance(additional, Mapping) else None
-        below = [*self.properties.values(), *(one for one in (self.items, self.additional) if one)]
-        self.has_defaults: bool = any(one.has_defaults or one.default is not None for one in below)
-        #: Whether it contains lists of type `set` or `map`.
-        self.has_keys: bool = self.list_type in ("set", "map") or any(one.has_keys for one in below)
-        self.has_embedded: bool = self.embedded or any(one.has_embedded for one in below)
+        self.has_additional: bool = node.get("additionalProperties") is not None
+
+    @cached_property
+    def list_keys(self) -> tuple[str, ...]:
+        return tuple(self.node.get("x-kubernetes-list-map-keys") or ())
+
+    @cached_property
+    def properties(self) -> Mapping[str, Structural]:
+        given: Node = self.node.get("properties") or {}
+        return {name: Structural(sub) for name, sub in given.items()}
+
+    @cached_property
+    def items(self) -> Structural | None:
+        given = self.node.get("items")
+        return Structural(given) if isinstance(given, dict) else None
+
+    @cached_property
+    def additional(self) -> Structural | None:
+        given = self.node.get("additionalProperties")
+        return Structural(given) if isinstance(given, dict) else None
+
+    @cached_property
+    def has_defaults(self) -> bool:
+        """Whether a descendant has a default."""
+        return any(_contains(one, _has_default) for one in _below(self.node))
+
+    @cached_property
+    def has_keys(self) -> bool:
+        """Whether it is or contains a list of type `set` or `map`."""
+        return _contains(self.node, _is_keyed)
+
+    @cached_property
+    def has_embedded(self) -> bool:
+        """Whether it is or contains an embedded resource."""
+        return _contains(self.node, _is_embedded)
+
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether it or a descendant has validation rules."""
+        return _contains(self.node, _has_rules)
 
     def field(self, name: str) -> Structural | None:
         """The schema of the value of a key."""
         found = self.properties.get(name)
         return found if found is not None or not self.has_additional else self.additional
+
+
+def _below(node: Node) -> Iterator[Node]:
+    """The schemas of the properties, of the items and of additional properties."""
+    yield from (node.get("properties") or {}).values()
+    for key in ("items", "additionalProperties"):
+        child = node.get(key)
+        if isinstance(child, dict):
+            yield child
+
+
+def _contains(node: Node, test: Callable[[Node], bool]) -> bool:
+    """Whether the node or a descendant passes a test."""
+    return test(node) or any(_contains(child, test) for child in _below(node))
+
+
+def _has_default(node: Node) -> bool:
+    return node.get("default") is not None
+
+
+def _is_keyed(node: Node) -> bool:
+    return node.get("x-kubernetes-list-type") in ("set", "map")
+
+
+def _is_embedded(node: Node) -> bool:
+    return bool(node.get("x-kubernetes-embedded-resource"))
+
+
+def _has_rules(node: Node) -> bool:
+    return bool(node.get("x-kubernetes-validations"))
 
 
 def depth(node: Any, limit: int = DEPTH_LIMIT) -> int:
@@ -80,7 +118,7 @@ def depth(node: Any, limit: int = DEPTH_LIMIT) -> int:
         current = [
             child
             for one in current
-            for child in (one.values() if isinstance(one, Mapping) else one)
-            if isinstance(child, Mapping | list)
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, dict | list)
         ]
     return level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver.cel.activation import CALL_LIMIT
@@ -57,42 +58,48 @@ class RatchetingOptions:
 
 
 class RuleValidator:
-    """The compiled rules of a schema node and of its descendants."""
-
-    __slots__ = ("additional", "compiled", "declared", "items", "properties", "schema")
-
-    schema: Structural
-    properties: Mapping[str, RuleValidator]
-    items: RuleValidator | None
-    declared: DeclType | None
-    compiled: Sequence[CompiledRule]
-    additional: RuleValidator | None
+    """The rules of a schema node and of its descendants. A rule is compiled when it is evaluated first: the definition
+    has been validated with all of them."""
 
     def __init__(
         self,
         schema: Structural,
-        declared: DeclType | None,
-        compiled: Sequence[CompiledRule],
+        written: Sequence[Mapping[str, Any]],
         items: RuleValidator | None,
         additional: RuleValidator | None,
         properties: Mapping[str, RuleValidator],
+        *,
+        root: bool,
     ) -> None:
-        self.schema, self.declared, self.compiled = schema, declared, compiled
-        self.items, self.additional, self.properties = items, additional, properties
+        self.schema: Structural = schema
+        self.written: Sequence[Mapping[str, Any]] = written
+        self.items: RuleValidator | None = items
+        self.additional: RuleValidator | None = additional
+        self.properties: Mapping[str, RuleValidator] = properties
+        self.root: bool = root
+
+    @cached_property
+    def declared(self) -> DeclType | None:
+        """The type of `self`."""
+        return declare_self(self.schema, root=self.root)
+
+    @cached_property
+    def compiled(self) -> Sequence[CompiledRule]:
+        """The compiled rules of the node."""
+        declared = self.declared if self.written else None
+        return [compile_rule(rule, self.schema, declared) for rule in self.written] if declared is not None else []
 
     @classmethod
     def of(cls, schema: Structural | None, *, root: bool = False) -> RuleValidator | None:
-        """Compiles the rules of a schema; None if there are none."""
-        if schema is None:
+        """The rules of a schema; None if there are none."""
+        if schema is None or not schema.has_rules:
             return None
         items, additional = cls.of(schema.items), cls.of(schema.additional)
         properties = {name: found for name, one in schema.properties.items() if (found := cls.of(one)) is not None}
         written: Sequence[Mapping[str, Any]] = schema.node.get("x-kubernetes-validations") or ()
         if not written and items is None and additional is None and not properties:
             return None
-        declared = declare_self(schema, root=root) if written else None
-        compiled = [compile_rule(rule, schema, declared) for rule in written] if declared is not None else []
-        return cls(schema, declared, compiled, items, additional, properties)
+        return cls(schema, written, items, additional, properties, root=root)
 
     def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
         """The errors of a value; `old` is its old version, if any."""
@@ -123,7 +130,7 @@ class RuleValidator:
     def _apply_fields(
         self, value: dict[str, Any], old: Any, path: str, known: RatchetingOptions, found: RuleResults
     ) -> None:
-        same_parts = isinstance(old, dict) and self.schema.map_type in ("", "granular")
+        same_parts = isinstance(old, dict)
         for key, item in value.items():
             rules = self.properties.get(key)
             here = f"{path}.{key}" if path else key

@@ -107,12 +107,12 @@ _INSIDE: Mapping[str, Any] = {
     "schemas": lambda items: [_schema_shape(one) for one in items],
     "map": lambda items: {key: _schema_shape(items[key]) for key in sorted(items)},
     "or array": lambda item: {
-        "Schema": _schema_shape(item) if isinstance(item, Mapping) else None,
+        "Schema": _schema_shape(item) if isinstance(item, dict) else None,
         "JSONSchemas": [_schema_shape(one) for one in item] if isinstance(item, list) else None,
     },
     "or bool": lambda item: {
         "Allows": item if isinstance(item, bool) else True,
-        "Schema": _schema_shape(item) if isinstance(item, Mapping) else None,
+        "Schema": _schema_shape(item) if isinstance(item, dict) else None,
     },
     "docs": lambda item: {"Description": item.get("description") or "", "URL": item.get("url") or ""},
     "rules": lambda items: [_shaped(one, _RULE) for one in items],

@@ -53,11 +53,11 @@ def not_convertible(schema: Node) -> str:
 
 def below(schema: Node) -> list[Node]:
     """The direct children of a schema."""
-    found = [schema["not"]] if isinstance(schema.get("not"), Mapping) else []
+    found = [schema["not"]] if isinstance(schema.get("not"), dict) else []
     for key in ("allOf", "anyOf", "oneOf"):
         found += schema.get(key) or ()
     items, additional = schema.get("items"), schema.get("additionalProperties")
-    found += [one for one in (items, additional) if isinstance(one, Mapping)]
+    found += [one for one in (items, additional) if isinstance(one, dict)]
     return [*found, *(schema.get("properties") or {}).values()]
 
 
@@ -72,7 +72,7 @@ def _invariants(schema: Node, level: str, path: str) -> list[FieldError]:
     kind, items, properties = schema.get("type") or "", schema.get("items"), schema.get("properties") or {}
     if kind == "array" and items is None:
         errors.append(field_required(f"{path}.items", "must be specified"))
-    if isinstance(items, Mapping):
+    if isinstance(items, dict):
         errors += _invariants(items, "item", f"{path}.items")
     for name, one in properties.items():
         errors += _invariants(one, "field", f"{path}.properties[{name}]")
@@ -80,7 +80,7 @@ def _invariants(schema: Node, level: str, path: str) -> list[FieldError]:
     if additional is not None:
         if level == "root":
             errors.append(field_forbidden(f"{path}.additionalProperties", "must not be used at the root"))
-        if isinstance(additional, Mapping):
+        if isinstance(additional, dict):
             errors += _invariants(additional, "field", f"{path}.additionalProperties")
     errors += _extension_errors(schema, path)
     errors += _validation_errors(schema, level, path, _is_int_or_string(schema), _is_int_or_string_all_of(schema))
@@ -163,7 +163,7 @@ def _validation_errors(
         errors += _nested_errors(one, level, f"{path}.allOf[{i}]", skip_any_of=skip_all_of and i == 0)
     for i, one in enumerate(schema.get("oneOf") or ()):
         errors += _nested_errors(one, level, f"{path}.oneOf[{i}]")
-    if isinstance(schema.get("not"), Mapping):
+    if isinstance(schema.get("not"), dict):
         errors += _nested_errors(schema["not"], level, f"{path}.not")
     pattern = schema.get("pattern")
     if pattern:
@@ -177,7 +177,7 @@ def _validation_errors(
 
 def _nested_errors(schema: Node, level: str, path: str, *, skip_any_of: bool = False) -> list[FieldError]:
     errors = _validation_errors(schema, level, path, skip_any_of)
-    if isinstance(schema.get("items"), Mapping):
+    if isinstance(schema.get("items"), dict):
         errors += _nested_errors(schema["items"], level, f"{path}.items")
     properties = schema.get("properties") or {}
     for name, one in properties.items():
@@ -193,7 +193,7 @@ def _nested_errors(schema: Node, level: str, path: str, *, skip_any_of: bool = F
 def _incomplete(nested: Node, schema: Node | None, s_path: str, v_path: str) -> list[FieldError]:
     """The errors of value validations for fields that the structural schema does not specify."""
     errors: list[FieldError] = []
-    if isinstance(nested.get("not"), Mapping):
+    if isinstance(nested.get("not"), dict):
         errors += _nested_incomplete(nested["not"], schema, s_path, f"{v_path}.not")
     for key in ("allOf", "anyOf", "oneOf"):
         for i, one in enumerate(nested.get(key) or ()):
@@ -205,9 +205,9 @@ def _nested_incomplete(nested: Node, schema: Node | None, s_path: str, v_path: s
     if schema is None:
         return [field_required(s_path, f"because it is defined in {v_path}")]
     errors = _incomplete(nested, schema, s_path, v_path)
-    if isinstance(nested.get("items"), Mapping):
+    if isinstance(nested.get("items"), dict):
         items = schema.get("items")
-        known = items if isinstance(items, Mapping) else None
+        known = items if isinstance(items, dict) else None
         errors += _nested_incomplete(nested["items"], known, f"{s_path}.items", f"{v_path}.items")
     known_properties = schema.get("properties") or {}
     for name, one in (nested.get("properties") or {}).items():

@@ -34,6 +34,8 @@ def _errors(
     surround: Surround,
     resource: Structural,
 ) -> list[FieldError]:
+    if schema.default is None and not schema.has_defaults:
+        return []
     embedded = schema.embedded or top
     if embedded:
         in_metadata, surround, resource = False, (lambda value: value), schema

@@ -49,7 +49,7 @@ def _note(node: Node, found: list[str], sets: set[str]) -> None:
         if not known:
             found.append(f'unrecognized format "{form}"')
     items = node.get("items")
-    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, Mapping):
+    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict):
         inner = items.get("type")
         if inner in ("object", "array"):
             text = f'x-kubernetes-list-type: set for items of type "{inner}" is not supported by server-side apply'
