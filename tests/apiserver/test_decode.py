@@ -48,11 +48,11 @@ PLACE = "Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema"
     [
         pytest.param({"additionalProperties": "a"}, "boolean or JSON schema expected", id="neither"),
         pytest.param(
-            {"items": {"type": 5}}, f"json: cannot unmarshal number into {PLACE}.items of type string", id="below"
+            {"items": {"type": 5}}, f"json: cannot unmarshal number into {PLACE}.items.type of type string", id="below"
         ),
         pytest.param(
             {"additionalProperties": {"items": {"items": {"required": "a"}}}},
-            f"json: cannot unmarshal string into {PLACE}.additionalProperties of type []string",
+            f"json: cannot unmarshal string into {PLACE}.additionalProperties.items.items.required of type []string",
             id="far-below",
         ),
         pytest.param(

@@ -10,10 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from fakekube.apiserver.apply import managedfields
+from fakekube.apiserver.apply.fieldset import LEAF, Tree
+from fakekube.apiserver.apply.managedfields import Writer
+from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.crd import definitionstatus
 from fakekube.apiserver.crd.definition import COLLECTION, resources_of
 from fakekube.apiserver.resource import Object, Resource
+from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Entry, Store
+
+#: The field manager of the controllers, and the fields that they do not write.
+_MANAGER = "kube-apiserver"
+_VERSION = "apiextensions.k8s.io/v1"
+_NOT_STATUS: Tree = {"f:metadata": LEAF, "f:spec": LEAF}
 
 
 class ServedResources(Protocol):
@@ -28,6 +38,7 @@ class Server(Protocol):
     """The parts of the API server that the controllers use."""
 
     store: Store
+    schemas: BuiltinSchemas
 
     @property
     def catalog(self) -> ServedResources: ...
@@ -90,11 +101,18 @@ def _accept_names(server: Server, group: str, clock: Clock) -> None:
             others = [one.object for _, one in _group(server, group)]
             named = definitionstatus.conformant(definitionstatus.named(entry.object, others, clock.now), clock.now)
             if named != entry.object:
-                _serve(server, path, _update(server, path, entry, named))
+                _serve(server, path, _update(server, path, entry, named, clock))
                 again = True
 
 
-def _update(server: Server, path: str, entry: Entry, obj: Object) -> Entry:
+def _update(server: Server, path: str, entry: Entry, obj: Object, clock: Clock) -> Entry:
+    """Writes the status of a definition, as the client of the controllers does."""
+    schema = server.schemas.of_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    assert schema is not None, "definitions have a schema"
+    updater = Updater(
+        _VERSION, lambda one, version: (one, schema) if version == _VERSION else None, {_VERSION: _NOT_STATUS}
+    )
+    obj = managedfields.updated(entry.object, obj, updater, Writer(_MANAGER, clock.now, "status"))
     change = server.store.update(COLLECTION, path, entry, obj)
     server.on_commit(change)
     assert change.after is not None
@@ -107,7 +125,7 @@ def _terminate(server: Server, path: str, entry: Entry, clock: Clock) -> None:
         return
     found = definitionstatus.condition(entry.object, "Terminating")
     if found is not None and found["reason"] == "InstanceDeletionPending":
-        entry = _update(server, path, entry, definitionstatus.deleting(entry.object, clock.now))
+        entry = _update(server, path, entry, definitionstatus.deleting(entry.object, clock.now), clock)
         for resource in resources_of(entry.object):
             if server.catalog.find(resource.group, resource.version, resource.plural) is not None:
                 server.catalog.add(resource)
@@ -133,7 +151,7 @@ def _finalize(server: Server, path: str, entry: Entry, clock: Clock) -> None:
         return
     cleaned = definitionstatus.cleaned(entry.object, clock.now)
     if cleaned["metadata"].get("finalizers"):
-        _update(server, path, entry, cleaned)
+        _update(server, path, entry, cleaned, clock)
         return
     server.on_commit(server.store.delete(COLLECTION, path, entry))
     server.stop_serving(path)

@@ -197,9 +197,20 @@ def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
             several = Schema("list", items=schema)
             return _value(several, value, "", "", [], schema.struct) or None
     except WrongType as problem:
-        place = _place(schema.struct, shown)
-        raise WrongType(re.sub(r"Go (struct field|value)( \S+)? of type", f"{place} of type", str(problem))) from None
+        raise _within(problem, _place(schema.struct, shown)) from None
     return None
+
+
+_TYPE_PROBLEM = re.compile(r"(json: .+?) into Go (?:value|struct field [^. ]+)(?:\.(\S*))? of type (.*)")
+
+
+def _within(problem: WrongType, place: str) -> WrongType:
+    """The error of a type that has its own decoder, as the decoder of the object that contains it words it."""
+    found = _TYPE_PROBLEM.fullmatch(str(problem))
+    if found is None:
+        return problem
+    what, path, kind = found.groups()
+    return WrongType(f"{what} into {place}{'.' + path if path else ''} of type {kind}", str(problem))
 
 
 def _scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
@@ -305,9 +316,19 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Fields whose Go type has a name of its own, by the type that contains them.
+_NAMED_TYPES = {
+    ("ObjectMeta", "uid"): "types.UID",
+    ("OwnerReference", "uid"): "types.UID",
+    (JSON_SCHEMA, "x-kubernetes-validations"): "v1.ValidationRules",
+}
+
+
 def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
     what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
-    text = f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type or schema.go_type}"
+    named = _NAMED_TYPES.get((struct, shown.rpartition(".")[2]), "") if schema.type in ("list", "string") else ""
+    go_type = go_type or named or schema.go_type
+    text = f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}"
     return WrongType(text, _not_restored(value, schema))
 
 

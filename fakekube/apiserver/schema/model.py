@@ -112,7 +112,8 @@ class Schema:
     def go_type(self) -> str:
         """The name of the Go type: `[]v1.Container`, `map[string]string`, `int32`."""
         if self.type == "list":
-            return "[]" + (self.items.go_type if self.items else "interface {}")
+            items = self.items.go_type if self.items else "interface {}"
+            return "[]v1.JSON" if items == "interface {}" else f"[]{items}"
         if self.type == "map":
             return "map[string]" + (self.values.go_type if self.values else "interface {}")
         if self.type == "object":

@@ -40,7 +40,7 @@ REFUSED: list[Any] = [
         [
             (
                 ".properties[spec].type",
-                'Unsupported value: "text": supported values: "array", "boolean", "integer", "null", "number", "object", "string"',
+                'Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"',
             )
         ],
         id="unknown type",

@@ -104,6 +104,10 @@ REFUSED: list[Any] = [
     pytest.param(
         spec({"type": "null"}),
         [
+            (
+                f"{PART}.type",
+                'Unsupported value: "null": supported values: "array", "boolean", "integer", "number", "object", "string"',
+            ),
             (f"{PART}.type", "Forbidden: type cannot be set to null, use nullable as an alternative"),
         ],
         id="type-null",

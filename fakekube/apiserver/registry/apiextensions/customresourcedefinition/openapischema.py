@@ -23,7 +23,7 @@ from fakekube.apiserver.wire.status import (
 
 Node = Mapping[str, Any]
 
-TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS = ("metadata", "kind", "apiVersion")
 
@@ -117,21 +117,21 @@ def _below(
         if properties and additional is not True:
             why = "additionalProperties and properties are mutual exclusive"
             found.schema.append(field_forbidden(f"{path}.additionalProperties", why))
-        if isinstance(additional, Mapping):
+        if isinstance(additional, dict):
             here = place
             if place.in_metadata:
                 here = replace(place, defaults_refused="inside additionalProperties applying to object metadata")
             child = context.child(additional, "additional") if context else None
             found.add(check(additional, f"{path}.additionalProperties", here, child, costs=costs))
     for name, one in properties.items():
-        here = place.beyond(path) if schema.get("x-kubernetes-map-type") == "atomic" else place
+        here = place
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             here = replace(here, in_metadata=True)
             if root:
                 here = replace(here, defaults_refused=f"in top-level {name}")
         child = context.child(one, "property", name) if context else None
         found.add(check(one, f"{path}.properties[{name}]", here, child, costs=costs))
-    if isinstance(schema.get("not"), Mapping):
+    if isinstance(schema.get("not"), dict):
         found.add(check(schema["not"], f"{path}.not", place, None, costs=costs))
     for key in ("allOf", "oneOf", "anyOf"):
         for i, one in enumerate(schema.get(key) or ()):
@@ -148,7 +148,7 @@ def _items(
     if items is None:
         return
     here = place if schema.get("x-kubernetes-list-type") == "map" else place.beyond(path)
-    if isinstance(items, Mapping):
+    if isinstance(items, dict):
         child = context.child(items, "items") if context else None
         found.add(check(items, f"{path}.items", here, child, costs=costs))
         return
@@ -174,7 +174,7 @@ def _extension_errors(schema: Node, path: str) -> list[FieldError]:
     if list_type is not None and kind != "array":
         why = "must be array if x-kubernetes-list-type is specified"
         errors.append(field_invalid(f"{path}.type", kind, why) if kind else field_required(f"{path}.type", why))
-    elif list_type == "set" and isinstance(schema.get("items"), Mapping):
+    elif list_type == "set" and isinstance(schema.get("items"), dict):
         errors += _set_errors(schema["items"], f"{path}.items")
     if list_type is not None and list_type not in ("atomic", "set", "map"):
         errors.append(field_not_supported(f"{path}.x-kubernetes-list-type", list_type, ("atomic", "set", "map")))
@@ -204,7 +204,7 @@ def _map_errors(schema: Node, keys: Any, path: str) -> list[FieldError]:
     if items is None:
         errors.append(field_required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
         return errors
-    if not isinstance(items, Mapping):
+    if not isinstance(items, dict):
         why = "must only have a single schema if x-kubernetes-list-type is map"
         errors.append(FieldError(f"{path}.items", "FieldValueInvalid", f"Invalid value: {shown_items(items)}: {why}"))
         return errors
@@ -229,7 +229,7 @@ def _map_errors(schema: Node, keys: Any, path: str) -> list[FieldError]:
 def map_key_errors(schema: Node, path: str) -> list[FieldError]:
     """Items of lists of type set and map must not be nullable, and keys must be required or have defaults."""
     items, list_type = schema.get("items"), schema.get("x-kubernetes-list-type")
-    if not isinstance(items, Mapping) or list_type not in ("set", "map"):
+    if not isinstance(items, dict) or list_type not in ("set", "map"):
         return []
     errors: list[FieldError] = []
     if items.get("nullable"):

@@ -9,18 +9,22 @@ from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 
 
-def prepare(crd: Object) -> Object:
-    """Sets the defaults of names and conversion, and the initial status."""
+def set_defaults(crd: Object) -> None:
+    """Sets the defaults of names and conversion (`v1.SetDefaults_CustomResourceDefinitionSpec`)."""
     spec = crd.get("spec") or {}
     names = dict(spec.get("names") or {})
     kind = names.get("kind") or ""
     if kind:
         names["singular"] = names.get("singular") or kind.lower()
         names["listKind"] = names.get("listKind") or kind + "List"
-    spec = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
-    stored = [v.get("name") or "" for v in spec.get("versions") or () if v.get("storage")][:1]
+    crd["spec"] = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
+
+
+def prepare(crd: Object) -> Object:
+    """Sets the initial status."""
+    stored = [v.get("name") or "" for v in crd["spec"].get("versions") or () if v.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
-    return {**crd, "spec": spec, "status": status}
+    return {**crd, "status": status}
 
 
 def _conversion(given: Object | None) -> Object:
@@ -52,6 +56,7 @@ def definition_strategy(meta: Schema) -> Strategy:
         generation=("spec",),
         qualified_finalizers=False,
         unconditional_update=False,
+        default=set_defaults,
         prepare_create=prepare,
         prepare_update=prepare_update,
         prepare_status_update=lambda new, old: {**new, "spec": old["spec"]},

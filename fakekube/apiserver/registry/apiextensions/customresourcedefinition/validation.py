@@ -165,6 +165,8 @@ def _versions_errors(versions: Sequence[Object]) -> list[FieldError]:
         why.append("must contain unique version names")
     if sum(1 for version in versions if version.get("storage")) != 1:
         why.append("must have exactly one version marked as storage version")
+    if not why:
+        return []
     shown = shown_versions(versions) if versions else "null"
     return [FieldError("spec.versions", "FieldValueInvalid", f"Invalid value: {shown}: {one}") for one in why]
 
@@ -336,7 +338,10 @@ def _column_errors(columns: Sequence[Node] | None, path: str) -> list[FieldError
 def _selectable_errors(fields: Sequence[Node], validation: Node | None, path: str) -> list[FieldError]:
     openapi = (validation or {}).get("openAPIV3Schema")
     if openapi is None:
-        return [field_invalid(path, "", "may only be set when validations.schema is included")]
+        why = "may only be set when validations.schema is included"
+        if path != "spec.selectableFields":
+            why = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        return [field_invalid(path, "", why)]
     if nonstructural.not_convertible(openapi):
         return []
     schema, errors, seen = Structural(openapi), [], set()
