@@ -217,7 +217,14 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
     new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)
     if not managed.managers and live["metadata"].get("uid"):
         return new  # field management is disabled for the object
-    managed = _tracked(bare, new, managed, updater, writer)
+    try:
+        if updater.check_live is not None:
+            updater.check_live(bare)
+        if updater.check is not None:
+            updater.check(bare, new)
+        managed = _tracked(bare, new, managed, updater, writer)
+    except typed.Mismatch:
+        return new  # as `UpdateNoErrors`, which removes the entries
     return _with_entries(new, managed)
 
 

@@ -140,9 +140,16 @@ def reconciled(tree: Tree, schema: Schema) -> Tree:
 # --- validation ------------------------------------------------------------------------------------------------------
 
 
-def check(value: Object, schema: Schema) -> None:
-    """Raises Mismatch if a value does not conform to its schema, or if a list contains duplicate keys."""
+def check(value: Object, schema: Schema, *, duplicates: bool = False) -> None:
+    """Raises Mismatch if a value does not conform to its schema, or if a list has items with equal keys.
+
+    `duplicates`: equal keys are allowed.
+    """
+    if _conforms(value, schema, duplicates):
+        return
     problems = [f"{path}: {why}" if path else why for path, why in _problems(value, schema)]
+    if duplicates:
+        problems = [one for one in problems if ": duplicate entries for key " not in one]
     if problems:
         raise Mismatch(problems[0] if len(problems) == 1 else "\n".join(["errors:", *(f"  {p}" for p in problems)]))
 
@@ -151,6 +158,48 @@ _Problems = Iterator[tuple[str, str]]
 
 _TEXT = frozenset({"string", "bytes", "time", "microtime"})
 _NUMBERS = frozenset({"int32", "int64", "integer", "number", "double"})
+
+_ANY_SCALAR = frozenset({str, int, float, bool})
+_SCALARS: dict[str, frozenset[type]] = {
+    **dict.fromkeys(_TEXT, frozenset({str})),
+    **dict.fromkeys(_NUMBERS, frozenset({int, float})),
+    "boolean": frozenset({bool}),
+}
+
+
+def _conforms(value: Any, schema: Schema, duplicates: bool) -> bool:
+    """Whether a value surely conforms to its schema, without the errors."""
+    kind = schema.type
+    if value is None or kind == "any":
+        return True
+    if type(value) is dict:
+        if kind == "object":
+            fields, others = schema.fields, schema.values
+            for key, item in value.items():
+                child = fields.get(key) or others
+                if child is None or not _conforms(item, child, duplicates):
+                    return False
+            return True
+        values = schema.values or ANY
+        return kind == "map" and all(_conforms(item, values, duplicates) for item in value.values())
+    if type(value) is list:
+        items = schema.items or ANY
+        return (
+            kind == "list"
+            and _has_keys(value, schema, duplicates)
+            and all(_conforms(item, items, duplicates) for item in value)
+        )
+    return type(value) in _SCALARS.get(kind, _ANY_SCALAR) and kind not in ("object", "map", "list")
+
+
+def _has_keys(value: list[Any], schema: Schema, duplicates: bool) -> bool:
+    if schema.item_keys is None:
+        return True
+    try:
+        elements = [of_item(item, schema) for item in value]
+    except BadItem:
+        return False
+    return duplicates or len(set(elements)) == len(elements)
 
 
 def _problems(value: Any, schema: Schema) -> _Problems:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,7 +41,10 @@ class VersionedSet:
 Managers = dict[Manager, VersionedSet]
 
 ConvertToVersion = Callable[[Object, str], tuple[Object, Schema] | None]
-"""Converts an object to an API version and returns its schema as well; None if the version no longer exists."""
+"""Converts an object to an API version and returns its schema as well; None if the version no longer exists.
+
+Raises Mismatch if the object cannot be converted, or does not conform to the schema of the version.
+"""
 
 
 class Conflict(NamedTuple):
@@ -65,6 +69,10 @@ class Updater:
     ignored: Mapping[str, Tree]
     reconciles: bool = False
     """Whether the schema can have changed since the sets were made."""
+    check: Callable[[Object, Object], None] | None = None
+    """Raises Mismatch if the new object, whose live version is the first argument, does not conform to the schema."""
+    check_live: Callable[[Object], None] | None = None
+    """Raises Mismatch if the live object does not conform to the schema."""
 
     def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
         """The sets after a create, update or patch: the manager owns the fields that it changed.
@@ -93,7 +101,8 @@ class Updater:
         fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
         managers[manager] = VersionedSet(fields, self.version, applied=True)
         if last is not None and last.fields:
-            merged = self._pruned(merged, managers, last)
+            with _explained("failed to prune fields"):
+                merged = self._pruned(merged, managers, last)
         managers, _ = self._changed(live, merged, managers, manager, force=force)
         return merged, managers
 
@@ -158,7 +167,10 @@ class Updater:
         return out, compared
 
     def _compared_in(self, old: Object, new: Object, version: str) -> Comparison | None:
-        before, after = self.convert(old, version), self.convert(new, version)
+        with _explained("failed to convert old object"):
+            before = self.convert(old, version)
+        with _explained("failed to convert new object"):
+            after = self.convert(new, version)
         if before is None or after is None:
             return None
         return compare(before[0], after[0], before[1]).outside(self._ignored(version))
@@ -167,13 +179,15 @@ class Updater:
 
     def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
         """The object without the fields of the manager's last apply that no manager owns now."""
-        found = self.convert(merged, last.version)
+        with _explained("failed to convert merged object to last applied version"):
+            found = self.convert(merged, last.version)
         if found is None:
             return merged
         merged, schema = found
         last_fields = typed.with_named_fields(last.fields, schema)
         pruned = merging.remove(merged, last_fields, schema)
-        pruned = self._owned_added_back(merged, pruned, last.version, managers)
+        with _explained("failed add back owned items"):
+            pruned = self._owned_added_back(merged, pruned, last.version, managers)
         kept = fieldset.difference(_named(merged, schema), _named(pruned, schema))
         pruned = merging.remove(merged, fieldset.intersection(kept, last_fields), schema)
         back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
@@ -188,7 +202,10 @@ class Updater:
         for other, fields in by_version.items():
             if not fields:
                 continue
-            whole, part = self.convert(merged, other), self.convert(pruned, other)
+            with _explained(f"failed to convert merged object at version {other}"):
+                whole = self.convert(merged, other)
+            with _explained(f"failed to convert pruned object at version {other}"):
+                part = self.convert(pruned, other)
             if whole is None or part is None:
                 continue
             schema = whole[1]
@@ -197,6 +214,15 @@ class Updater:
             back = self.convert(left, version)
             pruned = back[0] if back is not None else pruned
         return pruned
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Adds what failed to the message of a Mismatch."""
+    try:
+        yield
+    except typed.Mismatch as problem:
+        raise typed.Mismatch(f"{what}: {problem}") from None
 
 
 def _named(value: Object, schema: Schema) -> Tree:

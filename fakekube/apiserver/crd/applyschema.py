@@ -43,7 +43,7 @@ def _schema(node: Node, preserve: bool, object_meta: Schema) -> Schema:
     if kind == "object" or node.get("properties"):
         return _object(node, preserve, object_meta, {})
     if kind == "":
-        return Schema("int-or-string" if node.get("x-kubernetes-int-or-string") else "any", default=default)
+        return Schema("any", default=default)  # also an int-or-string, whose type the schema for apply does not express
     if kind == "string" and node.get("format"):
         return Schema("any", default=default)  # any scalar: the format may allow other types than strings
     return Schema(kind, default=default)
@@ -65,7 +65,7 @@ def _object(node: Node, preserve: bool, object_meta: Schema, own: Mapping[str, S
     properties: Node = node.get("properties") or {}
     additional = node.get("additionalProperties")
     map_type, default = node.get("x-kubernetes-map-type") or "", node.get("default")
-    if isinstance(additional, Mapping):
+    if isinstance(additional, dict):
         values: Schema | None = _schema(additional, preserve, object_meta)
     elif additional is True or (additional is None and (preserve or not (properties or own))):
         values = DEDUCED

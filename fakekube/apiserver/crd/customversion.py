@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver.crd import defaulting, pruning
+from fakekube.apiserver.crd.applyschema import apply_schema
 from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
@@ -68,28 +70,36 @@ class CustomVersion:
         names = crd["spec"]["names"]
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
+        self.openapi: Object | None = openapi
         self.structural: Structural | None = Structural(openapi) if openapi is not None else None
         self.values: SchemaValidator | None = SchemaValidator(openapi) if openapi is not None else None
         self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects can have been written with another schema.
         self.changed: bool = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
         self._meta = meta
-        self._rules = RuleValidator.of(self.structural, root=True)
         subresources = version.get("subresources") or {}
         self.has_status: bool = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
+
+    @cached_property
+    def _rules(self) -> RuleValidator | None:
+        return RuleValidator.of(self.structural, root=True)
+
+    @cached_property
+    def apply_schema(self) -> Schema:
+        """The schema for server-side apply."""
+        return apply_schema(self.openapi, self._meta)
+
+    def sibling(self, api_version: str) -> CustomVersion | None:
+        """The version of the definition with an apiVersion, if it exists."""
+        group, _, name = api_version.rpartition("/")
+        return self.versions.get(name) if group == self.api_version.rpartition("/")[0] else None
 
     # --- decoding and conversion -------------------------------------------------------------------------------------
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         """Decodes a body and sets defaults. Paths of unknown fields are appended to `unknown`. Raises WrongType."""
-        lost: list[str] = []
-        meta = obj.get("metadata")
-        if meta is not None and not isinstance(meta, dict):
-            raise WrongType(f"json: cannot unmarshal {type_name(meta)} into Go value of type v1.ObjectMeta")
-        if meta is not None:
-            meta = decode(self._meta, meta, lost)
-        unknown += [f"metadata.{path}" for path in lost]
+        meta = self._decoded_metadata(obj.get("metadata"), unknown)
         found = pruning.prune(obj, self.structural, unknown)
         found = defaulting.prune_nulls(found, self.structural)
         embedded: list[str] = []
@@ -101,6 +111,37 @@ class CustomVersion:
         if meta is not None:
             found = {**found, "metadata": meta}
         return self.defaulted(found)
+
+    def decode_foreign(self, obj: Object, unknown: list[str]) -> Object:
+        """Decodes a body whose apiVersion or kind may be another one, which validation rejects.
+
+        The object is pruned in the version that it names, if its group and kind are those of the definition.
+        """
+        group, _, name = obj["apiVersion"].rpartition("/")
+        if group == self.api_version.rpartition("/")[0] and obj["kind"] == self.kind:
+            other = self.versions.get(name)
+            if other is not None:
+                return other.decode(obj, unknown)
+            pruned = pruning.prune(obj, None, unknown)
+            return {**pruned, "metadata": self._decoded_metadata(obj.get("metadata"), unknown) or {}}
+        meta = self._decoded_metadata(obj.get("metadata"), unknown)
+        return obj if meta is None else {**obj, "metadata": meta}
+
+    def _decoded_metadata(self, meta: Any, unknown: list[str]) -> Object | None:
+        """The decoded metadata of a body; None if it has none. Raises WrongType."""
+        if meta is None:
+            return None
+        if not isinstance(meta, dict):
+            raise WrongType(f"json: cannot unmarshal {type_name(meta)} into Go value of type v1.ObjectMeta")
+        lost: list[str] = []
+        found: Object = decode(self._meta, meta, lost)
+        unknown += [f"metadata.{path}" for path in lost]
+        return found
+
+    def type_of(self, obj: Object) -> Object:
+        """The apiVersion and the kind of an object, if they are not those of this version."""
+        own = {"apiVersion": self.api_version, "kind": self.kind}
+        return {key: obj[key] for key, value in own.items() if obj.get(key, value) != value}
 
     def defaulted(self, obj: Object) -> Object:
         filled: Object = defaulting.default(obj, self.structural)
@@ -157,21 +198,27 @@ class CustomVersion:
 
     # --- validation --------------------------------------------------------------------------------------------------
 
-    def validate(self, obj: Object) -> list[FieldError]:
-        """Validates a new object except for its metadata."""
+    def validate(self, obj: Object, *, blocked: bool = False) -> list[FieldError]:
+        """Validates a new object except for its metadata. `blocked`: its metadata has errors that block the rules."""
         whole = self.whole(obj)
-        errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors = self._type_errors(whole)
+        if not errors:
+            errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural)
         if self.structural is not None:
             errors += list_errors(whole, self.structural)
+        if blocked:
+            return errors + ([UNCHECKED] if self._rules is not None else [])
         return errors + self._rule_errors(errors, whole)
 
     def validate_update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
         """Validates an update. Errors of unchanged values are tolerated (ratcheting); those of rules are warnings."""
         whole, before = self.whole(new), self.whole(old)
         correlated = self._correlated(whole, before)
-        errors = self._value_errors(whole, correlated)
-        errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+        errors = self._type_errors(whole)
+        if not errors:
+            errors = self._value_errors(whole, correlated)
+            errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural) + self._new_list_errors(whole, before)
         errors += self._rule_errors(errors, whole, before, correlated, warnings)
         return errors
@@ -198,6 +245,11 @@ class CustomVersion:
     def whole(self, obj: Object) -> Object:
         """The object with apiVersion and kind, which stored objects do not have."""
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
+
+    def _type_errors(self, whole: Object) -> list[FieldError]:
+        """Validates the kind and the apiVersion (`ValidateTypeMeta`)."""
+        own = (("kind", self.kind), ("apiVersion", self.api_version))
+        return [field_invalid(key, whole[key], f"must be {value}") for key, value in own if whole[key] != value]
 
     def _correlated(self, new: Object, old: Object) -> CorrelatedObject | None:
         return CorrelatedObject(new, old, self.structural) if self.structural is not None else None

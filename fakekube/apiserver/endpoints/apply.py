@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
-from fakekube.apiserver.endpoints.write import Write, write
+from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec
@@ -26,14 +27,28 @@ def apply(call: Call, options: WriteOptions, part: Part = WHOLE) -> Step:
     """Merge a configuration into the object, or create the object."""
     body = part.body(call)
     config, repeated = configuration(body)
-    produce = partial(_produced, call, body, config, repeated, options)
+    produce = partial(_produced, call, body, part, config, repeated, options)
     return (yield from write(call, Write(options, produce, part, creates=True)))
 
 
 def _produced(
-    call: Call, body: Call, config: Object, repeated: list[str], options: WriteOptions, current: Object | None
+    call: Call,
+    body: Call,
+    part: Part,
+    config: Object,
+    repeated: list[str],
+    options: WriteOptions,
+    current: Object | None,
 ) -> Object:
+    if current is None and call.info.subresource:
+        raise not_found(call.resource.qualified, call.info.name)
+    if part.unconvertible and current is not None and not current["metadata"].get("managedFields"):
+        _check_configuration(body, config)
+        what = f"failed to convert live object (/; {_kind(config)})"
+        raise _unconvertible(config, f"failed to create manager for existing fields: {what}")
     obj = applied(body, config, current, options)
+    if part.unconvertible and current is not None and obj.get("spec") != current.get("spec"):
+        raise _unconvertible(config, f"failed to convert new object ({_named(config)})")
     if repeated and options.field_validation == "Strict":
         lines = "\n".join(f"  {one}" for one in repeated)
         raise bad_request(
@@ -43,12 +58,11 @@ def _produced(
         _check_new(call, obj)
     obj = check_place(body, obj, naming=True)
     if current is None:
-        if call.info.subresource:
-            raise not_found(call.resource.qualified, call.info.name)
+        parsed_version(obj["metadata"].get("resourceVersion") or "")
         obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
     if options.field_validation == "Warn":
         call.warnings += [warning for warning in repeated if warning not in call.warnings]
-    return ownership.without_duplicate_owners(call, obj)
+    return obj
 
 
 def configuration(call: Call) -> tuple[Object, list[str]]:
@@ -78,12 +92,20 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
     live = current if current is not None else ownership.empty(call)
-    made = managedfields.applied(
-        live, config, ownership.updater(call), ownership.writer(call, options), force=options.force
-    )
-    entries = made["metadata"].get("managedFields")
+    updater = ownership.updater(call)
+    if updater.check_live is not None:
+        _check_live(updater.check_live, live, config)
     try:
-        obj = call.registration.decode_applied(_with_kind(call, managedfields.without_entries(made)))
+        made = managedfields.applied(live, config, updater, ownership.writer(call, options), force=options.force)
+    except values.Mismatch as problem:
+        raise StatusError(500, "", str(problem)) from None
+    entries = made["metadata"].get("managedFields")
+    made = managedfields.without_entries(made)
+    if current is not None and made == managedfields.without_entries(current):
+        meta = {**made["metadata"], "managedFields": entries} if entries else made["metadata"]
+        return {**made, "metadata": meta}  # no defaults are set
+    try:
+        obj = call.registration.decode_applied(_with_kind(call, made))
     except WrongType as problem:
         where = f"failed to convert new object ({_named(config)}) to proper version"
         what = f"unable to convert unstructured object to {_kind(config)}"
@@ -93,18 +115,26 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     return obj
 
 
+def _unconvertible(config: Object, what: str) -> StatusError:
+    """The error for the Scale of a custom resource, which only the custom resource's own converter could convert."""
+    why = f"request to convert CR to an invalid group/version: {config.get('apiVersion')}"
+    return StatusError(500, "", f"{what} to proper version: {why}")
+
+
 def _with_kind(call: Call, obj: Object) -> Object:
     return {"apiVersion": call.resource.api_version, "kind": call.resource.kind, **obj}
 
 
 def _metadata(config: Object) -> Object:
-    return config.get("metadata") or {}
+    meta = config.get("metadata")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _kind(config: Object) -> str:
     """`schema.GroupVersionKind.String`."""
-    group, _, version = (config.get("apiVersion") or "").rpartition("/")
-    return f"{group}/{version}, Kind={config.get('kind') or ''}"
+    api_version, kind = (value if isinstance(value := config.get(key), str) else "" for key in ("apiVersion", "kind"))
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
 
 
 def _named(config: Object) -> str:
@@ -123,6 +153,16 @@ def _check_configuration(call: Call, config: Object) -> None:
         values.check(without_kind(config), call.registration.apply_schema)
     except values.Mismatch as problem:
         raise StatusError(500, "", f"failed to create typed patch object ({_named(config)}): {problem}") from None
+
+
+def _check_live(check: Callable[[Object], None], live: Object, config: Object) -> None:
+    """Raises 500 if the stored object does not conform to the schema, as after an incompatible change of it."""
+    try:
+        check(live)
+    except values.Mismatch as problem:
+        meta = live["metadata"]
+        named = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)}"
+        raise StatusError(500, "", f"failed to create typed live object ({named}): {problem}") from None
 
 
 def _check_new(call: Call, obj: Object) -> None:

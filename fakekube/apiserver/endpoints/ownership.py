@@ -7,8 +7,10 @@ from typing import Any
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
 from fakekube.apiserver.apply.managedfields import Writer
+from fakekube.apiserver.apply.typed import Mismatch, check
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.model import Schema
@@ -24,7 +26,11 @@ def created(call: Call, obj: Object, options: WriteOptions) -> Object:
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
     """A changed object with its managedFields, in which the request's manager owns the changed fields."""
-    obj = without_duplicate_owners(call, obj)
+    return tracked(call, without_duplicate_owners(call, obj), old, options)
+
+
+def tracked(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
+    """A changed object with its managedFields. A patch removes duplicate owner references after admission only."""
     return managedfields.updated(old, obj, updater(call), writer(call, options))
 
 
@@ -71,6 +77,8 @@ def updater(call: Call) -> Updater:
 def _make_updater(call: Call) -> Updater:
     server, resource, registration = call.server, call.resource, call.registration
     ignored = not_written(call)
+    if registration.version is not None:
+        return _custom_updater(call, registration.version, ignored)
 
     def convert(obj: Object, version: str) -> tuple[Object, Schema] | None:
         if version == resource.api_version:
@@ -78,9 +86,46 @@ def _make_updater(call: Call) -> Updater:
         other = _in_version(call, version)
         return (obj, server.registration(other).apply_schema) if other is not None else None
 
-    versions = [other.api_version for other in server.catalog.resources() if other.collection == resource.collection]
+    versions = [one.api_version for one in server.catalog.resources() if one.collection == resource.collection]
+    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored))
+
+
+def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Updater:
+    """The apply rules of a custom resource.
+
+    A conversion only changes the apiVersion, so that the object may not conform to the schema of the other version.
+    The path of the object names the fields that it does not write in its own version only, `/status` in all versions.
+    """
+    subresource = call.info.subresource
+    versions = version.versions.values() if subresource == "status" else (version,)
+
+    def convert(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
+        if api_version == version.api_version:
+            return obj, version.apply_schema
+        other = version.sibling(api_version)
+        if other is None:
+            raise Mismatch(f"request to convert CR to an invalid group/version: {api_version}")
+        if other.openapi != version.openapi:
+            check(obj, other.apply_schema)
+        return obj, other.apply_schema
+
+    def conform(live: Object, new: Object) -> None:
+        """Raises Mismatch. Validation covers what the path writes, unless the schema can have changed."""
+        if version.changed:
+            check(new, version.apply_schema, duplicates=True)
+            return
+        for key, value in new.items():
+            unwritten = key != "metadata" if subresource == "status" else version.has_status
+            if unwritten and (key == "status") is not (subresource == "status") and value != live.get(key):
+                check({key: value}, version.apply_schema, duplicates=True)
+
     return Updater(
-        resource.api_version, convert, dict.fromkeys(versions, ignored), reconciles=registration.unstructured
+        version.api_version,
+        convert,
+        {one.api_version: ignored for one in versions if one.has_status or one is version},
+        reconciles=True,
+        check=conform,
+        check_live=(lambda live: check(live, version.apply_schema, duplicates=True)) if version.changed else None,
     )
 
 

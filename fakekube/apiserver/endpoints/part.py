@@ -57,6 +57,8 @@ class Part:
     merged: Callable[[Call, Object, Entry], Object] = _as_sent
     answer: Callable[[Call, Entry], StoredObject] = _stored_object
     is_whole: bool = False
+    unconvertible: bool = False
+    """kube-apiserver cannot convert the result of an apply: it answers 500 unless there are conflicts."""
     checks_uid: bool = False
     """`merged` checks the uid of the body, with its own error message."""
 
