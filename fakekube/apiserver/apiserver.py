@@ -187,17 +187,23 @@ class ApiServer:
                 raise no_such_resource()
             raise PlainAnswer(404, "404 page not found\n")
         registration = self.registration(resource)
-        registration.check_route(request, info)
-        representation = negotiate(
-            request.headers.get("accept") if info.subresource not in CONNECTED else None,
-            MESSAGES if registration.has_message else UNSTRUCTURED,
-            restful=not registration.unstructured,
-            listing=not info.name and info.verb != "create",
-            log=info.subresource == "log",
-        )
+        warnings = (registration.strategy.deprecation,) if registration.strategy.deprecation else ()
+        warns = registration.unstructured  # a built-in resource warns from its handler, a custom one before
+        try:
+            registration.check_route(request, info)
+            warns = True
+            representation = negotiate(
+                request.headers.get("accept") if info.subresource not in CONNECTED else None,
+                MESSAGES if registration.has_message else UNSTRUCTURED,
+                restful=not registration.unstructured,
+                listing=not info.name and info.verb != "create",
+                log=info.subresource == "log",
+            )
+        except StatusError as error:
+            error.warnings = warnings if warns else ()
+            raise
         call = Call(self, request, info, user, registration, context, representation)
-        if call.strategy.deprecation:
-            call.warnings.append(call.strategy.deprecation)
+        call.warnings += warnings
         try:
             response = endpoint(call)(call)
             if isinstance(response, Generator):

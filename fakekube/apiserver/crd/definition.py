@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.crd import definitionstatus
-from fakekube.apiserver.resource import UNTYPED_PATCH_TYPES, VERBS, Resource, Subresource
+from fakekube.apiserver.resource import UNTYPED_PATCH_TYPES, VERBS, Resource, Subresource, version_priority
 
 Object = dict[str, Any]
 
@@ -78,5 +78,21 @@ def deprecation(crd: Object, version: Object) -> str:
     """The warning of a deprecated version; "" if it is not deprecated."""
     if not version.get("deprecated"):
         return ""
-    default = f"{crd['spec']['group']}/{version['name']} {crd['spec']['names']['kind']} is deprecated"
-    return version.get("deprecationWarning") or default
+    if version.get("deprecationWarning") is not None:
+        warning: str = version["deprecationWarning"]
+        return warning
+    group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    successor = _successor(crd, version["name"])
+    use = f"; use {group}/{successor} {kind}" if successor else ""
+    return f"{group}/{version['name']} {kind} is deprecated{use}"
+
+
+def _successor(crd: Object, deprecated: str) -> str:
+    """The highest served version that is not deprecated, if it is higher than the deprecated one (else "")."""
+    served = [one["name"] for one in crd["spec"]["versions"] if one.get("served") and not one.get("deprecated")]
+    highest = min(served, key=_priority, default="")
+    return highest if highest and _priority(highest) < _priority(deprecated) else ""
+
+
+def _priority(version: str) -> tuple[tuple[int, ...], str]:
+    return version_priority(version), version

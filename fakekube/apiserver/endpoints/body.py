@@ -7,6 +7,7 @@ from typing import Any
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire import codec, gojson
+from fakekube.apiserver.wire.codec import Decoded
 from fakekube.apiserver.wire.status import StatusError, bad_request
 
 Object = dict[str, Any]
@@ -16,21 +17,47 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415."""
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
-    kind, api_version = call.resource.kind, call.resource.api_version
+    version, kind, api_version = call.resource.version, call.resource.kind, call.resource.api_version
     decoded = codec.decode(call.request.body, content_type, kind=kind, api_version=api_version, strict=strict)
-    check_kind(call, decoded.object)
+    if call.registration.unstructured:
+        version, kind = _custom_type(call, decoded, strict=strict)
+    else:
+        check_kind(call, decoded.object, decoded.body)
     unknown: list[str] = []
     try:
         obj = call.registration.decode(decoded.object, unknown)
     except WrongType as problem:
-        raise _cannot_be_handled(call, str(problem)) from None
+        raise _cannot_be_handled(version, kind, str(problem), call.resource.kind) from None
     if strict and (decoded.duplicates or unknown):
         errors = decoded.strict_errors(unknown, typed=not call.registration.unstructured)
         if field_validation == "Strict":
-            raise _cannot_be_handled(call, f"strict decoding error: {', '.join(errors)}")
+            raise _cannot_be_handled(version, kind, f"strict decoding error: {', '.join(errors)}", kind)
         for error in errors:
             call.warnings += _as_warnings(error)
+    if call.registration.unstructured and decoded.object.get("apiVersion") != call.resource.api_version:
+        call.registration.check_kind(decoded.object.get("apiVersion") or "", kind, obj)
     return obj
+
+
+def _custom_type(call: Call, decoded: Decoded, *, strict: bool) -> tuple[str, str]:
+    """The version and the kind of the body of a custom resource, which it has to have. Raises 400.
+
+    A typed decoder completes both from the path instead, as `check_kind` does.
+    """
+    obj, body = decoded.object, decoded.body
+    api_version, kind = _header(call, obj, body)
+    version = api_version.rpartition("/")[2]
+    if not kind:
+        text = (codec.encoded(obj) if body is None else body).decode("utf-8", "replace")
+        if strict:
+            raise _unrecognized(call, body, f"Object 'Kind' is missing in '{text}'")
+        shown = text if text[:1] in "{n" else gojson.go_json(obj)
+        own = call.resource
+        raise _cannot_be_handled(version or own.version, own.kind, f"Object 'Kind' is missing in '{shown}'", own.kind)
+    if "apiVersion" in obj and obj["apiVersion"] is None:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _cannot_be_handled("", kind, why, call.resource.kind)
+    return version, kind
 
 
 def _as_warnings(error: str) -> list[str]:
@@ -39,28 +66,36 @@ def _as_warnings(error: str) -> list[str]:
     return [line.strip() for line in lines.split("\n")] if found else [error]
 
 
-def _cannot_be_handled(call: Call, why: str) -> StatusError:
-    version = call.resource.version
-    return bad_request(
-        f'{call.resource.kind} in version "{version}" cannot be handled as a {call.resource.kind}: {why}'
-    )
+def _cannot_be_handled(version: str, kind: str, why: str, wanted: str) -> StatusError:
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
-def check_kind(call: Call, obj: Object) -> None:
-    """Check that the apiVersion and the kind of the body, if set, are those of the path. Raises 400."""
+def check_kind(call: Call, obj: Object, body: bytes | None = None) -> None:
+    """Check that the apiVersion and the kind of the body, if set, are those of the path. Raises 400 or 422."""
     resource = call.resource
-    api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
-    for key, value in (("apiVersion", api_version), ("kind", kind)):
-        if not isinstance(value, str):
-            what = gojson.type_name(value)
-            message = f"json: cannot unmarshal {what} into Go struct field .{key} of type string"
-            raise bad_request(
-                f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
-                f"json parse error: {message}"
-            )
+    api_version, kind = _header(call, obj, body)
     api_version, kind = api_version or resource.api_version, kind or resource.kind
     if (api_version, kind) != (resource.api_version, resource.kind):
         call.registration.check_kind(api_version, kind, obj)
+
+
+def _header(call: Call, obj: Object, body: bytes | None) -> tuple[str, str]:
+    """The apiVersion and the kind of the body ("": not set). Raises 400 for values that are no strings."""
+    given = obj.get("apiVersion"), obj.get("kind")
+    for key, value in zip(("apiVersion", "kind"), given, strict=True):
+        if value is not None and not isinstance(value, str):
+            what = gojson.type_name(value)
+            message = f"json: cannot unmarshal {what} into Go struct field .{key} of type string"
+            raise _unrecognized(call, body, f"couldn't get version/kind; json parse error: {message}")
+    api_version, kind = given[0] or "", given[1] or ""
+    if api_version.count("/") > 1:
+        raise _unrecognized(call, body, f"unexpected GroupVersion string: {api_version}")
+    return api_version, kind
+
+
+def _unrecognized(call: Call, body: bytes | None, why: str) -> StatusError:
+    quoted = "" if body is None else f" ({codec.summary(body)})"
+    return bad_request(f"the object provided is unrecognized (must be of type {call.resource.kind}): {why}{quoted}")
 
 
 def check_place(call: Call, obj: Object, *, naming: bool) -> Object:

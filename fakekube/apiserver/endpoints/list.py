@@ -51,7 +51,7 @@ def shown_page(call: Call, page: Page) -> Response:
         metadata["continue"] = page.token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-    elif call.registration.unstructured:
+    elif call.registration.unstructured and not call.representation.shape:
         metadata["continue"] = ""
     return Response(body=representation.listed(call, metadata, page.entries))
 

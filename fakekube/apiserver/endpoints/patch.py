@@ -22,6 +22,7 @@ from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,
+    internal_error,
     invalid_patch,
     patch_rejected,
 )
@@ -47,7 +48,7 @@ def _produced(call: Call, kind: str, options: WriteOptions, current: Object | No
         obj = patched(call, kind, current, options, warnings)
     finally:
         call.warnings += [warning for warning in warnings if warning not in call.warnings]
-    return ownership.changed(call, obj, current, options)
+    return ownership.tracked(call, obj, current, options)
 
 
 def patch_type(call: Call) -> str:
@@ -86,7 +87,10 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
         raise invalid_patch(shown(), f"strict decoding error: {', '.join(problems)}")
     if strict:
         warnings += problems
-    return check_place(call, obj, naming=True)
+    obj = check_place(call, obj, naming=True)
+    if call.registration.unstructured and not result.get("apiVersion"):
+        raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    return obj
 
 
 def _encoded(call: Call, result: Any) -> str:
@@ -147,6 +151,8 @@ def _as_object(
     if not isinstance(result, dict):
         raise invalid_patch(shown(), f"json: cannot unmarshal {gojson.type_name(result)} into Go value")
     api_version, kind = result.get("apiVersion"), result.get("kind")
+    if call.registration.unstructured:
+        return _as_custom_resource(call, result, stored, shown)
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
         raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
     unknown: list[str] = []
@@ -161,3 +167,29 @@ def _as_object(
     except StatusError as error:
         raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
     return obj, codec.unknown_fields(unknown)
+
+
+def _as_custom_resource(
+    call: Call, result: Object, stored: Object, shown: Callable[[], str]
+) -> tuple[Object, list[str]]:
+    """Decode the result of a patch of a custom resource. Raises 422."""
+    why = _type_problem(result) or ("" if result.get("kind") else f"Object 'Kind' is missing in '{shown()}'")
+    if why:
+        raise invalid_patch(shown(), why)
+    unknown: list[str] = []
+    try:
+        obj = call.registration.decode_patched(result, stored, unknown)
+    except WrongType as problem:
+        raise invalid_patch(shown(), str(problem)) from None
+    return obj, codec.unknown_fields(unknown)
+
+
+def _type_problem(result: Object) -> str:
+    """The error of an apiVersion or a kind that Go cannot decode; "" if there is none."""
+    for key in ("apiVersion", "kind"):
+        value = result.get(key)
+        if value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {gojson.type_name(value)} into Go struct field .{key} of type string"
+            return f"couldn't get version/kind; json parse error: {why}"
+    version = result.get("apiVersion") or ""
+    return f"unexpected GroupVersion string: {version}" if version.count("/") > 1 else ""

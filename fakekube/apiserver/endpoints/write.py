@@ -20,6 +20,7 @@ from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDAT
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.auth import escalation, rbac, writechecks
 from fakekube.apiserver.call import Call, Step
+from fakekube.apiserver.crd.customversion import BLOCKING
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import WHOLE, Part, initial_status, same_call
@@ -32,6 +33,7 @@ from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
+    FieldError,
     StatusError,
     already_exists,
     bad_request,
@@ -274,10 +276,7 @@ def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bo
     text = obj["metadata"].get("resourceVersion") or ""
     if text == existing.object["metadata"]["resourceVersion"]:
         return
-    try:
-        revision = integers.parse_uint(text) if text else 0
-    except ValueError as problem:
-        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
+    revision = parsed_version(text)
     if revision:
         if revision != existing.revision:
             raise conflict(call.resource.qualified, call.info.name)
@@ -285,6 +284,14 @@ def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bo
         resource = call.resource
         error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid(resource.group, resource.plural, call.info.name, [error])  # the storage names the resource
+
+
+def parsed_version(text: str) -> int:
+    """The number of a resourceVersion; 0 if it is not set. Raises 500 if it is no number."""
+    try:
+        return integers.parse_uint(text) if text else 0
+    except ValueError as problem:
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
 
 
 def _precondition_failed(call: Call, wanted: str, have: str) -> str:
@@ -328,15 +335,35 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
 def _check_new(call: Call, obj: Object) -> None:
     """Validate a new object. Raises 422 with all causes."""
     meta, strategy = obj["metadata"], call.strategy
-    errors = objectmeta.validate(
-        meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=strategy.name_check
-    )
+    errors: list[FieldError] = []
+    if not _names_type(obj):
+        errors += objectmeta.validate(
+            meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=strategy.name_check
+        )
     if meta.get("finalizers") and strategy.qualified_finalizers:
         errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
-    errors += strategy.validate(obj)
+    version = call.registration.version
+    if version is not None and any(error.reason in BLOCKING for error in errors):
+        errors += version.validate(obj, blocked=True)
+    else:
+        errors += strategy.validate(obj)
     errors = writechecks.checked(call, obj, None, errors)
     if errors:
-        raise call.invalid(meta.get("name") or "", errors)
+        raise _invalid(call, obj, errors)
+
+
+def _names_type(obj: Object) -> bool:
+    """Whether a custom resource has the apiVersion or kind of another resource, which its validation rejects first."""
+    return "kind" in obj or "apiVersion" in obj
+
+
+def _invalid(call: Call, obj: Object, errors: list[FieldError]) -> StatusError:
+    """A 422 error that names the kind of the object."""
+    name = obj["metadata"].get("name") or ""
+    if _names_type(obj):
+        group = (obj.get("apiVersion") or call.resource.api_version).rpartition("/")[0]
+        return invalid(group, obj.get("kind") or call.resource.kind, name, errors)
+    return call.invalid(name, errors)
 
 
 def _check_may_create(call: Call) -> None:
@@ -363,14 +390,14 @@ def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
     errors = objectmeta.content_errors(meta)
     unchanging = objectmeta.validate_update(meta, old["metadata"])
     errors += unchanging
-    if strategy.repeats_metadata:
+    if strategy.repeats_metadata and not _names_type(obj):
         errors += unchanging
         if meta.get("finalizers") and strategy.qualified_finalizers:
             errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
     errors += part.validate(call, obj, old)
     errors = writechecks.checked(call, obj, old, errors)
     if errors:
-        raise call.invalid(meta.get("name") or "", errors)
+        raise _invalid(call, obj, errors)
 
 
 # --- deletions -------------------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ _ABSENT = object()
 
 def check(patch: Any) -> list[dict[str, Any]]:
     """The operations of a decoded patch. Raises 400 if it is not a list of objects, 413 if it is too long."""
+    if patch is None:
+        return []
     if not isinstance(patch, list):
         what = gojson.type_name(patch)
         raise bad_request(

@@ -132,6 +132,8 @@ class BuiltinRegistration:
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         assert self.schema is not None, f"{self.resource.kind} has no schema"
         draft = stored_layout(decode(self.schema, obj, unknown))
+        if (obj.get("metadata") or {}).get("managedFields") == []:
+            draft["metadata"] = {**draft["metadata"], "managedFields": [{}]}  # both reset them
         self.strategy.default(draft)
         if self._schemas.version != RECORDED:
             # the defaults are those of the recorded version: drop fields that this version does not have

@@ -324,15 +324,27 @@ def test_ways_to_scale(served: Api, method: str, body: Any, how: Object) -> None
     assert served.ok("GET", f"{WIDGETS}/w")["spec"]["replicas"] == 4
 
 
-def test_a_scale_is_applied(served: Api) -> None:
+UNCONVERTIBLE = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+
+
+def test_an_applied_scale_cannot_be_converted(served: Api) -> None:
     served.ok("POST", f"{WIDGETS}?fieldManager=maker", widget(spec={"replicas": 2}))
     target = f"{WIDGETS}/w/scale?fieldManager=scaler"
     assert served.call("PATCH", target, scale(4), **APPLY)[0] == 409
-    assert served.ok("PATCH", f"{target}&force=true", scale(4), **APPLY)["spec"] == {"replicas": 4}
-    entries = served.ok("GET", f"{WIDGETS}/w")["metadata"]["managedFields"]
-    (mine,) = [one for one in entries if one["manager"] == "scaler"]
-    assert (mine["operation"], mine["subresource"]) == ("Apply", "scale")
-    assert mine["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+    code, refused = served.call("PATCH", f"{target}&force=true", scale(4), **APPLY)
+    assert code == 500
+    assert refused["message"] == f"failed to convert new object (/w; autoscaling/v1, Kind=Scale) {UNCONVERTIBLE}"
+    assert served.ok("GET", f"{WIDGETS}/w/scale")["spec"] == {"replicas": 2}
+
+
+def test_a_scale_is_applied_to_an_object_without_managers(served: Api) -> None:
+    served.ok("POST", WIDGETS, widget())
+    code, refused = served.call("PATCH", f"{WIDGETS}/w/scale?fieldManager=scaler", scale(4), **APPLY)
+    assert code == 500
+    assert refused["message"] == (
+        "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
+        + UNCONVERTIBLE
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,7 @@ from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import (
     StatusError,
     bad_request,
-    field_invalid,
     internal_error,
-    invalid,
     not_found,
 )
 
@@ -72,9 +70,6 @@ def _merged(call: Call, scale: Object, existing: Entry) -> Object:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas == NOT_SET:
         raise bad_request(f'the spec replicas field "{path}" cannot be empty')
-    if replicas < 0:
-        error = field_invalid(path, replicas, "should be a non-negative integer")
-        raise invalid(call.resource.group, call.resource.kind, call.info.name, [error])
     version = scale["metadata"].get("resourceVersion") or obj["metadata"]["resourceVersion"]
     entries = obj["metadata"].get("managedFields") or ()
     owners = fields.to_parent(entries, scale["metadata"].get("managedFields") or (), paths, call.resource.api_version)
@@ -142,4 +137,13 @@ def with_value(obj: Object, path: list[str], value: Any) -> Object:
     return {**obj, head: with_value(inner or {}, rest, value)}
 
 
-SCALE = replace(WHOLE, body=as_scale, shown=_shown, merged=_merged, answer=_answer, is_whole=False, checks_uid=True)
+SCALE = replace(
+    WHOLE,
+    body=as_scale,
+    shown=_shown,
+    merged=_merged,
+    answer=_answer,
+    is_whole=False,
+    checks_uid=True,
+    unconvertible=True,
+)

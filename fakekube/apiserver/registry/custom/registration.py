@@ -24,8 +24,6 @@ from fakekube.apiserver.wire.status import (
     PlainAnswer,
     StatusError,
     bad_request,
-    field_invalid,
-    invalid,
     not_found,
     unsupported_media_type,
 )
@@ -46,7 +44,7 @@ class CustomRegistration:
         self.resource = resource
         self.version: CustomVersion | None = version
         self._version = version
-        self._definition, self._meta = definition, meta
+        self._definition = definition
         self.strategy: Strategy = strategy_of(definition, resource, version)
         self.stored_version: str = version.storage.name
         self.read: Read | None = None if version.reads_as_stored else version.read
@@ -55,12 +53,21 @@ class CustomRegistration:
         self.empty: Object = {}
         self.storage_prefix: str = f"{resource.group}/{resource.plural}"
 
-    @cached_property
+    @property
     def apply_schema(self) -> Schema:
-        return crd.apply_schema(crd.openapi_of(self._definition, self.resource.version), self._meta)
+        return self._version.apply_schema
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
-        return stored_layout(self._version.decode(with_go_numbers(obj), unknown))
+        resource = self.resource
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if kind == resource.kind and version == resource.api_version:
+            return stored_layout(self._version.decode(with_go_numbers(obj), unknown))
+        if version is None and kind is None:  # not a body
+            obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        obj = {"apiVersion": "", **obj}
+        decoded = self._version.decode_foreign(with_go_numbers(obj), unknown)
+        different = self._version.type_of(decoded)
+        return {**stored_layout(decoded), **different}
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Decode the result of a patch; metadata that the patch does not change is not decoded again, for speed."""
@@ -87,8 +94,6 @@ class CustomRegistration:
                 f"the API version in the data ({api_version}) does not match the expected API version "
                 f"({resource.api_version})"
             )
-        name = (obj.get("metadata") or {}).get("name") or ""
-        raise invalid(resource.group, kind, name, [field_invalid("kind", kind, f"must be {resource.kind}")])
 
     def check_route(self, request: Request, info: RequestInfo) -> None:
         resource, name = self.resource, info.parts[1] if len(info.parts) > 1 else ""
@@ -99,14 +104,12 @@ class CustomRegistration:
                 raise _no_such_path()
         elif in_namespace:
             raise _no_such_path()
-        if info.rest:
-            raise _no_such_path()
         if info.subresource and info.subresource not in resource.subresources:
             raise not_found(resource.qualified, info.name)
         if request.method == "PUT" and not name:
             raise bad_request("name must be provided")
         verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
-        if info.verb not in verbs or (request.method == "POST" and name):
+        if info.verb not in verbs:
             why = f'{info.verb} is not supported on resources of kind "{resource.qualified}"'
             details: Object = {"group": resource.group, "kind": resource.plural}
             raise StatusError(405, "MethodNotAllowed", why, details)
