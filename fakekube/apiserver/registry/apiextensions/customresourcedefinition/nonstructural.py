@@ -39,6 +39,21 @@ _FORBIDDEN_NESTED = (
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 
+#: Keywords that no structural rule is about.
+_PLAIN_KEYWORDS = frozenset(
+    {
+        "type", "description", "title", "format", "nullable", "enum", "example", "externalDocs", "minimum", "maximum",
+        "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "multipleOf",
+    }
+)  # fmt: skip
+_SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
+
+
+def is_plain(schema: Node) -> bool:
+    """Whether a node below the root is a scalar to which no rule of definitions applies; most nodes are."""
+    return schema.get("type") in _SCALAR_TYPES and schema.keys() <= _PLAIN_KEYWORDS
+
+
 def not_convertible(schema: Node) -> str:
     """The reason why a schema cannot be converted to a structural one; "" if it can (`NewStructural`)."""
     for key in _UNSUPPORTED:
@@ -48,7 +63,7 @@ def not_convertible(schema: Node) -> str:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     if isinstance(schema.get("items"), list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-    return next(filter(None, map(not_convertible, below(schema))), "")
+    return next(filter(None, (not_convertible(one) for one in below(schema) if not is_plain(one))), "")
 
 
 def below(schema: Node) -> list[Node]:
@@ -75,7 +90,8 @@ def _invariants(schema: Node, level: str, path: str) -> list[FieldError]:
     if isinstance(items, dict):
         errors += _invariants(items, "item", f"{path}.items")
     for name, one in properties.items():
-        errors += _invariants(one, "field", f"{path}.properties[{name}]")
+        if not is_plain(one):
+            errors += _invariants(one, "field", f"{path}.properties[{name}]")
     additional = schema.get("additionalProperties")
     if additional is not None:
         if level == "root":

@@ -12,7 +12,7 @@ from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import is_plain, not_convertible
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
@@ -124,6 +124,8 @@ def _below(
             child = context.child(additional, "additional") if context else None
             found.add(check(additional, f"{path}.additionalProperties", here, child, costs=costs))
     for name, one in properties.items():
+        if is_plain(one):
+            continue
         here = place
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             here = replace(here, in_metadata=True)
