@@ -31,7 +31,8 @@ _OPTIONS = (
 
 MARKER = (
     "fakekube(version=None, controllers=(), rbac=False, seed=None, stepped=None, wall_clock=True, transport='direct', "
-    "history_window=20000, authorization_mode=None, enable_admission_plugins=(), disable_admission_plugins=()): "
+    "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
+    "enable_admission_plugins=(), disable_admission_plugins=()): "
     "the cluster that the `fakekube` fixture makes for this test"
 )
 

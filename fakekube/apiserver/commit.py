@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.registry.core.service import ipaddresses
 from fakekube.apiserver.storage.store import Entry, stamped
 
 Object = dict[str, Any]
+
+SERVICES = "services"
 
 
 def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: bool, version: str = "") -> Entry:
@@ -18,6 +21,8 @@ def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: b
     if dry_run:
         return Entry(0, stored, version)
     server = call.server
+    if collection == SERVICES:
+        _reserve_addresses(call, None, stored)
     change = server.committed(server.store.create(collection, path, stored, version), call.context)
     assert change.after is not None
     return change.after
@@ -40,8 +45,12 @@ def update(
     if dry_run:
         return Entry(before.revision, stored, version)
     server = call.server
+    if collection == SERVICES:
+        _reserve_addresses(call, before.object, stored)
     change = server.committed(server.store.update(collection, path, before, stored, version), call.context)
     assert change.after is not None
+    if collection == SERVICES:
+        _release_addresses(call, before.object, stored)
     return change.after
 
 
@@ -51,4 +60,27 @@ def delete(call: Call, collection: str, path: str, before: Entry, *, dry_run: bo
         return before
     server = call.server
     revision = server.committed(server.store.delete(collection, path, before), call.context).revision
+    if collection == SERVICES:
+        _release_addresses(call, before.object, None)
     return Entry(revision, stamped(before.object, revision), before.version)
+
+
+def _reserve_addresses(call: Call, before: Object | None, after: Object) -> None:
+    """Create the IPAddresses of the addresses that a service gets."""
+    server, context = call.server, call.context
+    if not server.allocations.tracked:
+        return
+    meta = after["metadata"]
+    for address in ipaddresses.added(before, after):
+        uid = context.uid(f"{ipaddresses.COLLECTION}/{address}")
+        obj = ipaddresses.ip_address(address, meta["namespace"], meta["name"], uid=uid, now=context.now)
+        server.committed(server.store.create(ipaddresses.COLLECTION, address, obj), context)
+
+
+def _release_addresses(call: Call, before: Object, after: Object | None) -> None:
+    """Delete the IPAddresses of the addresses that a service no longer has."""
+    server = call.server
+    for address in ipaddresses.added(after, before):
+        entry = server.store.get(ipaddresses.COLLECTION, address)
+        if entry is not None:
+            server.committed(server.store.delete(ipaddresses.COLLECTION, address, entry), call.context)

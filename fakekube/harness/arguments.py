@@ -13,6 +13,7 @@ from controllerlib.client import as_object
 from fakekube.apiserver.admission.enablement import DEFAULT, OPTIONAL, enabled_plugins
 from fakekube.apiserver.auth.authorizer import MODES, parse_modes
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import Resource
 from fakekube.server import bootstrap
 from fakekube.virtualtime import Duration, WallClock
@@ -34,6 +35,7 @@ def check_cluster(
     patience: object,
     version: object,
     controllers: object,
+    service_cluster_ip_range: object,
 ) -> None:
     """Checks the arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
     if isinstance(seed, bool) or not isinstance(seed, int | str):
@@ -48,6 +50,7 @@ def check_cluster(
         raise ValueError(f"transport={transport!r}: pass 'direct', 'memory' or 'tcp'")
     _check_numbers(history_window, patience)
     _check_version(version)
+    _check_range(service_cluster_ip_range)
     if isinstance(controllers, str) or not isinstance(controllers, Sequence):
         raise TypeError(f"controllers={controllers!r}: pass a list of names")
     if controllers:
@@ -96,6 +99,15 @@ def _check_version(version: object) -> None:
         if not isinstance(version, str):
             raise TypeError(f"version={version!r}: pass text, like version={str(version)!r}")
         bootstrap.version_of(version)
+
+
+def _check_range(text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"service_cluster_ip_range={text!r}: pass text, like '10.0.0.0/12'")
+    try:
+        parse_ranges(text)
+    except BadRange as problem:
+        raise ValueError(f"service_cluster_ip_range={text!r}: {problem}") from None
 
 
 _WALL_CLOCK = tuple(name for name in vars(WallClock) if not name.startswith("_"))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from fakekube import data
 from fakekube.apiserver import versions
 from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apiserver import ApiServer
-from fakekube.apiserver.auth import rbac
 from fakekube.apiserver.auth.authorizer import Authorizer, authorizer_of, parse_modes
 from fakekube.apiserver.auth.jsonwebtoken import KeySet
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog, builtin_resources
-from fakekube.apiserver.registry.core.namespace import prepare_namespace
+from fakekube.apiserver.registry.core.service.ranges import parse_ranges
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, minors, number
-from fakekube.apiserver.storage.store import Store, path_of
+from fakekube.apiserver.storage.store import Store
+from fakekube.server import initialobjects
+from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import Random
 
 Object = dict[str, Any]
@@ -26,7 +27,7 @@ Object = dict[str, Any]
 KUBERNETES_VERSION = versions.RECORDED
 #: The first version whose `/version` shows the emulated version.
 EMULATION_SHOWN = (1, 33)
-DISCOVERY, BOOTSTRAP = "discovery-v1.36.json", "bootstrap-v1.36.json"
+DISCOVERY = "discovery-v1.36.json"
 
 
 @cache
@@ -50,9 +51,10 @@ def _schemas(version: str) -> BuiltinSchemas:
     return BuiltinSchemas(data.load("schemas.json"), version)
 
 
-@cache
-def _objects() -> tuple[Object, ...]:
-    return tuple(data.load(BOOTSTRAP)["objects"])
+@lru_cache(maxsize=8)
+def _shared_store(version: str, rbac: bool, options: ClusterOptions, now: str) -> Store:
+    """The initial store of servers with fixed uids, which copy it."""
+    return initialobjects.store(_resources(version), options, now, initialobjects.fixed_uid, rbac=rbac)
 
 
 @cache
@@ -64,7 +66,11 @@ def test_issuer() -> Issuer:
 @cache
 def _authorizer(modes: str) -> Authorizer:
     """The authorizer of `--authorization-mode`. Raises ValueError."""
-    named = (one for one in _objects() if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "system:node"))
+    named = (
+        one
+        for one in initialobjects.recorded()
+        if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "system:node")
+    )
     return authorizer_of(parse_modes(modes), next(named)["rules"])
 
 
@@ -100,41 +106,29 @@ def api_server(
     version: str = KUBERNETES_VERSION,
     issuer: Issuer | None = None,
     admission_plugins: frozenset[str] = enablement.DEFAULT,
+    options: ClusterOptions = initialobjects.DEFAULT,
+    fixed_uids: bool = False,
 ) -> ApiServer:
     """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion, ValueError.
 
-    `issuer`: of service account tokens; by default one with the public test key.
+    `issuer`: of service account tokens; by default one with the public test key. `fixed_uids`: the initial objects have
+    the same uids for every `random`, so that servers of a process share them.
     """
     version = version_of(version)
     authorizer = _authorizer(authorization_mode)
-    catalog = Catalog(_resources(version))
-    server = ApiServer(
-        catalog=catalog,
-        store=Store(history_window),
+    resources, rbac = _resources(version), "RBAC" in authorizer.modes
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if fixed_uids:
+        store = _shared_store(version, rbac, options, stamp).copy(history_window)
+    else:
+        store = initialobjects.store(resources, options, stamp, random.uid, rbac=rbac).copy(history_window)
+    return ApiServer(
+        catalog=Catalog(resources),
+        store=store,
         version=version_info(version),
         schemas=_schemas(version),
         issuer=issuer or test_issuer(),
         admission_plugins=admission_plugins,
         authorizer=authorizer,
+        networks=parse_ranges(options.service_cluster_ip_range),
     )
-    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    kinds = {(r.api_version, r.kind): r for r in _resources(version)}
-    for recorded in _objects():
-        found = kinds.get((recorded["apiVersion"], recorded["kind"]))
-        if found is None:
-            continue  # this version does not have the kind
-        if found.group != rbac.GROUP or "RBAC" in authorizer.modes:
-            restore(server, found, recorded, stamp, random)
-    return server
-
-
-def restore(server: ApiServer, resource: Resource, recorded: Object, now: str, random: Random) -> None:
-    """Store a recorded object as if it had just been created."""
-    given = recorded["metadata"]
-    path = path_of(given.get("namespace", ""), given["name"])
-    meta = {**given, "uid": random.uid(f"{resource.collection}/{path}"), "creationTimestamp": now}
-    obj: Object = {"metadata": meta}
-    obj.update((key, value) for key, value in recorded.items() if key not in ("apiVersion", "kind", "metadata"))
-    if resource.kind == "Namespace":
-        obj = prepare_namespace(obj)
-    server.restore(resource.collection, path, obj)

@@ -16,7 +16,8 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.server import bootstrap
+from fakekube.server import bootstrap, initialobjects
+from fakekube.server.initialobjects import ClusterOptions
 
 Object = dict[str, Any]
 
@@ -62,6 +63,7 @@ class Api:
         authorization_mode: str = "AlwaysAllow",
         history_window: int = 20_000,
         version: str = bootstrap.KUBERNETES_VERSION,
+        options: ClusterOptions = initialobjects.DEFAULT,
         enable_admission_plugins: Sequence[str] = (),
         disable_admission_plugins: Sequence[str] = (),
     ) -> None:
@@ -72,6 +74,7 @@ class Api:
             authorization_mode=authorization_mode,
             history_window=history_window,
             version=version,
+            options=options,
             admission_plugins=enabled_plugins(enable_admission_plugins, disable_admission_plugins),
         )
         self.changes: list[Change] = []

@@ -302,6 +302,8 @@ def test_a_user_by_name(fakekube):
         ({"seed": 1.5}, TypeError),
         ({"seed": None}, TypeError),
         ({"history_window": "x"}, TypeError),
+        ({"service_cluster_ip_range": 12}, TypeError),
+        ({"service_cluster_ip_range": "10.0.0.0"}, ValueError),
         ({"wall_clock": "x"}, TypeError),
         ({"stepped": "x"}, TypeError),
         ({"patience": "x"}, TypeError),

@@ -121,3 +121,11 @@ async def test_objects_need_no_await_in_an_async_test(fakekube):
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
     await fakekube.settle()
     assert controller.causes() == ["added", "updated"]
+
+
+@pytest.mark.fakekube(service_cluster_ip_range="192.0.2.0/24,2001:db8::/112")
+def test_services_get_addresses_of_the_ranges_of_the_cluster(fakekube):
+    spec = {"ports": [{"port": 80}], "ipFamilyPolicy": "PreferDualStack"}
+    made = fakekube.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec})
+    four, six = made["spec"]["clusterIPs"]
+    assert (four.startswith("192.0.2."), six.startswith("2001:db8::")) == (True, True)

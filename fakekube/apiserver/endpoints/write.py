@@ -204,7 +204,7 @@ def _is_allocation_taken(call: Call, prepared: Object, old: Object | None) -> bo
     """Whether another request has taken an address or a port of this object while it waited."""
     if call.strategy.allocate is not None:
         try:
-            call.strategy.allocate(call.allocator(dry_run=True), prepared, old)
+            call.strategy.allocate(call.allocator(dry_run=False), prepared, old)
         except StatusError:
             return True
     return False

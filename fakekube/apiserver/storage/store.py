@@ -153,6 +153,15 @@ def _next_prefix(prefix: str) -> str:
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
+def _copied(collection: Collection) -> Collection:
+    """A copy that shares entries and changes, which are immutable."""
+    made = Collection(collection.name)
+    made.keys, made.live_keys, made.live = collection.keys.copy(), collection.live_keys.copy(), collection.live.copy()
+    made.changes, made.lost = collection.changes.copy(), collection.lost
+    made.chains = {path: chain.copy() for path, chain in collection.chains.items()}
+    return made
+
+
 def stamped(obj: Object, revision: int) -> Object:
     """The object with `revision` as its resourceVersion, which follows the uid in Go's order."""
     meta = obj["metadata"]
@@ -190,6 +199,14 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store rev={self.revision} objects={self.size()} history={len(self._history)}>"
+
+    def copy(self, window: int) -> Store:
+        """A store with the same objects and history, which shares them, and its own window."""
+        made = Store(window)
+        made.revision, made.compacted, made.floor = self.revision, self.compacted, self.floor
+        made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
+        made._history = self._history.copy()
+        return made
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

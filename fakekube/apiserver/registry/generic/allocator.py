@@ -12,9 +12,13 @@ class Allocator(Protocol):
     def ports(self) -> set[int]:
         """The node ports that the request has taken."""
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The IP families of the cluster, the primary one first."""
+
     def take_address(self, address: str) -> None: ...
 
-    def next_address(self, key: str) -> str: ...
+    def next_address(self, family: str, key: str) -> str: ...
 
     def take_port(self, port: int) -> None: ...
 

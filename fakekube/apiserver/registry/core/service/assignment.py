@@ -16,6 +16,7 @@ from fakekube.apiserver.registry.core.service.spec import (
     spec_of,
 )
 from fakekube.apiserver.registry.generic.allocator import Allocator
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import field_invalid, internal_error
 
 Object = dict[str, Any]
@@ -31,7 +32,7 @@ def allocate(allocator: Allocator, new: Object, old: Object | None) -> Object:
     if old is not None:
         _keep_assigned(spec, service, old)
     _normalize_addresses(spec, old)
-    init_families(spec, service, old)
+    init_families(spec, service, old, allocator.families)
     key = f"services/{new['metadata'].get('namespace', '')}/{new['metadata'].get('name', '')}"
     try:
         _assign_addresses(allocator, spec, service, old, key)
@@ -78,22 +79,36 @@ def _normalize_addresses(spec: Object, old: Object | None) -> None:
 
 
 def _assign_addresses(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
+    """Assigns an address of each family that the service has none of (`allocClusterIPs`, `updateClusterIPs`)."""
     if spec.get("type") == "ExternalName" or is_headless(service):
         return
+    held: list[str] = []
     if old is not None and spec_of(old).get("type") != "ExternalName":
-        return  # it keeps its address, and a cluster of one family has no second one
-    asked = (spec.get("clusterIPs") or [""])[0]
+        if is_headless(old) or len(spec.get("ipFamilies") or ()) <= len(spec_of(old).get("ipFamilies") or ()):
+            return
+        held = (spec_of(old).get("clusterIPs") or [])[:1]
+    families, asked = spec.get("ipFamilies") or (), list(spec.get("clusterIPs") or ())
+    addresses = asked + [""] * (len(families) - len(asked))
+    for i, family in enumerate(families):
+        if i >= len(held):
+            addresses[i] = _address(allocator, service, addresses, i, family, key)
+    spec["clusterIP"], spec["clusterIPs"] = addresses[0], addresses
+
+
+def _address(allocator: Allocator, service: Object, addresses: list[str], i: int, family: str, key: str) -> str:
+    """The address that the service names for a family, or the next free one. Raises 422, or 500 if none is free."""
+    asked = addresses[i]
     try:
-        if asked:
-            allocator.take_address(asked)
+        if not asked:
+            return allocator.next_address(family, key)
+        allocator.take_address(asked)
+        return asked
     except Unavailable as problem:
+        if not asked:
+            named = go_quote(service["metadata"].get("name") or "")
+            raise Unavailable(f"failed to allocate a serviceIP for Service {named}: {problem}") from None
         why = f"failed to allocate IP {asked}: {problem}"
-        raise refused(service, field_invalid("spec.clusterIPs", spec["clusterIPs"], why)) from None
-    try:
-        address = asked or allocator.next_address(key)
-    except Unavailable as problem:
-        raise Unavailable(f"failed to allocate a serviceIP: {problem}") from None
-    spec["clusterIP"], spec["clusterIPs"] = address, [address]
+        raise refused(service, field_invalid("spec.clusterIPs", addresses, why)) from None
 
 
 def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
@@ -12,9 +13,6 @@ from fakekube.apiserver.wire.status import FieldError, StatusError, field_invali
 
 Object = dict[str, Any]
 
-#: The IP families of the cluster, its primary one first (`--service-cluster-ip-range`).
-CLUSTER_FAMILIES = ("IPv4",)
-
 OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
 
 
@@ -22,8 +20,8 @@ def refused(service: Object, *errors: FieldError) -> StatusError:
     return invalid("", "Service", service["metadata"].get("name") or "", errors)
 
 
-def init_families(spec: Object, service: Object, old: Object | None) -> None:
-    """`initIPFamilyFields`."""
+def init_families(spec: Object, service: Object, old: Object | None, cluster: Sequence[str]) -> None:
+    """Sets policy and families, given the families of the cluster (`initIPFamilyFields`). Raises 422."""
     if spec.get("type") == "ExternalName" or (old is not None and _keeps_preference(spec, spec_of(old))):
         return
     headless_alone = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
@@ -38,19 +36,25 @@ def init_families(spec: Object, service: Object, old: Object | None) -> None:
     if old is not None:
         errors += _release_errors(spec, spec_of(old))
     errors += _single_stack_errors(spec)
-    errors += _complete_families(spec)
+    errors += _complete_families(spec, cluster)
     if errors:
         raise refused(service, *errors)
     if headless_alone:
-        families = spec.get("ipFamilies") or [CLUSTER_FAMILIES[0]]
-        if len(families) < 2 and spec["ipFamilyPolicy"] != "SingleStack":
-            families = [*families, OTHER_FAMILY[families[0]]]
-        spec["ipFamilies"] = families
+        spec["ipFamilies"] = _with_other(spec, cluster, dual=True)
         return
-    errors += _configuration_errors(spec)
+    errors += _configuration_errors(spec, cluster)
     if errors:
         raise refused(service, *errors)
-    spec["ipFamilies"] = spec.get("ipFamilies") or [CLUSTER_FAMILIES[0]]
+    spec["ipFamilies"] = _with_other(spec, cluster, dual=len(cluster) == 2)
+
+
+def _with_other(spec: Object, cluster: Sequence[str], *, dual: bool) -> list[str]:
+    """The families of the service: the cluster's primary one if it has none, and the other one if its policy is not
+    SingleStack and two are possible."""
+    families: list[str] = spec.get("ipFamilies") or [cluster[0]]
+    if dual and len(families) == 1 and spec["ipFamilyPolicy"] != "SingleStack":
+        return [*families, OTHER_FAMILY[families[0]]]
+    return families
 
 
 def _keeps_preference(spec: Object, before: Object) -> bool:
@@ -88,7 +92,7 @@ def _single_stack_errors(spec: Object) -> list[FieldError]:
     ]
 
 
-def _complete_families(spec: Object) -> list[FieldError]:
+def _complete_families(spec: Object, cluster: Sequence[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     families = list(spec.get("ipFamilies") or ())
     addresses = spec.get("clusterIPs") or ()
@@ -97,7 +101,7 @@ def _complete_families(spec: Object) -> list[FieldError]:
             break
         if i >= len(families):
             found = family(address)
-            if found in CLUSTER_FAMILIES:
+            if found in cluster:
                 families.append(found)
             else:
                 why = f"{found} is not configured on this cluster"
@@ -107,12 +111,12 @@ def _complete_families(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _configuration_errors(spec: Object) -> list[FieldError]:
+def _configuration_errors(spec: Object, cluster: Sequence[str]) -> list[FieldError]:
     errors: list[FieldError] = []
-    if spec["ipFamilyPolicy"] == "RequireDualStack" and len(CLUSTER_FAMILIES) < 2:
+    if spec["ipFamilyPolicy"] == "RequireDualStack" and len(cluster) < 2:
         why = "this cluster is not configured for dual-stack services"
         errors.append(field_invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], why))
     for i, one in enumerate(spec.get("ipFamilies") or ()):
-        if one not in CLUSTER_FAMILIES:
+        if one not in cluster:
             errors.append(field_invalid(f"spec.ipFamilies[{i}]", one, "not configured on this cluster"))
     return errors
