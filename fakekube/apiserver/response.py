@@ -8,11 +8,14 @@ from typing import Any, Protocol
 
 import orjson
 
+from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, Watch
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.channels import Session
+from fakekube.apiserver.wire.request import RequestInfo
 
 
 class Body(Protocol):
@@ -155,9 +158,11 @@ class Upgrade:
 
 @dataclass(slots=True)
 class Response:
-    """A response. With `watch` a stream follows, with `upgrade` a WebSocket; `body` is unused then.
+    """A response. With `watch` a stream of events follows, with `stream` the bytes of an aggregated API server, with
+    `upgrade` a WebSocket; `body` is unused then.
 
-    `reset`: the connection is broken instead.
+    `reset`: the connection is broken instead. `flow`: the effective user and the attributes of the request, by which
+    API Priority and Fairness classifies it (None: it is not classified).
     """
 
     status: int = 200
@@ -168,3 +173,5 @@ class Response:
     watch: Watch | None = None
     upgrade: Upgrade | None = None
     reset: bool = False
+    flow: tuple[User, RequestInfo] | None = None
+    stream: Stream | None = None

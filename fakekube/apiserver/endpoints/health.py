@@ -22,9 +22,11 @@ _HOOKS = (
     "start-apiextensions-controllers",
     "crd-informer-synced",
     "start-system-namespaces-controller",
+    "peer-endpoint-reconciler-controller",
     "start-cluster-authentication-info-controller",
     "start-kube-apiserver-identity-lease-controller",
     "start-kube-apiserver-identity-lease-garbage-collector",
+    "storage-readiness",
     "start-legacy-token-tracking-controller",
     "start-service-ip-repair-controllers",
     "rbac/bootstrap-roles",
@@ -32,7 +34,6 @@ _HOOKS = (
     "priority-and-fairness-config-producer",
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
-    "aggregator-reload-proxy-client-cert",
     "start-kube-aggregator-informers",
     "apiservice-status-local-available-controller",
     "apiservice-status-remote-available-controller",
@@ -50,8 +51,8 @@ def _checks(*first: str) -> tuple[str, ...]:
 
 #: Path -> its checks, in the order of the response.
 CHECKS: dict[str, Sequence[str]] = {
-    "healthz": _checks("ping", "log", "etcd"),
-    "livez": _checks("ping", "log", "etcd"),
+    "healthz": _checks("ping", "log", "loopback-serving-certificate", "etcd"),
+    "livez": _checks("ping", "log", "loopback-serving-certificate", "etcd"),
     "readyz": (*_checks("ping", "log", "etcd", "etcd-readiness", "informer-sync"), "shutdown"),
 }
 
@@ -64,11 +65,12 @@ def answers(path: str) -> bool:
 
 def answer(request: Request) -> Response:
     """Answer a health check. Raises a plain-text 404 for an unknown check."""
-    name, _, check = request.path.strip("/").partition("/")
-    if check and check not in CHECKS[name]:
+    name, slash, check = request.path.lstrip("/").partition("/")
+    if slash and check not in CHECKS[name]:
         raise PlainAnswer(404, "404 page not found\n")
-    verbose = not check and "verbose" in request.query
-    text = _verbose(name, request.query.get("exclude", ())) if verbose else "ok"
+    if check:
+        return Response(body=Text("ok"), content_type=_CONTENT_TYPE)
+    text = _verbose(name, request.query.get("exclude", ())) if "verbose" in request.query else "ok"
     return Response(body=Text(text), content_type=_CONTENT_TYPE, headers={"X-Content-Type-Options": "nosniff"})
 
 

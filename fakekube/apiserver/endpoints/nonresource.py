@@ -50,6 +50,8 @@ def answer(server: Server, request: Request) -> Response:
         return Response(body=Cached(server.catalog.document("version", lambda: server.version).json, raw=False))
     if path == "/metrics":
         return metrics.answer(server)
+    if path == "/metrics/slis":
+        return metrics.slis()
     if path == "/":
         return Response(body=Cached(server.catalog.document("/", lambda: {"paths": paths(server)}).json, raw=False))
     if path in ("/api", "/apis"):
@@ -130,7 +132,17 @@ def _group(server: Server, request: Request, path: str) -> Response:
 
 
 def paths(server: Server) -> list[str]:
-    found = {"/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+    found = {
+        "/api",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/version",
+    }
     found |= openidmetadata.PATHS.keys()
     for path, checks in health.CHECKS.items():
         found |= {f"/{path}", *(f"/{path}/{check}" for check in checks)}

@@ -16,7 +16,7 @@ from fakekube.apiserver.endpoints.accessreviews import REVIEWS
 from fakekube.apiserver.endpoints.create import create
 from fakekube.apiserver.endpoints.delete import delete, delete_collection
 from fakekube.apiserver.endpoints.get import get
-from fakekube.apiserver.endpoints.list import list
+from fakekube.apiserver.endpoints.list import list, selection_of
 from fakekube.apiserver.endpoints.part import PARTS, STATUS, Part
 from fakekube.apiserver.endpoints.patch import patch
 from fakekube.apiserver.endpoints.subresources import customscale, proxy, scale, streams
@@ -29,8 +29,11 @@ from fakekube.apiserver.endpoints.watch import watch
 from fakekube.apiserver.endpoints.write import act
 from fakekube.apiserver.endpoints.write import connect as admitted
 from fakekube.apiserver.needs import Need
+from fakekube.apiserver.registry.core import componentstatus
 from fakekube.apiserver.registry.registration import options_resource
-from fakekube.apiserver.response import Response
+from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire.options import parse_list_options
 from fakekube.apiserver.wire.status import not_found, not_implemented
 
 Endpoint = Callable[[Call], Response | Generator[Need, Any, Response]]
@@ -80,11 +83,16 @@ SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Endpoint]] = {
 
 
 def _component_statuses(call: Call) -> Response:
-    """An empty list with a deprecation warning: no components run here."""
-    if call.info.name:
-        raise not_found("componentstatuses", call.info.name)
+    """The components, with a deprecation warning (`registry/core/componentstatus`)."""
     call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
-    return Response(body=representation.listed(call, {}, ()))
+    components = {one["metadata"]["name"]: Entry(0, one) for one in componentstatus.COMPONENTS}
+    if call.info.verb == "get":
+        if call.info.name not in components:
+            raise not_found("componentstatus", call.info.name)
+        return Response(body=StoredObject(components[call.info.name], representation.view(call)))
+    selection = selection_of(call, parse_list_options(call.request, watch=False))
+    selected = [entry for entry in components.values() if selection.matches(entry)]
+    return Response(body=representation.listed(call, {}, selected))
 
 
 #: Qualified resource -> endpoint, for kinds that are not stored.

@@ -297,7 +297,7 @@ def unhooked(row: Row, stages: list[str]) -> list[str]:
 
 
 def one_commit(recorder: Recorder, row: Row) -> None:
-    if row.resource.plural != DEFINITIONS and row.subresource != "eviction":
+    if row.resource.plural not in (DEFINITIONS, "flowschemas") and row.subresource != "eviction":
         assert recorder.stages.count(COMMIT) <= 1, recorder.stages
 
 
