@@ -106,6 +106,19 @@ _SERVER_OPTIONS = (
     ),
     click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(
+        "--service-cluster-ip-range",
+        default="10.0.0.0/12",
+        show_default=True,
+        metavar="CIDR[,CIDR]",
+        help="Range of the addresses of Services; two ranges of different families for dual stack.",
+    ),
+    click.option(
+        "--webhook-service",
+        multiple=True,
+        metavar="NAMESPACE/NAME=URL",
+        help="Reach the webhooks and aggregated APIs of a Service at URL (https://127.0.0.1:9443). May be repeated.",
+    ),
+    click.option(
         "--history-window",
         default=20_000,
         show_default=True,

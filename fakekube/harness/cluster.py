@@ -22,6 +22,7 @@ from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.apiserver.needs import Service
+from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness import arguments
@@ -47,6 +48,7 @@ from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
+from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
@@ -75,6 +77,7 @@ class FakeKube:
     transport: how operators that are started here reach the server.
     history_window: the number of changes that watches can resume from.
     version: the Kubernetes minor version whose kinds and fields are served, like "1.31".
+    service_cluster_ip_range: the range of the addresses of Services; two, of different families, for dual stack.
     authorization_mode: authorizers, as in kube-apiserver's option: "Node,RBAC"; `rbac=True` is short for "RBAC".
     enable_admission_plugins, disable_admission_plugins: by kube-apiserver's names, beside the default ones:
     ["ServiceAccount"].
@@ -97,6 +100,7 @@ class FakeKube:
         patience: float = 30.0,
         version: str | None = None,
         controllers: Sequence[str] = (),
+        service_cluster_ip_range: str = DEFAULT_RANGE,
         authorization_mode: str | None = None,
         enable_admission_plugins: Sequence[str] = (),
         disable_admission_plugins: Sequence[str] = (),
@@ -111,6 +115,7 @@ class FakeKube:
             patience=patience,
             version=version,
             controllers=controllers,
+            service_cluster_ip_range=service_cluster_ip_range,
         )
         mode = arguments.authorization_mode_of(rbac, authorization_mode)
         plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins)
@@ -127,9 +132,18 @@ class FakeKube:
             history_window=history_window,
             version=version or bootstrap.KUBERNETES_VERSION,
             admission_plugins=plugins,
+            options=ClusterOptions(service_cluster_ip_range),
+            fixed_uids=True,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if mode != "AlwaysAllow" else {}
-        self._runner = ServerRunner(apiserver, self.clock, random, tokens=tokens, rounds=self._bubble.gate)
+        self._runner = ServerRunner(
+            apiserver,
+            self.clock,
+            random,
+            tokens=tokens,
+            rounds=self._bubble.gate,
+            spawn=self._bubble.loop.create_task,
+        )
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
         self.timeline: Timeline = Timeline(self.clock.epoch)
@@ -179,6 +193,7 @@ class FakeKube:
     async def _end(self) -> None:
         await self._background.end()
         self._runner.end_watches()
+        await self._runner.aclose()
         await self._endpoint.aclose()
         await self._webhooks.aclose()
 
@@ -276,8 +291,17 @@ class FakeKube:
         """
         return self._webhooks.serve(handler, Service(namespace, service, port))
 
+    def map_service(self, service: str, url: str, *, namespace: str = "default") -> None:
+        """Reach the webhooks and the aggregated APIs of a Service at `url`, like `https://127.0.0.1:9443`.
+
+        Without it they are reached at a ready endpoint of the Service. The server there is verified as usual: its
+        certificate is for `SERVICE.NAMESPACE.svc`, and signed by the caBundle of the configuration. Raises ValueError
+        for another URL.
+        """
+        self._webhooks.map(Service(namespace, service, 0), url)
+
     def inject_ca_bundle(self) -> None:
-        """Set the caBundle of webhooks that name a Service and have none, as cert-manager does."""
+        """Set the caBundle of webhooks and APIServices that name a Service and have none, as cert-manager does."""
         for api_version, kind in CONFIGURATIONS:
             for obj in self.list(api_version, kind, None):
                 changed = trusting(dict(obj), self.ca_bundle)

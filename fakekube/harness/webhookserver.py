@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from fakekube.apiserver.needs import Service
 from fakekube.server.runner import ServerRunner
+from fakekube.server.webhookclient import base_url
 
 if TYPE_CHECKING:
     from fakekube.server.certificates import Authority
 
-#: The kinds that configure webhooks: apiVersion and kind.
+#: The kinds that configure webhooks and aggregated API servers: apiVersion and kind.
 CONFIGURATIONS = (
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io/v1", "APIService"),
 )
 
 
@@ -50,6 +52,11 @@ class WebhookServers:
         self._drive(self._listen(handler, service))
         return self._runner.webhooks.services[service]
 
+    def map(self, service: Service, url: str) -> None:
+        """Reach a Service at an address. Raises ValueError for a URL that is not one of a host."""
+        self._runner.webhooks.services[service] = base_url(url)
+        self._runner.apiserver.controllers.check_api_services()
+
     async def _listen(self, handler: Any, service: Service) -> None:
         from fakekube.server.http import listen_for
 
@@ -57,6 +64,7 @@ class WebhookServers:
         tls = self.authority.server_context(names)
         url = await self._serving.enter_async_context(listen_for(handler, tls))
         self._runner.webhooks.services[service] = url
+        self._runner.apiserver.controllers.check_api_services()
 
     async def aclose(self) -> None:
         """Stop serving."""
@@ -65,13 +73,18 @@ class WebhookServers:
 
 
 def trusting(obj: dict[str, Any], ca_bundle: str) -> dict[str, Any] | None:
-    """A webhook configuration or CustomResourceDefinition with `ca_bundle` for its Services; None if nothing changes.
+    """A configuration (see CONFIGURATIONS) with `ca_bundle` for its Services; None if nothing changes.
 
-    Webhooks with a caBundle or a URL are left as they are.
+    Webhooks and APIServices with a caBundle are left as they are, also those without a Service, and those that verify
+    no certificates.
     """
     if "webhooks" in obj:
         hooks = [_with_ca(hook, ca_bundle) for hook in obj["webhooks"]]
         return {**obj, "webhooks": hooks} if hooks != obj["webhooks"] else None
+    spec = obj.get("spec") or {}
+    if "groupPriorityMinimum" in spec:
+        unverified = spec.get("caBundle") or spec.get("insecureSkipTLSVerify")
+        return None if unverified or "service" not in spec else {**obj, "spec": {**spec, "caBundle": ca_bundle}}
     conversion = (obj.get("spec") or {}).get("conversion") or {}
     webhook = conversion.get("webhook")
     if not webhook:

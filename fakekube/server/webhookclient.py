@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from fakekube.apiserver.needs import Post, Reply, Service
+from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 
@@ -16,25 +20,40 @@ MAX_ANSWER = 64 * 1024 * 1024
 
 
 class WebhookClient:
-    """Posts to webhooks. `services`: the base URLs of the cluster's Services (`https://127.0.0.1:4433`)."""
+    """Posts to webhooks. `resolve` returns the address of a Service and raises Unresolved.
 
-    def __init__(self) -> None:
+    `services` are the base URLs (`https://127.0.0.1:4433`) of Services that are served elsewhere, for example by the
+    test; they take precedence. With port 0 they apply to all ports.
+    """
+
+    def __init__(self, resolve: Callable[[Service], str]) -> None:
         self.services: dict[Service, str] = {}
+        self._resolve = resolve
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, post: Post) -> Reply:
         """The answer, or the reason why there is none; never raises."""
         url = post.url
         if post.service is not None:
-            base = self.services.get(post.service)
-            if base is None:
-                return Reply(problem=_posting(url, f'service "{post.service.name}" not found'))
-            url = base + url.partition("://")[2].partition("/")[2].join(["/", ""])
+            try:
+                base = self.base_url(post.service)
+            except Unresolved as problem:
+                return Reply(problem=_posting(url, str(problem)))
+            url = f"{base}/{url.partition('://')[2].partition('/')[2]}"
         try:
             async with asyncio.timeout(post.timeout):
                 return await self._posted(post, url)
         except TimeoutError:
             return Reply(problem=_posting(post.url, "context deadline exceeded"))
+
+    def base_url(self, service: Service) -> str:
+        """The URL at which a Service is reached. Raises Unresolved."""
+        mapped = self.services.get(service) or self.services.get(replace(service, port=0))
+        return mapped or f"https://{self._resolve(service)}"
+
+    def is_mapped(self, service: Service) -> bool:
+        """Whether `services` has the address of a Service."""
+        return service in self.services or replace(service, port=0) in self.services
 
     async def _posted(self, post: Post, url: str) -> Reply:
         import aiohttp  # imported late: it is large, and most clusters have no webhooks
@@ -43,11 +62,14 @@ class WebhookClient:
             context = self._context(post.ca)
         except ssl.SSLError:
             return Reply(problem="unable to load root certificates: unable to parse bytes as PEM block")
-        name = f"{post.service.name}.{post.service.namespace}.svc" if post.service is not None else None
+        name, headers = None, {}
+        if post.service is not None:
+            name = f"{post.service.name}.{post.service.namespace}.svc"
+            headers = {"Host": f"{name}:{post.service.port}"}
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
-                session.post(url, json=post.body, ssl=context, server_hostname=name) as response,
+                session.post(url, json=post.body, headers=headers, ssl=context, server_hostname=name) as response,
             ):
                 text = bytearray()
                 async for chunk in response.content.iter_any():
@@ -56,7 +78,7 @@ class WebhookClient:
                         return Reply(problem=_posting(post.url, f"the answer is longer than {MAX_ANSWER} bytes"))
                 return _reply(response.status, bytes(text))
         except aiohttp.ClientError as error:
-            return Reply(problem=_posting(post.url, _go_message(error, url)))
+            return Reply(problem=_posting(post.url, go_message(error, url)))
 
     def _context(self, ca: str) -> ssl.SSLContext:
         """A TLS context that trusts only these certificates. Raises SSLError if they are not PEM."""
@@ -67,11 +89,21 @@ class WebhookClient:
         return context
 
 
+def base_url(text: str) -> str:
+    """The base URL at which a Service is reached: https, a host and a port. Raises ValueError."""
+    parts = urlsplit(text)
+    if parts.scheme != "https" or not parts.hostname:
+        raise ValueError(f"{text!r} is not a URL like https://127.0.0.1:9443")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(f"{text!r} has a path: requests have the path of the webhook's configuration")
+    return f"https://{parts.netloc}"
+
+
 def _posting(url: str, why: str) -> str:
     return f"failed to call webhook: Post {go_quote(url)}: {why}"
 
 
-def _go_message(error: Any, url: str) -> str:
+def go_message(error: Any, url: str) -> str:
     """The message of Go's HTTP client for a failed connection."""
     import aiohttp
 

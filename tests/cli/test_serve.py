@@ -301,6 +301,15 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
             ["--manifests", "invalid.yaml"],
             "--manifests ConfigMap 'A': ConfigMap \"A\" is invalid: metadata.name: Invalid value: \"A\": ",
         ),
+        (["--service-cluster-ip-range", "a"], "service-cluster-ip-range[0] is not a valid cidr"),
+        (
+            ["--webhook-service", "default/hook=http://127.0.0.1:1"],
+            "--webhook-service default/hook=http://127.0.0.1:1: 'http://127.0.0.1:1' is not a URL like https://127.0.0.1:9443",
+        ),
+        (
+            ["--webhook-service", "hook=https://127.0.0.1:1"],
+            "--webhook-service hook=https://127.0.0.1:1: the Service is not in the form NAMESPACE/NAME",
+        ),
         (["--kubeconfig", "nowhere/kc"], "--kubeconfig nowhere/kc: No such file or directory"),
         (["--kubeconfig", "none"], "--kubeconfig none: Is a directory"),
         (["--enable-admission-plugins", "Nope"], '--enable-admission-plugins plugin "Nope" is unknown'),

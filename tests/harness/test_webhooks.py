@@ -348,3 +348,20 @@ def test_one_service_has_one_webhook(fakekube):
     fakekube.serve_webhook(Guard(), service="guard")
     with pytest.raises(ValueError, match="service='guard'"):
         fakekube.serve_webhook(Guard(), service="guard")
+
+
+def test_a0_a_service_is_mapped_to_an_address(fakekube):
+    guard = Guard()
+    url = fakekube.serve_webhook(guard, service="elsewhere")
+    fakekube.map_service("guard", url)
+    fakekube.apply(configuration())
+    fakekube.inject_ca_bundle()
+    with pytest.raises(ApiError, match="certificate"):  # the one of `elsewhere`
+        fakekube.create(configmap())
+    assert guard.asked == []
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9443", "127.0.0.1:9443", "https://127.0.0.1:9443/path"])
+def test_a0_a_service_is_mapped_to_a_host_only(fakekube, url):
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:9443"):
+        fakekube.map_service("guard", url)
