@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver import crd, openapi
+from fakekube.apiserver import aggregation, crd, openapi
 from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.auth import rbac, serviceaccounttoken
@@ -34,12 +34,14 @@ from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
 from fakekube.apiserver.registry.builtin import STRATEGIES
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
+from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, Network, parse_ranges
 from fakekube.apiserver.registry.custom.registration import CustomRegistration
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.registration import BuiltinRegistration, Registration
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Cached, Document, Response, Text
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
+from fakekube.apiserver.servercontrollers import ServerControllers
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.codec import JSON
@@ -74,7 +76,7 @@ class ApiServer:
     """The state of a server: its catalog, its store, its authorizer and its injected faults.
 
     `on_commit` is called with each change after it is stored. `version` is the document at `/version`, `address` the
-    server address that discovery reports, `secure` whether it is one of HTTPS.
+    server address that discovery reports, `secure` whether it is one of HTTPS, `networks` the ranges of cluster IPs.
     """
 
     catalog: Catalog
@@ -88,6 +90,7 @@ class ApiServer:
     kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = _ignore_change
     address: str = ""
+    networks: tuple[Network, ...] = parse_ranges(DEFAULT_RANGE)
     secure: bool = True
     allocations: ServiceAllocations = field(init=False)
     impersonation: Impersonation = field(init=False)
@@ -97,10 +100,13 @@ class ApiServer:
     _registrations: dict[tuple[str, str, str], Registration] = field(default_factory=dict)
     _bodies: dict[tuple[str, str], Registration] = field(default_factory=dict)
     _versions: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
+    controllers: ServerControllers = field(init=False)
 
     def __post_init__(self) -> None:
         self.impersonation = Impersonation(partial(self.authorizer.decide, self.store))
-        self.allocations = ServiceAllocations(self.store)
+        tracked = self.catalog.find("networking.k8s.io", "v1", "ipaddresses") is not None
+        self.allocations = ServiceAllocations(self.store, self.networks, tracked)
+        self.controllers = ServerControllers(self)
 
     def answer(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         """Answer one request; errors become responses with a Status."""
@@ -109,7 +115,8 @@ class ApiServer:
         except StatusError as error:
             return refusal(error, request)
         except PlainAnswer as plain:
-            return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8")
+            headers = {"X-Content-Type-Options": "nosniff"}
+            return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8", headers=headers)
 
     def _admitted(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         if request.query:
@@ -120,6 +127,10 @@ class ApiServer:
         rule = self.faults.take(info, request.user_agent) if self.faults.rules else None
         if rule is not None:
             return (yield from self._faulty(rule, request, info, user, context))
+        if self.controllers.aggregates:
+            remote = aggregation.api_service_of(self.store, request.path)
+            if remote is not None:
+                return (yield from aggregation.forwarded(remote, request, user))
         if not info.is_resource:
             return nonresource.answer(self, request)
         return (yield from self._served(request, info, user, context))
@@ -135,9 +146,13 @@ class ApiServer:
                 return Response(reset=True)
             if rule.error is not None:
                 raise error_of(rule.error, info)
-            if not info.is_resource:
+            remote = aggregation.api_service_of(self.store, request.path) if self.controllers.aggregates else None
+            if remote is not None:
+                response: Response = yield from aggregation.forwarded(remote, request, user)
+            elif not info.is_resource:
                 return nonresource.answer(self, request)
-            response: Response = yield from self._served(request, info, user, context)
+            else:
+                response = yield from self._served(request, info, user, context)
         except Abandoned:
             rule.give_back()
             raise
@@ -266,15 +281,24 @@ class ApiServer:
             definitioncontrollers.changed(self, change, context)
         elif change.after is None:
             definitioncontrollers.object_gone(self, change, context)
+        self.controllers.changed(change, context)
         return change
 
-    def restore(self, collection: str, path: str, obj: Object) -> None:
-        """Store an object without a request, for the objects that exist when a server starts."""
-        self.on_commit(self.store.create(collection, path, obj))
+    def write(self, collection: str, path: str, obj: Object | None) -> None:
+        """Create, update or delete (None) an object without a request, as the server's own controllers do."""
+        before = self.store.get(collection, path)
+        if before is None:
+            assert obj is not None, f"{collection} {path}: there is no object to delete"
+            self.on_commit(self.store.create(collection, path, obj))
+        elif obj is None:
+            self.on_commit(self.store.delete(collection, path, before))
+        else:
+            self.on_commit(self.store.update(collection, path, before, obj))
 
     def retire(self) -> None:
         """Break reference cycles so that the server is freed at once."""
         self.on_commit = _ignore_change
+        self.controllers.retire()
         self.updaters.clear()
 
     # --- definitions -----------------------------------------------------------------------------------------------

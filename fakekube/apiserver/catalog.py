@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from fakekube.apiserver.registry.apiregistration import autoregister
 from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
 
 #: (group, plural) -> the collection of another group, for resources that share their objects with it.
@@ -23,6 +24,23 @@ class Document:
     hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteVersion:
+    """A version of a group that another server serves, as an APIService describes it.
+
+    `resources` are rows of aggregated discovery (None: they are not known). `fresh`: they are current. `openapi` has
+    the known OpenAPI documents of versions 2 and 3.
+    """
+
+    group: str
+    version: str
+    group_priority: int
+    version_priority: int
+    resources: tuple[Any, ...] | None = None
+    fresh: bool = False
+    openapi: Mapping[int, Any] = field(default_factory=dict)
+
+
 class Catalog:
     """The served resources, by (group, version, plural). Groups keep the order in which kube-apiserver lists them."""
 
@@ -33,6 +51,7 @@ class Catalog:
         self._documents: dict[Hashable, Document] = {}
         self._of_group: dict[Hashable, str] = {}
         self._encodings: dict[Hashable, bytes] = {}
+        self._remote: dict[tuple[str, str], RemoteVersion] = {}
         builtin = tuple(builtin)
         self._builtin_groups = frozenset(resource.group for resource in builtin)
         for resource in builtin:
@@ -58,6 +77,29 @@ class Catalog:
             if not versions:
                 self._groups.pop(resource.group, None)
         self._forget_documents(resource)
+
+    def set_remote(self, versions: Iterable[RemoteVersion]) -> None:
+        """Set the versions that other servers serve; discovery shows them among our own."""
+        remote = {(one.group, one.version): one for one in versions}
+        if remote == self._remote:
+            return
+        groups = {group for group, _ in (*remote, *self._remote)}
+        self._remote = remote
+        for key in [key for key in self._documents if self._of_group.get(key) in (None, *groups)]:
+            del self._documents[key]
+        self._encodings.clear()
+
+    def remote_documents(self, version: int) -> dict[str, Any]:
+        """The OpenAPI documents of other servers in a version of OpenAPI, by their paths (`apis/GROUP/VERSION`)."""
+        return {
+            f"apis/{group}/{name}" if group else f"api/{name}": one.openapi[version]
+            for (group, name), one in self._remote.items()
+            if version in one.openapi
+        }
+
+    def remote(self, group: str, version: str) -> RemoteVersion | None:
+        """The version of a group that another server serves, if any."""
+        return self._remote.get((group, version))
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
@@ -89,10 +131,34 @@ class Catalog:
 
     # --- documents -------------------------------------------------------------------------------------------------
 
+    def shown_versions(self, group: str) -> list[str]:
+        """The group's versions in discovery: those of other servers first, by priority, then our own."""
+        remote = [one for key, one in self._remote.items() if key[0] == group]
+        remote.sort(key=lambda one: (-one.version_priority, version_priority(one.version)))
+        names = [one.version for one in remote]
+        return [*names, *(version for version in self.versions(group) if version not in names)]
+
     def group_names(self) -> list[str]:
-        """The named groups: the built-in ones in kube-apiserver's order, then the custom ones by name."""
+        """The named groups: the built-in ones in kube-apiserver's order, then the custom ones by name. Those of other
+        servers are placed by their priority."""
         custom = sorted(name for name in self._groups if self.is_custom_group(name))
-        return [name for name in self._groups if name and name not in custom] + custom
+        names = [name for name in self._groups if name and name not in custom] + custom
+        priorities: dict[str, int] = {}
+        for one in self._remote.values():
+            priorities[one.group] = max(priorities.get(one.group, 0), one.group_priority)
+        for group, priority in sorted(priorities.items()):
+            if group and group not in names:
+                before = [name for name in names if (-priority, group) > (-self._priority(name, priorities), name)]
+                names.insert(len(before), group)
+        return names
+
+    def _priority(self, group: str, remote: Mapping[str, int]) -> int:
+        """The groupPriorityMinimum of a group."""
+        if group in remote:
+            return remote[group]
+        if group == autoregister.GROUP:
+            return autoregister.MOST_PRIORITY
+        return autoregister.CUSTOM_PRIORITY[0] if self.is_custom_group(group) else autoregister.priority(group, "v1")[0]
 
     def _forget_documents(self, changed: Resource) -> None:
         stale = [key for key in self._documents if self._of_group.get(key, changed.group) == changed.group]

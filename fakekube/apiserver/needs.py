@@ -1,4 +1,4 @@
-"""The operations that a request can wait for: delays and webhook calls.
+"""The operations that a request can wait for: delays, webhook calls, and requests to aggregated API servers.
 
 A request yields a `Need`; the code that runs the request resumes it with the result.
 """
@@ -6,9 +6,9 @@ A request yields a `Need`; the code that runs the request resumes it with the re
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 Object = dict[str, Any]
 
@@ -59,7 +59,45 @@ class Posts:
     posts: tuple[Post, ...]
 
 
-Need = Delay | Posts
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A request to send to an aggregated API server. The result is a Forwarded.
+
+    `target` is the path with its query. `verified`: the server's certificate must be signed by `ca` (PEM, "": the
+    system's).
+    """
+
+    service: Service
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+    ca: str = ""
+    verified: bool = True
+
+
+class Stream(Protocol):
+    """The body of a forwarded response, which is read while it arrives."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """The response of an aggregated API server, or the error of the connection (`problem`) in the words of Go's HTTP
+    client. `unresolved`: the Service has no address; `problem` has the reason."""
+
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    stream: Stream | None = None
+    problem: str = ""
+    unresolved: bool = False
+
+
+Need = Delay | Posts | Forward
 """Yielded by a request that cannot complete synchronously. The generator is resumed with the result."""
 
 

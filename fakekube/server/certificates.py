@@ -69,3 +69,19 @@ class Authority:
         context = ssl.create_default_context()
         self._ca.configure_trust(context)
         return context
+
+
+class FrontProxy:
+    """The certificate by which aggregated API servers recognize the server (`--proxy-client-cert-file`)."""
+
+    NAME = "front-proxy-client"
+
+    def __init__(self) -> None:
+        authority = trustme.CA(organization_name="fakekube front proxy")
+        self._certificate = authority.issue_cert(common_name=self.NAME)
+        self.ca: str = authority.cert_pem.bytes().decode()
+        """The CA's certificate, PEM (`--requestheader-client-ca-file`)."""
+
+    def present(self, context: ssl.SSLContext) -> None:
+        """Present the certificate in the connections of a context."""
+        self._certificate.configure_cert(context)

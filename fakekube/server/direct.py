@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import warning
@@ -48,7 +49,7 @@ class DirectTransport:
     ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
         response = await self._runner.answer(self._request(method, path, query, headers, body))
-        return _delivered(response)
+        return _delivered(response) if response.stream is None else await _read(response, response.stream)
 
     def begin(
         self,
@@ -81,7 +82,8 @@ class DirectTransport:
 
     async def complete(self, suspended: Suspended) -> Answer:
         """Resume a suspended request until it is answered."""
-        return _delivered(await self._runner.complete(suspended))
+        response = await self._runner.complete(suspended)
+        return _delivered(response) if response.stream is None else await _read(response, response.stream)
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
@@ -90,6 +92,10 @@ class DirectTransport:
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
         runner = self._runner
         response = await runner.answer(self._request("GET", path, pairs, headers, None))
+        if response.stream is not None:
+            if response.status != 200:
+                return await _read(response, response.stream)
+            return 200, dict(response.headers), ForwardedStream(response.stream)
         if response.watch is None or response.reset or isinstance(runner, _Ended):
             return _delivered(response)
         return 200, dict(response.headers), DirectStream(runner, response)
@@ -131,6 +137,40 @@ def _delivered(response: Response) -> Answer:
     if response.content_type.startswith("text/"):
         return response.status, headers, body.to_object()
     return response.status, headers, orjson.loads(body.encode())
+
+
+async def _read(response: Response, stream: Stream) -> Answer:
+    """The whole response of an aggregated API server."""
+    try:
+        data = b"".join([chunk async for chunk in stream])
+    finally:
+        await stream.aclose()
+    headers = {**response.headers, "Content-Type": response.content_type}
+    if not response.content_type.startswith("application/json"):
+        return response.status, headers, data.decode("utf-8", "replace")
+    return response.status, headers, orjson.loads(data) if data else None
+
+
+class ForwardedStream:
+    """The events of a watch of an aggregated API server, as dicts."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[Object]:
+        return self._iterate()
+
+    async def _iterate(self) -> AsyncIterator[Object]:
+        rest = b""
+        async for chunk in self._stream:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if line.strip():
+                    yield orjson.loads(line)
+
+    async def aclose(self) -> None:
+        """End the watch."""
+        await self._stream.aclose()
 
 
 class _Ended:

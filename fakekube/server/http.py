@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import HttpVersion11, WSMsgType, hdrs, web
+from aiohttp import ClientError, HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
@@ -82,10 +83,12 @@ async def listen(
     port: int = 0,
     *,
     tls: ssl.SSLContext | RequestingContext | None = None,
+    sock: socket.socket | None = None,
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 selects a free port. Open watches end before the connections are closed.
 
-    Entering the context does not wait. Raises OSError if the address is not available.
+    `sock`: the result of `listening`, which is closed at the end; else `host` and `port` are listened on. Entering the
+    context does not wait. Raises OSError if the address is not available.
     """
     handler = _Handler(runner)
     server = web.Server(
@@ -102,13 +105,16 @@ async def listen(
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
-        sock = _listening(host, port)  # the loop closes it
+        if sock is None:
+            sock = listening(host, port)
+        # the loop closes the socket
         await web.SockSite(site_runner, sock, ssl_context=tls).start()  # type: ignore[arg-type]
         found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None)
         runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found
     finally:
         await handler.end_streams()
+        await runner.aclose()
         await site_runner.cleanup()
         handler.retire()
 
@@ -125,14 +131,15 @@ async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
         )
     await site_runner.setup()
     try:
-        sock = _listening("127.0.0.1", 0)
+        sock = listening("127.0.0.1", 0)
         await web.SockSite(site_runner, sock, ssl_context=tls).start()
         yield f"https://127.0.0.1:{sock.getsockname()[1]}"
     finally:
         await site_runner.cleanup()
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address. Raises OSError if it is not available."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return socket.create_server(address, family=family, backlog=BACKLOG)
 
@@ -141,10 +148,15 @@ class _Handler:
     def __init__(self, runner: ServerRunner) -> None:
         self._runner = runner
         self._streams: set[asyncio.Task[Any]] = set()
+        self._proxied: set[asyncio.Task[Any]] = set()
+        self._ending = False
 
     async def end_streams(self) -> None:
         """End every open watch; connections whose clients do not read are aborted."""
+        self._ending = True
         self._runner.end_watches()
+        for task in self._proxied:
+            task.cancel()
         if self._streams:
             _, late = await asyncio.wait(self._streams, timeout=SHUTDOWN_TIMEOUT)
             for task in late:
@@ -166,8 +178,12 @@ class _Handler:
         await self._runner.events_sent()
         if response.reset:
             return _broken(http)
+        if response.flow is not None:
+            response.headers |= self._runner.flow_headers(response)
         if response.watch is not None:
             return await self._stream(http, response, response.watch)
+        if response.stream is not None:
+            return await self._forwarded(http, response, response.stream)
         if response.upgrade is not None:
             return await _web_socket(http, response.upgrade)
         return _plain(request, response)
@@ -181,7 +197,8 @@ class _Handler:
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
         write = _line if response.content_type == codec.JSON else _frame
-        stream = web.StreamResponse(status=200, headers={**HEADERS, "Content-Type": response.content_type})
+        headers = {**HEADERS, **response.headers, "Content-Type": response.content_type}
+        stream = web.StreamResponse(status=200, headers=headers)
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -200,6 +217,33 @@ class _Handler:
             pass  # the client has disconnected
         finally:
             self._streams.discard(task)
+        return stream
+
+    async def _forwarded(self, http: web.BaseRequest, response: Response, body: Stream) -> web.StreamResponse:
+        """Pass the response of an aggregated API server on while it arrives."""
+        headers = {**HEADERS, **response.headers}
+        if response.content_type:
+            headers["Content-Type"] = response.content_type
+        stream = web.StreamResponse(status=response.status, headers=headers)
+        if hdrs.CONTENT_LENGTH not in stream.headers and http.version >= HttpVersion11:
+            stream.enable_chunked_encoding()
+        task = asyncio.current_task()
+        assert task is not None
+        self._proxied.add(task)
+        try:
+            await stream.prepare(http)
+            try:
+                async for chunk in body:
+                    await stream.write(chunk)
+            except asyncio.CancelledError:
+                if not self._ending:
+                    raise  # the client has disconnected
+            await stream.write_eof()
+        except (ConnectionError, ClientError):
+            stream.force_close()  # one of the two has disconnected
+        finally:
+            self._proxied.discard(task)
+            await body.aclose()
         return stream
 
 

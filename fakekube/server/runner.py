@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
+from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
-from fakekube.apiserver.needs import Abandoned, Delay, Need, Reply
+from fakekube.apiserver.flowcontrol import Classifier
+from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.response import Response
+from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
@@ -33,6 +36,8 @@ from fakekube.server.webhookclient import WebhookClient
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate
+    from fakekube.server.availability import AvailabilityChecks
+    from fakekube.server.proxyclient import ProxyClient
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -119,14 +124,20 @@ class ServerRunner:
         tokens: Mapping[str, User] | None = None,
         log: RequestLog | None = None,
         rounds: Rounds | None = None,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] | None = None,
     ) -> None:
-        """`rounds`: watches deliver no events during a round."""
+        """`rounds`: watches deliver no events during a round. `spawn` starts a task (None: on the running loop)."""
         self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
         self.log: RequestLog = log if log is not None else RequestLog()
         self.watches: dict[Watch, None] = {}
         apiserver.tokens = {} if tokens is None else tokens
-        self.webhooks: WebhookClient = WebhookClient()
+        self.webhooks: WebhookClient = WebhookClient(partial(resolve, apiserver.store))
         self._context = ServerContext(clock, random)
+        self._proxy: ProxyClient | None = None
+        self._checks: AvailabilityChecks | None = None
+        self._spawn = spawn if spawn is not None else _spawned
+        apiserver.controllers.on_unchecked = self._unchecked
+        apiserver.controllers.is_mapped = self.webhooks.is_mapped
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
@@ -166,6 +177,7 @@ class ServerRunner:
             step = self.apiserver.answer(request, info, request.user, self._context)
             return Suspended(request, info, step, next(step))
         except StopIteration as end:
+            end.value.flow = (request.user, info)
             return self._logged(request, info, end.value)
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error))
@@ -177,9 +189,10 @@ class ServerRunner:
             response = await self._resumed(step, need)
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
+        response.flow = (request.user, info)
         return self._logged(request, info, response)
 
-    async def _resumed(self, step: Generator[Need, Sequence[Reply], T], need: Need) -> T:
+    async def _resumed(self, step: Generator[Need, Any, T], need: Need) -> T:
         """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
         try:
             while True:
@@ -188,14 +201,46 @@ class ServerRunner:
             result: T = end.value
             return result
 
-    async def _fulfilled(self, need: Need) -> Sequence[Reply]:
-        """Fulfil a need. Returns the replies of webhooks; a delay has none."""
+    @property
+    def proxy(self) -> ProxyClient:
+        """The client of aggregated API servers, created on first use."""
+        if self._proxy is None:
+            from fakekube.server.proxyclient import ProxyClient
+
+            self._proxy = ProxyClient(self.webhooks.base_url)
+        return self._proxy
+
+    def publish_authentication(self, client_ca: str = "") -> None:
+        """Publish how requests of the front proxy, and of clients with certificates (PEM), are authenticated."""
+        proxy = self.proxy.front_proxy
+        data = authenticationinfo.request_header(proxy.ca, proxy.NAME)
+        self.apiserver.controllers.publish(
+            {**data, **({"client-ca-file": client_ca} if client_ca else {})}, self._context
+        )
+
+    def _unchecked(self, name: str) -> None:
+        """Check an APIService whose server may have become available."""
+        if self._checks is None:
+            from fakekube.server.availability import AvailabilityChecks
+
+            self._checks = AvailabilityChecks(self.apiserver, self.proxy, self._context, self._spawn)
+        self._checks.mark(name)
+
+    async def aclose(self) -> None:
+        """End the tasks of the server. It can be used further; changes of APIServices start them again."""
+        if self._checks is not None:
+            await self._checks.aclose()
+
+    async def _fulfilled(self, need: Need) -> Sequence[Reply] | Forwarded:
+        """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
         if isinstance(need, Delay):
             await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
             return ()
+        if isinstance(need, Forward):
+            return await self.proxy.send(need)
         return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
 
-    async def _run(self, step: Generator[Need, Sequence[Reply], T]) -> T:
+    async def _run(self, step: Generator[Need, Any, T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""
         try:
             need = next(step)
@@ -210,6 +255,12 @@ class ServerRunner:
             if name.startswith("impersonate-"):
                 return request._replace(user=self.apiserver.impersonation.effective(request, info))
         return request
+
+    def flow_headers(self, response: Response) -> Mapping[str, str]:
+        """The headers with the FlowSchema and the priority level of an answered request, which is counted."""
+        if response.flow is None:
+            return {}
+        return self.apiserver.store.derived(Classifier).dispatch(*response.flow)
 
     def refuse(self, request: Request, error: StatusError) -> Response:
         """The response to a request that is rejected before it is processed."""
@@ -382,6 +433,10 @@ class _Waiter:
     def _ring(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    return asyncio.get_running_loop().create_task(work)
 
 
 def _forget(listeners: list[T], listener: T) -> None:

@@ -15,14 +15,18 @@ from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.auth.authentication import parse_token_file
 from fakekube.apiserver.auth.jsonwebtoken import KeySet, generated_key
 from fakekube.apiserver.auth.serviceaccounttoken import ISSUER, Issuer
+from fakekube.apiserver.needs import Service
+from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, BadRange
 from fakekube.apiserver.user import User
 from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
-from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen
+from fakekube.server.http import EVERY_ADDRESS, HttpServer, listen, listening
+from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
+from fakekube.server.webhookclient import base_url
 
 if TYPE_CHECKING:
     from fakekube.server.tlsconnection import RequestingContext
@@ -46,6 +50,8 @@ class Options:
     client_ca_file: Path | None = None
     history_window: int = 20_000
     kubernetes_version: str = bootstrap.KUBERNETES_VERSION
+    service_cluster_ip_range: str = DEFAULT_RANGE
+    webhook_service: tuple[str, ...] = ()
     service_account_issuer: tuple[str, ...] = ()
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None
@@ -88,15 +94,18 @@ async def running(options: Options) -> AsyncIterator[Running]:
     if options.authorization_mode != "AlwaysAllow" and not (tokens or options.tls):
         why = "needs --token-auth-file or --tls: without them requests are denied"
         raise CannotServe(f"--authorization-mode {options.authorization_mode} {why}")
-    runner = _runner(options, tokens)
-    loaded = await _load(runner, options.manifests)
     authority = Authority() if options.tls else None
     tls = _tls(options, authority)
-    async with AsyncExitStack() as listening:
+    async with AsyncExitStack() as serving:
         try:
-            server = await listening.enter_async_context(listen(runner, options.bind_address, options.port, tls=tls))
+            sock = serving.enter_context(listening(options.bind_address, options.port))
         except OSError as error:
             raise CannotServe(f"cannot listen on {options.bind_address}:{options.port}: {reason(error)}") from None
+        runner = _runner(options, tokens, sock.getsockname()[1])
+        runner.webhooks.services |= _services(options.webhook_service)
+        runner.publish_authentication(_client_ca(options, authority))
+        loaded = await _load(runner, options.manifests)
+        server = await serving.enter_async_context(listen(runner, options.bind_address, tls=tls, sock=sock))
         client = authority.administrator() if authority and not tokens else None
         found = Running(server, authority.certificate if authority else None, tokens, loaded, client)
         if options.kubeconfig:
@@ -119,18 +128,46 @@ def _tls(options: Options, authority: Authority | None) -> RequestingContext | N
         raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
 
 
-def _runner(options: Options, tokens: dict[str, User]) -> ServerRunner:
+def _runner(options: Options, tokens: dict[str, User], port: int) -> ServerRunner:
+    """The runner of a new server, which knows the port that it will listen on. Raises CannotServe."""
     clock, random = SystemClock(), SystemRandom()
-    apiserver = bootstrap.api_server(
-        clock.now(),
-        random,
-        authorization_mode=options.authorization_mode,
-        history_window=options.history_window,
-        version=options.kubernetes_version,
-        issuer=_issuer(options),
-        admission_plugins=_plugins(options),
-    )
+    address = EVERY_ADDRESS.get(options.bind_address, options.bind_address)
+    try:
+        apiserver = bootstrap.api_server(
+            clock.now(),
+            random,
+            authorization_mode=options.authorization_mode,
+            history_window=options.history_window,
+            version=options.kubernetes_version,
+            issuer=_issuer(options),
+            admission_plugins=_plugins(options),
+            options=ClusterOptions(options.service_cluster_ip_range, address, port, config_maps=True),
+        )
+    except BadRange as problem:
+        raise CannotServe(str(problem)) from None
     return ServerRunner(apiserver, clock, random, tokens=tokens)
+
+
+def _client_ca(options: Options, authority: Authority | None) -> str:
+    """The certificates (PEM) that client certificates are verified with."""
+    own = authority.certificate.decode() if authority is not None else ""
+    return (options.client_ca_file.read_text() if options.client_ca_file is not None else "") + own
+
+
+def _services(texts: Sequence[str]) -> dict[Service, str]:
+    """The Services of `--webhook-service NAMESPACE/NAME=URL` and their URLs. Raises CannotServe."""
+    found: dict[Service, str] = {}
+    for text in texts:
+        name, _, url = text.partition("=")
+        namespace, _, name = name.partition("/")
+        try:
+            found[Service(namespace, name, 0)] = base_url(url)
+            if not (namespace and name):
+                raise ValueError("the Service is not in the form NAMESPACE/NAME")
+        except ValueError as problem:
+            example = "default/my-webhook=https://127.0.0.1:9443"
+            raise CannotServe(f"--webhook-service {text}: {problem} (example: {example})") from None
+    return found
 
 
 def _plugins(options: Options) -> frozenset[str]:

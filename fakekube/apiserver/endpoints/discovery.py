@@ -41,7 +41,7 @@ def api_group_list(catalog: Catalog) -> Object:
 
 def api_group(catalog: Catalog, group: str) -> Object | None:
     """`/apis/GROUP`."""
-    if not group or not catalog.serves_group(group):
+    if not group or not catalog.shown_versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, group)}
 
@@ -64,18 +64,23 @@ def api_resource_list(catalog: Catalog, group: str, version: str) -> Object | No
 
 def aggregated(catalog: Catalog, groups: Iterable[str], api_version: str = "apidiscovery.k8s.io/v2") -> Object:
     """Aggregated discovery of these groups (APIGroupDiscoveryList)."""
-    items = [_aggregated_group(catalog, group) for group in groups if catalog.serves_group(group)]
+    items = [_aggregated_group(catalog, group) for group in groups if catalog.shown_versions(group)]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
 
 
 def _group(catalog: Catalog, group: str) -> Object:
-    versions = [{"groupVersion": f"{group}/{v}", "version": v} for v in catalog.versions(group)]
+    versions = [{"groupVersion": f"{group}/{v}", "version": v} for v in catalog.shown_versions(group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
 def _aggregated_group(catalog: Catalog, group: str) -> Object:
     versions = []
-    for version in catalog.versions(group):
+    for version in catalog.shown_versions(group):
+        remote = catalog.remote(group, version)
+        if remote is not None:
+            known = {} if not remote.resources else {"resources": list(remote.resources)}
+            versions.append({"version": version, **known, "freshness": "Current" if remote.fresh else "Stale"})
+            continue
         found = [r for r in catalog.resources() if (r.group, r.version) == (group, version)]
         rows = [_aggregated_row(resource) for resource in sorted(found, key=lambda r: r.plural)]
         versions.append({"version": version, "resources": rows, "freshness": "Current"})

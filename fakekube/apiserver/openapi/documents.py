@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from fakekube.apiserver import crd
-from fakekube.apiserver.openapi import builtinroutes, customkinds, customroutes, discoveryroutes
+from fakekube.apiserver.openapi import aggregated, builtinroutes, customkinds, customroutes, discoveryroutes
 from fakekube.apiserver.openapi.collected import Types
 from fakekube.apiserver.openapi.operations import paths_of
 from fakekube.apiserver.openapi.routes import Route
@@ -41,6 +41,9 @@ class Catalog(Protocol):
 
     def is_custom_group(self, group: str) -> bool: ...
 
+    def remote_documents(self, version: int) -> Mapping[str, Object]:
+        """The documents of aggregated API servers, by their paths."""
+
     def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document: ...
 
     def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes: ...
@@ -65,6 +68,11 @@ def root_of(resource: Resource) -> str:
 
 
 def roots(server: Server) -> list[str]:
+    """The paths of the documents, also those of aggregated API servers."""
+    return sorted({*_own_roots(server), *server.catalog.remote_documents(3)})
+
+
+def _own_roots(server: Server) -> list[str]:
     """The paths of the documents: of groups and versions, of built-in groups, and of what is no resource."""
     resources = list(server.catalog.resources())
     groups = {resource.group for resource in resources if not server.catalog.is_custom_group(resource.group)}
@@ -79,6 +87,9 @@ def group_of(root: str) -> str:
 
 def version_3(server: Server, root: str) -> Object:
     """The OpenAPI 3 document of a path."""
+    remote = server.catalog.remote_documents(3).get(root)
+    if remote is not None:
+        return remote
     resources = [resource for resource in server.catalog.resources() if root_of(resource) == root]
     custom = any(server.definition(resource) for resource in resources)
     registered = client_versions() if custom else [root.removeprefix("apis/")] if root.count("/") == 2 else []
@@ -101,18 +112,21 @@ def version_2(server: Server) -> Object:
     resources: dict[str, list[Resource]] = {}
     for resource in server.catalog.resources():
         resources.setdefault(root_of(resource), []).append(resource)
-    routes = [route for root in roots(server) for route in _routes(server, root, resources.get(root, []), types)]
+    routes = [route for root in _own_roots(server) for route in _routes(server, root, resources.get(root, []), types)]
     paths = paths_of(routes, types.refer, 2)
     parameters = share(paths)
-    return {
-        "swagger": "2.0",
-        "info": _info(server),
-        "paths": paths,
-        "definitions": types.written(),
-        "parameters": parameters,
-        "securityDefinitions": _SECURITY,
-        "security": [{"BearerToken": []}],
-    }
+    return aggregated.merged(
+        {
+            "swagger": "2.0",
+            "info": _info(server),
+            "paths": paths,
+            "definitions": types.written(),
+            "parameters": parameters,
+            "securityDefinitions": _SECURITY,
+            "security": [{"BearerToken": []}],
+        },
+        server.catalog.remote_documents(2),
+    )
 
 
 def _info(server: Server) -> Object:

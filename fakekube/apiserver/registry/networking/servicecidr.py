@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -37,6 +38,29 @@ def validate_update(new: Field, old: Field) -> None:
         one.immutable(other)
     if len(after) > len(before):
         validate(new)
+
+
+#: The name of the ServiceCIDR with the ranges of `--service-cluster-ip-range`.
+DEFAULT_NAME = "kubernetes"
+
+
+def default_service_cidr(cidrs: Sequence[str], *, uid: str, now: str) -> Object:
+    """The default ServiceCIDR, which is ready (`defaultservicecidr.Controller.sync`)."""
+    fields: Object = {f"f:{key}": {} for key in ("lastTransitionTime", "message", "status", "type")}
+    status = {"f:status": {"f:conditions": {'k:{"type":"Ready"}': {".": {}, **fields}}}}
+    versioned = {"apiVersion": "networking.k8s.io/v1", "time": now, "fieldsType": "FieldsV1"}
+    manager = "kubernetes-service-cidr-controller"
+    entries: list[Object] = [
+        {"manager": manager, "operation": "Apply", **versioned, "fieldsV1": status, "subresource": "status"},
+        {"manager": "kube-apiserver", "operation": "Update", **versioned, "fieldsV1": {"f:spec": {"f:cidrs": {}}}},
+    ]
+    message = "Kubernetes default Service CIDR is ready"
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "reason": "", "message": message}
+    return {
+        "metadata": {"name": DEFAULT_NAME, "uid": uid, "creationTimestamp": now, "managedFields": entries},
+        "spec": {"cidrs": list(cidrs)},
+        "status": {"conditions": [ready]},
+    }
 
 
 def _service_cidr(obj: Object, ages: Ages) -> list[Any]:

@@ -1,0 +1,116 @@
+"""Sends requests to aggregated API servers, with the certificate of the front proxy (kube-aggregator `proxyHandler`).
+
+Like `webhookclient`, this module makes requests with aiohttp.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from fakekube.apiserver.needs import Forward, Forwarded, Service
+from fakekube.apiserver.serviceresolver import Unresolved
+from fakekube.server.certificates import FrontProxy
+from fakekube.server.webhookclient import go_message
+
+#: Response headers that belong to the connection.
+_DROPPED = frozenset(
+    {"connection", "keep-alive", "proxy-authenticate", "server", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+
+
+class ProxyClient:
+    """Forwards requests. `base_url` returns the address of a Service and raises Unresolved.
+
+    The front proxy is created on first use, because its certificates take time.
+    """
+
+    def __init__(self, base_url: Callable[[Service], str]) -> None:
+        self._base_url = base_url
+        self._made: FrontProxy | None = None
+        self._contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
+
+    @property
+    def front_proxy(self) -> FrontProxy:
+        if self._made is None:
+            self._made = FrontProxy()
+        return self._made
+
+    def url_of(self, service: Service) -> str:
+        """The URL at which a Service is reached. Raises Unresolved."""
+        return self._base_url(service)
+
+    async def send(self, forward: Forward) -> Forwarded:
+        """The response to a request when its headers have arrived, or the reason why there is none; never raises."""
+        import aiohttp  # imported late: it is large, and most clusters have no aggregated API servers
+        from yarl import URL
+
+        try:
+            base = self._base_url(forward.service)
+        except Unresolved as problem:
+            return Forwarded(problem=str(problem), unresolved=True)
+        path = forward.target.partition("?")[0]
+        host = urlsplit(base).netloc
+        headers = [*forward.headers, ("X-Forwarded-Host", host), ("X-Forwarded-Proto", "https")]
+        headers.append(("X-Forwarded-Uri", path))
+        session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+        )
+        try:
+            name = f"{forward.service.name}.{forward.service.namespace}.svc"
+            response = await session.request(
+                forward.method,
+                URL(base + forward.target, encoded=True),
+                data=forward.body or None,
+                headers=headers,
+                ssl=self._context(forward.ca, verified=forward.verified),
+                server_hostname=name,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, ssl.SSLError) as error:
+            await session.close()
+            return Forwarded(problem=go_message(error, base))
+        except BaseException:
+            await session.close()
+            raise
+        passed = tuple((key, value) for key, value in response.headers.items() if key.lower() not in _DROPPED)
+        return Forwarded(response.status, passed, ResponseStream(session, response))
+
+    def _context(self, ca: str, *, verified: bool) -> ssl.SSLContext:
+        """A TLS context that presents the certificate of the front proxy."""
+        context = self._contexts.get((ca, verified))
+        if context is None:
+            context = ssl.create_default_context(cadata=ca or None)
+            if not verified:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            self.front_proxy.present(context)
+            self._contexts[ca, verified] = context
+        return context
+
+
+class ResponseStream:
+    """The body of a response, as it arrives; implements `needs.Stream`."""
+
+    def __init__(self, session: Any, response: Any) -> None:
+        self._session, self._response = session, response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_any():
+            yield chunk
+
+    async def read(self) -> bytes:
+        """The whole body; closes the connection."""
+        try:
+            return b"".join([chunk async for chunk in self])
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        self._response.close()
+        await self._session.close()
