@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-
-import orjson
 
 from fakekube import data
 from fakekube.apiserver.auth.rbac import GROUP
@@ -95,14 +94,17 @@ def _api_services(resources: Iterable[Resource], now: str) -> Iterator[Object]:
         yield {"apiVersion": autoregister.API_VERSION, "kind": "APIService", **obj}
 
 
-def _recorded(now: str) -> list[Object]:
-    objects: list[Object] = orjson.loads(_recorded_json(now))["objects"]
-    return objects
+@lru_cache(maxsize=4)
+def _recorded(now: str) -> tuple[Object, ...]:
+    """The recorded objects with the time of their conditions. They are shared by servers, as all stored objects are."""
+    return tuple(_timed(obj, now) for obj in recorded())
 
 
-def _recorded_json(now: str) -> bytes:
-    text = orjson.dumps(data.load(RECORDED))
-    return text.replace(b'"lastTransitionTime":""', b'"lastTransitionTime":"%s"' % now.encode())
+def _timed(obj: Object, now: str) -> Object:
+    conditions = (obj.get("status") or {}).get("conditions")
+    if not conditions:
+        return obj
+    return {**obj, "status": {"conditions": [{**one, "lastTransitionTime": now} for one in conditions]}}
 
 
 def _completed(obj: Object, name: str, uid: str, now: str, options: ClusterOptions) -> Object:
