@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,9 +123,7 @@ def _below(
                 here = replace(place, defaults_refused="inside additionalProperties applying to object metadata")
             child = context.child(additional, "additional") if context else None
             found.add(check(additional, f"{path}.additionalProperties", here, child, costs=costs))
-    for name, one in properties.items():
-        if is_plain(one):
-            continue
+    for name, one in _ruled(properties):
         here = place
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             here = replace(here, in_metadata=True)
@@ -141,6 +139,11 @@ def _below(
     for name, one in (schema.get("definitions") or {}).items():
         found.add(check(one, f"{path}.definitions[{name}]", place, None, costs=costs))
     _items(schema, path, place, context, costs, found)
+
+
+def _ruled(properties: Mapping[str, Node]) -> Iterator[tuple[str, Node]]:
+    """The properties to which rules apply."""
+    return ((name, one) for name, one in properties.items() if not is_plain(one))
 
 
 def _items(
