@@ -82,8 +82,9 @@ class ServerControllers:
                 self.server.write(flowcontrol.FLOW_SCHEMAS, path, obj)
 
     def retire(self) -> None:
-        """Break reference cycles."""
+        """Break reference cycles. The controllers cannot be used afterwards."""
         self.is_mapped, self.on_unchecked = _is_never, _ignore_name
+        del self.server
 
     def publish(self, data: Mapping[str, str], context: RequestContext) -> None:
         """Add data to the ConfigMap with which aggregated API servers authenticate requests."""

@@ -270,6 +270,11 @@ def test_numbers_are_encoded_as_go_encodes_them(number, text):
     assert gojson.encode(value) == f'{{"1e+20":{text},"b":["\\"1e+20",{text}]}}'.encode()
 
 
+def test_a_number_in_a_text_is_left_alone():
+    value = {"a": '{"b":1e+16,"c":"\\\\"}', "d": "\\\\", "e": 1e20}
+    assert orjson.loads(gojson.encode(value)) == value
+
+
 def test_whole_numbers_become_integers_and_large_ones_floats():
     value = {"a": [1.0, 2.5, 2**63, -(2**63), True], "b": {"c": "x"}}
     found = gojson.with_go_numbers(value)

@@ -34,7 +34,7 @@ def go_json_ordered(value: Any) -> str:
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 #: Text, or a number that Go writes without its exponent: in orjson's output.
-_EXPONENT = re.compile(rb'"(?:[^"\\\\]|\\\\.)*"|-?[0-9.]+e\+(?:1[0-9]|20)(?![0-9])')
+_EXPONENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[0-9]|20)(?![0-9])')
 
 
 def encode(value: Any) -> bytes:
