@@ -31,7 +31,7 @@ SCALARS = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "microtime",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any|atomic",
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "any",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch": "any",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "any",

@@ -52,7 +52,7 @@ def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:
     if old is new or (old == new and type(old) is type(new)):
         return _SAME
     if schema.type == "any" and isinstance(old, dict) is not isinstance(new, dict) and None not in (old, new):
-        return _other_type(old, new)
+        return _other_type(old, new) if schema.map_type != "atomic" else _MODIFIED
     if is_map(schema, new) or is_map(schema, old):
         before, after = old if isinstance(old, dict) else {}, new if isinstance(new, dict) else {}
         return _compare_maps(before, after, schema) if before or after else _MODIFIED

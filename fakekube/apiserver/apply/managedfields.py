@@ -192,9 +192,9 @@ def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
     """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`)."""
     current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
-    if subresource or not sent or sent == current:
+    if subresource or "managedFields" not in new["metadata"] or sent == current:
         return decode_own(current)
-    if list(sent) == [{}]:
+    if not sent or list(sent) == [{}]:
         return UNMANAGED
     try:
         managed = decode(sent)
@@ -302,10 +302,8 @@ def _applied(
     live: Object, config: Object, managed: Managed, updater: Updater, writer: Writer, *, force: bool
 ) -> Object:
     if not managed.managers and live["metadata"].get("uid"):
-        empty = updater.convert({"metadata": {}}, updater.version)
-        assert empty is not None
         first = replace(writer, name=BEFORE_FIRST_APPLY)
-        managed = _tracked(empty[0], live, managed, updater, first)
+        managed = _tracked(updater.empty, live, managed, updater, first)
     manager = writer.manager("Apply", updater.version)
     applied_fields = {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
     merged, managers = updater.apply(live, applied_fields, managed.managers, manager, force=force)

@@ -32,7 +32,7 @@ def is_map(schema: Schema, value: Any) -> bool:
     """Whether the value is a granular map."""
     if schema.type == "object" or schema.type == "map":
         return schema.map_type != "atomic"
-    return schema.type == "any" and isinstance(value, dict)
+    return schema.type == "any" and isinstance(value, dict) and schema.map_type != "atomic"
 
 
 def is_list(schema: Schema) -> bool:
@@ -51,13 +51,13 @@ def _declared(schema: Schema, key: str) -> bool:
 
 
 def indexed(items: list[Any], schema: Schema) -> dict[str, list[Any]]:
-    """The items by path element, in order; items without a valid key are left out."""
+    """The items by path element, in order. Raises Mismatch for an item without a valid key."""
     found: dict[str, list[Any]] = {}
-    for item in items:
+    for position, item in enumerate(items):
         try:
             element = of_item(item, schema)
-        except BadItem:
-            continue
+        except BadItem as problem:
+            raise Mismatch(f"element {position}: {problem}") from None
         found.setdefault(element, []).append(item)
     return found
 

@@ -62,11 +62,16 @@ class Conflicts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Updater:
-    """Updates the field sets of a kind. `ignored`: the fields that a write to the subresource resets, by version."""
+    """Updates the field sets of a kind.
+
+    `ignored`: the fields that a write to the subresource resets, by version. `empty` is an object without fields that
+    a client has set.
+    """
 
     version: str
     convert: ConvertToVersion
     ignored: Mapping[str, Tree]
+    empty: Object
     reconciles: bool = False
     """Whether the schema can have changed since the sets were made."""
     check: Callable[[Object, Object], None] | None = None

@@ -87,7 +87,7 @@ def _make_updater(call: Call) -> Updater:
         return (obj, server.registration(other).apply_schema) if other is not None else None
 
     versions = [one.api_version for one in server.catalog.resources() if one.collection == resource.collection]
-    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored))
+    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored), empty(call))
 
 
 def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Updater:
@@ -123,6 +123,7 @@ def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Update
         version.api_version,
         convert,
         {one.api_version: ignored for one in versions if one.has_status or one is version},
+        empty(call),
         reconciles=True,
         check=conform,
         check_live=(lambda live: check(live, version.apply_schema, duplicates=True)) if version.changed else None,
@@ -140,7 +141,8 @@ def not_written(call: Call) -> Tree:
     """The fields that the call's path never writes (`GetResetFields`)."""
     subresource = call.info.subresource
     if not subresource:
-        return {"f:status": LEAF} if "status" in call.resource.subresources else {}
+        status: Tree = {"f:status": LEAF} if "status" in call.resource.subresources else {}
+        return union(status, {f"f:{field}": LEAF for field in call.strategy.unowned})
     if subresource != "status":
         return {}
     if call.strategy.status_resets_metadata:

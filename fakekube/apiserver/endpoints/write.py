@@ -23,7 +23,8 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.customversion import BLOCKING
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
-from fakekube.apiserver.endpoints.part import WHOLE, Part, initial_status, same_call
+from fakekube.apiserver.endpoints.part import STATUS, WHOLE, Part, initial_status, same_call
+from fakekube.apiserver.names import path_segment_problems
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.generic.strategy import warnings_of_update
 from fakekube.apiserver.response import Response
@@ -387,10 +388,11 @@ def _name_taken(call: Call, name: str, existing: Entry, *, generated: bool) -> S
 def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
     """Validate a changed object. Raises 422 with all causes."""
     meta, strategy = obj["metadata"], call.strategy
-    errors = objectmeta.content_errors(meta)
+    errors = objectmeta.generate_name_errors(meta, path_segment_problems) + objectmeta.content_errors(meta)
     unchanging = objectmeta.validate_update(meta, old["metadata"])
     errors += unchanging
-    if strategy.repeats_metadata and not _names_type(obj):
+    repeats = strategy.status_repeats_metadata if part is STATUS else strategy.repeats_metadata
+    if repeats and not _names_type(obj):
         errors += unchanging
         if meta.get("finalizers") and strategy.qualified_finalizers:
             errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")

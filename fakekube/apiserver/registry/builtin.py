@@ -64,7 +64,9 @@ PARTS: Mapping[tuple[str, str], PartStrategy] = {
     (kind.resource, subresource): part for kind in KINDS for subresource, part in kind.parts.items()
 }
 
-PRINTERS: Mapping[str, columns.Printer] = {kind.resource: kind.printer for kind in KINDS}
+PRINTERS: Mapping[str, columns.Printer] = {
+    kind.resource: columns.described(kind.resource, kind.printer) for kind in KINDS
+}
 
 
 def printer_of(resource: str, kind: str = "") -> columns.Printer:

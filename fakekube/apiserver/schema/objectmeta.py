@@ -29,9 +29,7 @@ def validate(
 ) -> list[FieldError]:
     """Validates metadata, independently of an older version (`ValidateObjectMetaAccessor`)."""
     errors: list[FieldError] = []
-    generate_name = meta.get("generateName") or ""
-    if generate_name:
-        errors += [field_invalid(f"{path}.generateName", generate_name, p) for p in name_check(generate_name, True)]
+    errors += generate_name_errors(meta, name_check, path)
     name = meta.get("name") or ""
     if not name:
         errors.append(field_required(f"{path}.name", "name or generateName is required"))
@@ -128,6 +126,12 @@ def undomained_finalizer_errors(finalizers: list[str] | None, path: str) -> list
         for i, finalizer in enumerate(finalizers or ())
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
     ]
+
+
+def generate_name_errors(meta: Object, name_check: names.NameCheck, path: str = "metadata") -> list[FieldError]:
+    """Validates generateName as the prefix of a name."""
+    prefix = meta.get("generateName") or ""
+    return [field_invalid(f"{path}.generateName", prefix, one) for one in name_check(prefix, True)] if prefix else []
 
 
 def content_errors(meta: Object, path: str = "metadata") -> list[FieldError]:

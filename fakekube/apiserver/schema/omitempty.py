@@ -237,8 +237,9 @@ KEY_DEFAULTS = {
 }
 
 
-#: Maps that admission distinguishes from absent ones even if they are empty; they are decoded as null.
-EMPTY_COUNTS = frozenset({"core.v1.PodSpec.overhead"})
+#: Maps and lists that admission or field management distinguish from absent ones even if they are empty; they are
+#: decoded as null.
+EMPTY_COUNTS = frozenset({"core.v1.PodSpec.overhead", "meta.v1.ObjectMeta.managedFields"})
 
 
 #: Optional fields without omitempty, and required fields that are pointers: their zero value is encoded (null for a nil

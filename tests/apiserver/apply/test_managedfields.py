@@ -11,7 +11,9 @@ from tests.apiserver.apply.schemas import ROOT
 from tests.apiserver.apply.test_typed import VALUES
 
 V1 = "example.com/v1"
-UPDATER = Updater(V1, lambda obj, version: (obj, ROOT) if version == V1 else None, {}, reconciles=True)
+UPDATER = Updater(
+    V1, lambda obj, version: (obj, ROOT) if version == V1 else None, {}, {"metadata": {}}, reconciles=True
+)
 
 
 @st.composite

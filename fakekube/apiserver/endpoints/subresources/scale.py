@@ -108,6 +108,7 @@ def _check(call: Call, scale: Object, existing: Entry) -> None:
     errors = objectmeta.validate(
         meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=DEFAULT.name_check
     )
+    errors += objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers")
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         errors.append(field_invalid("spec.replicas", replicas, "must be greater than or equal to 0"))

@@ -20,6 +20,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -44,6 +45,7 @@ def validate(policy: Field, *, conditions: bool = True) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new, qualified=False)
     validate(new, conditions=conditions_differ(new, old))
 
 

@@ -6,7 +6,8 @@ from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, 
 from fakekube.apiserver.registry.admissionregistration.policies import validate_mutable_operations
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 
 
 def validate(binding: Field) -> None:
@@ -23,7 +24,7 @@ KIND = Kind(
         generation=("spec",),
         default=default_policy_binding,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate, qualified=False),
     ),
     printer=PRINTER,
 )

@@ -21,6 +21,7 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, integer, name_of
 from fakekube.apiserver.registry.generic.validation import conditions
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -53,6 +54,7 @@ def validate(policy: Field, compile: Compile = problem_of, *, conditions: bool =
 
 
 def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new, qualified=False)
     validate(new, conditions=conditions_differ(new, old))
 
 
@@ -101,6 +103,7 @@ def _validating_policy(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "validatingadmissionpolicies.admissionregistration.k8s.io",
     Strategy(
+        status_repeats_metadata=False,
         status_resets_metadata=True,
         qualified_finalizers=False,
         unconditional_update=False,

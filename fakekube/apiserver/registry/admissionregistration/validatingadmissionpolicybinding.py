@@ -5,7 +5,8 @@ from __future__ import annotations
 from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, default_policy_binding, validate_binding
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 
 ACTIONS = ("Audit", "Deny", "Warn")
 
@@ -32,7 +33,7 @@ KIND = Kind(
         generation=("spec",),
         default=default_policy_binding,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate, qualified=False),
     ),
     printer=PRINTER,
 )

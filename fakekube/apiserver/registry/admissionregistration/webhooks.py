@@ -22,6 +22,7 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, integer, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 
 Object = dict[str, Any]
@@ -80,6 +81,7 @@ def validate_webhooks(configuration: Field) -> None:
 
 
 def validate_webhooks_update(new: Field, old: Field) -> None:
+    validate_metadata(new, qualified=False)
     webhooks = new["webhooks"]
     _validate_each(webhooks, _tolerated(webhooks.value or (), old["webhooks"].value or ()))
 

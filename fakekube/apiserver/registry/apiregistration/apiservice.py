@@ -12,6 +12,7 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.content import range_problem
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
@@ -41,11 +42,12 @@ MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
 
 
 def validate(service: Field) -> None:
-    spec, name = service["spec"], service["metadata"]["name"].optional()
+    spec = service["spec"]
     group, version = spec["group"], spec["version"]
     wanted = f"{version.text}.{group.text}"
-    if name.text != wanted and not names.path_segment_problems(name.text):
-        name.invalid(f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
+    for name in service["metadata"].members(("generateName", "name")):
+        if name.text != wanted and not names.path_segment_problems(name.text):
+            name.invalid(f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
     if version.value != "v1":
         group.required("only v1 may have an empty group and it better be legacy kube")
     group.optional().dns_subdomain()
@@ -92,12 +94,13 @@ KIND = Kind(
     "apiservices.apiregistration.k8s.io",
     Strategy(
         qualified_finalizers=False,
+        status_keeps=("generation", "labels", "annotations", "finalizers", "ownerReferences"),
         name_check=names.path_segment_problems,
         unconditional_update=False,
         default=default_api_service,
         prepare_create=prepare_api_service,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate, names.path_segment_problems, qualified=False),
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Service", "Available", AGE), _api_service),

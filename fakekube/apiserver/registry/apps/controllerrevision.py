@@ -16,13 +16,15 @@ Object = dict[str, Any]
 
 
 def validate(revision: Field) -> None:
-    revision["data"].specified("data is mandatory")
     revision["revision"].non_negative()
+    data = revision["data"]
+    if not isinstance(data.specified("data is mandatory").value, dict | None):
+        data.missing("data must be a valid JSON object")
 
 
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
-    validate(new)
+    new["revision"].non_negative()
     new["data"].immutable(old["data"])
 
 

@@ -26,6 +26,9 @@ from fakekube.apiserver.registry.generic.table.labels import labels_cell, select
 from fakekube.apiserver.registry.generic.validation.content import share
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_empty, is_usable, validate_label_selector
+from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
@@ -40,9 +43,19 @@ def default_daemon_set(obj: Object) -> None:
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
     default_template(spec.get("template"))
+    obj.update(_with_template_generation(obj, _decoded_template_generation(obj)))
 
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def _decoded_template_generation(obj: Object) -> int:
+    """Raises WrongType for text that is not a number (`Convert_v1_DaemonSet_To_apps_DaemonSet`)."""
+    text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
+    try:
+        return integers.parse_int(text)
+    except ValueError as problem:
+        raise WrongType(f"strconv.ParseInt: parsing {go_quote(text)}: {problem}") from None
 
 
 def _template_generation(obj: Object) -> int:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.registry.core.podtemplate.table import count_at
 from fakekube.apiserver.registry.generic.table.ages import Ages
-from fakekube.apiserver.registry.generic.table.columns import AGE, Printer, age_of, columns, integer, name_of
+from fakekube.apiserver.registry.generic.table.columns import (
+    AGE,
+    NAME,
+    Printer,
+    age_of,
+    columns,
+    described,
+    integer,
+    name_of,
+)
 
 Object = dict[str, Any]
 
@@ -15,4 +25,6 @@ def _scale(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), count_at(obj, "spec.replicas"), count_at(obj, "status.replicas"), age_of(obj, ages)]
 
 
-PRINTER = Printer(columns("Name", integer("Desired"), integer("Available"), AGE), _scale)
+COLUMNS = columns(replace(NAME, format=""), integer("Desired"), integer("Available"), AGE)
+
+PRINTER = described("scales.autoscaling", Printer(COLUMNS, _scale))

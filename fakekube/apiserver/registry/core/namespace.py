@@ -10,6 +10,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_fiel
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
@@ -23,6 +24,12 @@ def _labelled(obj: Object) -> Object:
     meta = obj["metadata"]
     labels = {**(meta.get("labels") or {}), NAMESPACE_NAME_LABEL: meta.get("name") or ""}
     return {**obj, "metadata": {**meta, "labels": labels}}
+
+
+def default_namespace(obj: Object) -> None:
+    """The label is a default, so that who creates the namespace owns it; a generated name is not known yet."""
+    if obj["metadata"].get("name"):
+        obj.update(_labelled(obj))
 
 
 def prepare_namespace(obj: Object) -> Object:
@@ -62,6 +69,11 @@ def _validate_finalizer(name: Field) -> None:
         name.invalid(UNDOMAINED)
 
 
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new, names.dns_label_problems)
+    validate(new)
+
+
 @update_validator
 def validate_finalize(new: Field, old: Field) -> None:
     """Of a write through `/finalize`."""
@@ -88,10 +100,12 @@ KIND = Kind(
         name_limit=63,
         fields={"status.phase": _phase, "name": metadata_field("name")},
         fields_message="label",
+        default=default_namespace,
         prepare_create=prepare_namespace,
         prepare_update=prepare_namespace_update,
         prepare_status_update=prepare_namespace_status,
         validate=validator(validate),
+        validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Status", AGE), _namespace),

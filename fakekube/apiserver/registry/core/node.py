@@ -26,6 +26,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
 )
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -56,7 +57,12 @@ def validate(node: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    """Of the node and of its status: both are validated whole."""
+    validate_metadata(new)
+    validate(new)
+    validate_status_update(new, old)
+
+
+def validate_status_update(new: Field, old: Field) -> None:
     after, before, status = new["spec"], old["spec"], new["status"]
     _validate_resources(status)
     addresses = status["addresses"]
@@ -179,7 +185,7 @@ KIND = Kind(
         prepare_update=prepare_node_update,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
-        validate_status_update=update_validator(validate_update),
+        validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(
         columns(

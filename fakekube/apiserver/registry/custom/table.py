@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.registry.generic.table.ages import UNKNOWN, Ages
-from fakekube.apiserver.registry.generic.table.columns import NAME, Column, Printer, name_of
+from fakekube.apiserver.registry.generic.table.columns import NAME, RECORDED, Column, Printer, name_of
 from fakekube.apiserver.registry.generic.table.jsonpath import InvalidPath, NoValue, Path
 from fakekube.apiserver.schema.times import InvalidTime, time_text
 
@@ -19,10 +19,12 @@ Object = dict[str, Any]
 #: The columns of a definition without printer columns.
 DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
+SCALED = RECORDED["columns"]["scales.autoscaling"]
+
 #: The columns of `/scale` (`getScaleColumnsForVersion`).
 SCALE_COLUMNS: Sequence[Object] = (
-    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Replicas that are wanted."},
-    {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": "Replicas that there are."},
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": SCALED["Desired"]},
+    {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": SCALED["Available"]},
     *DEFAULT_COLUMNS,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.event import PRINTER, REFERENCE_FIELDS, validate
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
@@ -108,7 +109,7 @@ _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": Non
 
 def _validate_new(event: Field) -> None:
     validate(event)
-    validate_metadata(event)
+    validate_metadata(event, names.any_name_problems)
     _validate_series(event["series"])
     event["eventTime"].required()
     if event["type"].text not in TYPES:

@@ -11,6 +11,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 from fakekube.apiserver.storage.store import Entry
 
 Object = dict[str, Any]
@@ -202,12 +203,13 @@ def _by_precedence(schemas: Sequence[Entry]) -> Sequence[Entry]:
 KIND = Kind(
     "flowschemas.flowcontrol.apiserver.k8s.io",
     Strategy(
+        status_repeats_metadata=False,
         status_resets_metadata=True,
         generation=("spec",),
         repeats_metadata=False,
         default=default_flow_schema,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate),
         validate_status_update=update_validator(lambda new, old: validate_status(new)),
     ),
     printer=Printer(

@@ -11,6 +11,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 
 Object = dict[str, Any]
 
@@ -129,12 +130,13 @@ def _priority_level(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
     Strategy(
+        status_repeats_metadata=False,
         status_resets_metadata=True,
         generation=("spec",),
         repeats_metadata=False,
         default=default_priority_level,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate),
         validate_status_update=update_validator(lambda new, old: validate_status(new)),
     ),
     printer=Printer(

@@ -86,6 +86,8 @@ class Strategy:
     default_status: Object | None = None
     status_keeps: tuple[str, ...] = ("generation",)
     """Fields of metadata that a write to /status does not change."""
+    unowned: tuple[str, ...] = ()
+    """Fields besides the status that managers do not own, since updates do not change them (`GetResetFields`)."""
     status_resets_metadata: bool = False
     """A write to /status changes no metadata except managedFields (`rest.ResetObjectMetaForStatus`)."""
     counts_update: Callable[[Object, Object], bool] | None = None
@@ -125,6 +127,8 @@ class Strategy:
     repeats_metadata: bool = True
     """The kind's own validation checks the metadata of an update again (`ValidateObjectMetaUpdate`), so that each of
     its causes is reported twice."""
+    status_repeats_metadata: bool = True
+    """The same of a write to /status."""
     warnings: Callable[[Object], list[str]] = _no_warnings
     """The warnings of a create, and of an update if `update_warnings` is None."""
     update_warnings: Callable[[Object, Object], list[str]] | None = None

@@ -41,7 +41,7 @@ def validate(runtime_class: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    validate_metadata(new)
+    validate_metadata(new, qualified=False)
     validate(new)
     new["handler"].immutable(old["handler"])
 

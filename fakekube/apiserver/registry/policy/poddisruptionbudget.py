@@ -48,8 +48,10 @@ def _budget(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "poddisruptionbudgets.policy",
     Strategy(
+        status_repeats_metadata=False,
         name_check=names.path_segment_problems,
         qualified_finalizers=False,
+        repeats_metadata=False,
         generation=("spec",),
         unconditional_update=False,
         validate=validator(validate),

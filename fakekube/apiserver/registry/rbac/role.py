@@ -7,8 +7,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
-from fakekube.apiserver.schema import objectmeta
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 
 
 def is_namespaced(obj: Field) -> bool:
@@ -24,9 +23,9 @@ def validate(role: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    validate_metadata(new)
+    validate_metadata(new, names.path_segment_problems)
     validate(new)
-    new.errors.extend(objectmeta.validate_update(new.value["metadata"], old.value["metadata"]))
+    validate_metadata_update(new, old)
 
 
 def _validate_rule(rule: Field, namespaced: bool) -> None:

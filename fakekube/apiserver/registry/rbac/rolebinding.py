@@ -10,9 +10,8 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of, wide
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.rbac.role import is_namespaced
-from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 
@@ -41,9 +40,9 @@ def validate(binding: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    validate_metadata(new)
+    validate_metadata(new, names.path_segment_problems)
     validate(new)
-    new.errors.extend(objectmeta.validate_update(new.value["metadata"], old.value["metadata"]))
+    validate_metadata_update(new, old)
     role = new["roleRef"]
     if role.struct != old["roleRef"].struct:
         shown = {"APIGroup": role["apiGroup"].text, "Kind": role["kind"].text, "Name": role["name"].text}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.resourcenames import is_extended
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.metadata import as_new
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     MOST_SELECTORS,
@@ -31,7 +33,7 @@ KIND = Kind(
         returns_deleted=True,
         generation=("spec",),
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: validate(new)),
+        validate_update=as_new(validate, names.any_name_problems),
     ),
     printer=NAME_AND_AGE,
 )

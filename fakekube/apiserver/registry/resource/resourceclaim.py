@@ -24,6 +24,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
 )
 from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     each,
@@ -66,6 +67,11 @@ SOURCES = ("FromClaim", "FromClass")
 
 def validate(claim: Field) -> None:
     validate_devices(claim["spec"]["devices"])
+
+
+def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    new["spec"].immutable(old["spec"])
 
 
 def validate_status_update(new: Field, old: Field) -> None:
@@ -165,7 +171,7 @@ KIND = Kind(
         returns_deleted=True,
         default=default_claim,
         validate=validator(validate),
-        validate_update=update_validator(lambda new, old: new["spec"].immutable(old["spec"])),
+        validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "State", AGE), _resource_claim),

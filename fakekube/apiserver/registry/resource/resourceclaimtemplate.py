@@ -8,6 +8,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
 from fakekube.apiserver.registry.resource.devices import validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
@@ -26,6 +27,7 @@ def validate(template: Field) -> None:
 
 def validate_update(new: Field, old: Field) -> None:
     """The whole template is validated again, though its spec is immutable."""
+    validate_metadata(new)
     validate(new)
     new["spec"].immutable(old["spec"])
 

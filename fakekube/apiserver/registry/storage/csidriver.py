@@ -79,6 +79,23 @@ def _validate_token_requests(requests: Field) -> None:
         validate_token_seconds(request.get("expirationSeconds"))
 
 
+TOKENS_IN_ATTRIBUTES = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
+
+
+def warnings(obj: Object) -> list[str]:
+    spec = obj.get("spec") or {}
+    unset = spec.get("serviceAccountTokenInSecrets") is None
+    return [TOKENS_IN_ATTRIBUTES] if spec.get("tokenRequests") and unset else []
+
+
+def update_warnings(new: Object, old: Object) -> list[str]:
+    before, after = ((one.get("spec") or {}).get("tokenRequests") or [] for one in (old, new))
+    return warnings(new) if after != before else []
+
+
 def _csi_driver(obj: Object, ages: Ages) -> list[Any]:
     spec = obj.get("spec") or {}
     requests = spec.get("tokenRequests")
@@ -104,6 +121,8 @@ KIND = Kind(
         first_generation=None,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
+        warnings=warnings,
+        update_warnings=update_warnings,
     ),
     printer=Printer(
         columns(

@@ -10,6 +10,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -36,6 +37,8 @@ def validate(storage_class: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new)
+    validate(new)
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         new[field].immutable(old[field])
 
@@ -59,7 +62,7 @@ def validate_parameters(parameters: Field, *, required: bool = False) -> None:
 
 
 def _validate_topologies(topologies: Field) -> None:
-    terms: list[dict[str, set[str]]] = []
+    terms: list[dict[str, set[str]]] = [{} for _ in topologies]  # a term without expressions equals each of these
     for term in topologies:
         expressions, allowed, keys = term["matchLabelExpressions"], dict[str, set[str]](), set[str]()
         for requirement in expressions:
@@ -68,7 +71,7 @@ def _validate_topologies(topologies: Field) -> None:
                 value.unique(values)
             requirement["key"].qualified_name().unique(keys)
             allowed[requirement["key"].text] = values
-        if allowed in terms:
+        for _ in range(terms.count(allowed)):
             expressions.duplicate("")
         terms.append(allowed)
 

@@ -95,6 +95,7 @@ def _attachment(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "volumeattachments.storage.k8s.io",
     Strategy(
+        status_repeats_metadata=False,
         status_resets_metadata=True,
         returns_deleted=True,
         unconditional_update=False,

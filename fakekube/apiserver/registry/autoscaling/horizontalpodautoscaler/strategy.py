@@ -43,7 +43,9 @@ def default_autoscaler(obj: Object) -> None:
 
 
 def default_v1(obj: Object) -> None:
+    """The defaults, and what conversion to the stored form and back adds: managers own it."""
     obj.setdefault("spec", {}).setdefault("minReplicas", 1)
+    obj.update(to_v1(from_v1(obj)))
 
 
 VALIDATE = validator(validation.validate)

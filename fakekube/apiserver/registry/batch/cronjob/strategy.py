@@ -41,6 +41,7 @@ def cron_job_warnings(obj: Object) -> Warnings:
 KIND = Kind(
     "cronjobs.batch",
     Strategy(
+        status_repeats_metadata=False,
         generation=("spec",),
         default=default_cron_job,
         validate=validator(validation.validate),

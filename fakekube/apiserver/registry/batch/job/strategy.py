@@ -32,7 +32,7 @@ def default_job(obj: Object) -> None:
     template = spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     if labels and not obj["metadata"].get("labels"):
-        obj["metadata"]["labels"] = dict(labels)
+        obj["metadata"]["labels"] = labels  # shared, as in Go: labels that are added to the template are the Job's, too
     default_failure_policy(spec)
     default_template(template)
 
@@ -59,7 +59,9 @@ def prepare_job(obj: Object) -> Object:
     meta["labels"] = {**own, **(meta.get("labels") or {})}
     selector = dict(spec.get("selector") or {})
     selector["matchLabels"] = {JOB_LABELS[0]: uid, **(selector.get("matchLabels") or {})}
-    labelled = {**obj["metadata"], "labels": obj["metadata"].get("labels") or dict(meta["labels"])}
+    labels = obj["metadata"].get("labels")
+    shared = not labels or labels is ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    labelled = {**obj["metadata"], "labels": dict(meta["labels"]) if shared else labels}
     spec |= {"template": {**template, "metadata": meta}, "selector": selector}
     return {**obj, "metadata": labelled, "spec": spec}
 

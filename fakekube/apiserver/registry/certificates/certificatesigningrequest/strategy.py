@@ -74,6 +74,7 @@ def take_approval(new: Object, old: Object, now: str) -> Object:
 KIND = Kind(
     "certificatesigningrequests.certificates.k8s.io",
     Strategy(
+        unowned=("spec",),
         name_check=names.any_name_problems,
         fields={"spec.signerName": lambda obj: (obj.get("spec") or {}).get("signerName", "")},
         fields_message="label",

@@ -163,8 +163,10 @@ def _validate_class_and_mode(spec: Field, inline: bool) -> None:
 
 def validate_update(new: Field, old: Field) -> None:
     after, before = new["spec"], old["spec"]
-    validate_metadata(new)
-    validate_volume_spec(after, any_values=_has_invalid_values(before.find("nodeAffinity.required")))
+    any_values = _has_invalid_values(before.find("nodeAffinity.required"))
+    for _ in range(2):  # once by the strategy, once by `ValidatePersistentVolumeUpdate`
+        validate_metadata(new)
+        validate_volume_spec(after, any_values=any_values)
     source, known = _source(after, before), _source(before, before)
     if source != known:
         why = f"spec.persistentvolumesource is immutable after creation\n{spec_diff(known, source)}"

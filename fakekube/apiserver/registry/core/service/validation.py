@@ -15,7 +15,6 @@ from fakekube.apiserver.registry.generic.validation.content import parse_ip
 from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
 from fakekube.apiserver.registry.generic.validation.ip import family, special_problems, validate_cidr
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
@@ -87,7 +86,6 @@ def validate_update(new: Field, old: Field) -> None:
     checked = needs_health_check(old.value) and needs_health_check(new.value)
     if checked and port.number != before["healthCheckNodePort"].number:
         port.forbidden("field is immutable")
-    validate_metadata(new)
     validate(new, before)
 
 

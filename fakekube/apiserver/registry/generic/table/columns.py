@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from fakekube import data
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.storage.store import Entry
 
@@ -49,8 +50,11 @@ def wide(name: str) -> Column:
     return Column(name, priority=1)
 
 
-NAME = Column("Name", format="name", description="What the object is called; unique within its namespace.")
-AGE = Column("Age", description="How long ago the object was created.")
+#: The descriptions of columns, as kube-apiserver sends them.
+RECORDED = data.load("columns-v1.36.json")
+
+NAME = Column("Name", format="name", description=RECORDED["name"])
+AGE = Column("Age", description=RECORDED["creationTimestamp"])
 
 
 def columns(*given: str | Column) -> tuple[Column, ...]:
@@ -79,6 +83,19 @@ class Printer:
     conditions: Callable[[Object], list[Object]] = no_conditions
     order: Callable[[Sequence[Entry]], Sequence[Entry]] = as_listed
     null_rows: bool = False
+
+
+def described(resource: str, printer: Printer) -> Printer:
+    """Returns the printer with the descriptions of the columns of a resource."""
+    texts = RECORDED["columns"].get(resource)
+    if not texts:
+        return printer
+    return replace(
+        printer,
+        columns=tuple(
+            one if one.description else replace(one, description=texts.get(one.name, "")) for one in printer.columns
+        ),
+    )
 
 
 def get(obj: Any, path: str, default: Any = None) -> Any:
@@ -126,5 +143,5 @@ def _created_at(obj: Object, ages: Ages) -> list[Any]:
 
 #: The table of kinds without a printer (apiserver `registry/rest.NewDefaultTableConvertor`).
 DEFAULT = Printer(
-    columns(NAME, Column("Created At", "date", description="When the object was created.")), _created_at, null_rows=True
+    columns(NAME, Column("Created At", "date", description=RECORDED["creationTimestamp"])), _created_at, null_rows=True
 )
