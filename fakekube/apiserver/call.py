@@ -157,8 +157,13 @@ class Call:
 
     def invalid(self, name: str, errors: Sequence[FieldError]) -> StatusError:
         """A 422 error that names the kind, with one cause per error."""
+        return invalid(self.named_group, self.resource.kind, name, errors)
+
+    @property
+    def named_group(self) -> str:
+        """The group that errors name with the kind."""
         group = self.strategy.named_group
-        return invalid(self.resource.group if group is None else group, self.resource.kind, name, errors)
+        return self.resource.group if group is None else group
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)

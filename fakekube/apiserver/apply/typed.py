@@ -156,7 +156,7 @@ def check(value: Object, schema: Schema, *, duplicates: bool = False) -> None:
 
 _Problems = Iterator[tuple[str, str]]
 
-_TEXT = frozenset({"string", "bytes", "time", "microtime"})
+_TEXT = frozenset({"string", "bytes"})
 _NUMBERS = frozenset({"int32", "int64", "integer", "number", "double"})
 
 _ANY_SCALAR = frozenset({str, int, float, bool})
@@ -218,7 +218,7 @@ def _problems(value: Any, schema: Schema) -> _Problems:
     elif schema.type == "boolean":
         if not isinstance(value, bool):
             yield "", f"expected boolean, got &{{{goprint.plain(value)}}}"
-    elif isinstance(value, dict | list):
+    elif schema.type != "int-or-string" and isinstance(value, dict | list):
         yield "", f"expected any scalar, got &{{{goprint.plain(value)}}}"
 
 

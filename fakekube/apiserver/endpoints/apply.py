@@ -13,6 +13,7 @@ from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
+from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec
@@ -105,11 +106,11 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
         meta = {**made["metadata"], "managedFields": entries} if entries else made["metadata"]
         return {**made, "metadata": meta}  # no defaults are set
     try:
-        obj = call.registration.decode_applied(_with_kind(call, made))
+        obj = _decoded(call, _with_kind(call, made))
     except WrongType as problem:
         where = f"failed to convert new object ({_named(config)}) to proper version"
         what = f"unable to convert unstructured object to {_kind(config)}"
-        raise StatusError(500, "", f"{where}: {what}: {problem.unstructured}") from None
+        raise StatusError(500, "", f"{where}: {what}: {problem}") from None
     if entries:
         obj["metadata"] = {**obj["metadata"], "managedFields": entries}
     return obj
@@ -119,6 +120,17 @@ def _unconvertible(config: Object, what: str) -> StatusError:
     """The error for the Scale of a custom resource, which only the custom resource's own converter could convert."""
     why = f"request to convert CR to an invalid group/version: {config.get('apiVersion')}"
     return StatusError(500, "", f"{what} to proper version: {why}")
+
+
+def _decoded(call: Call, merged: Object) -> Object:
+    """The merged object, decoded. Raises WrongType."""
+    registration = call.registration
+    try:
+        return registration.decode_applied(merged)
+    except WrongType:
+        if registration.schema is None or registration.unstructured:
+            raise
+    return registration.decode_applied(unstructured.converted(registration.schema, merged))
 
 
 def _with_kind(call: Call, obj: Object) -> Object:
@@ -137,9 +149,14 @@ def _kind(config: Object) -> str:
     return f"{group}/{version}, Kind={kind}"
 
 
+def _text(config: Object, key: str) -> str:
+    value = config.get(key)
+    return value if isinstance(value, str) else ""
+
+
 def _named(config: Object) -> str:
     meta = _metadata(config)
-    return f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)}"
+    return f"{_text(meta, 'namespace')}/{_text(meta, 'name')}; {_kind(config)}"
 
 
 def _check_configuration(call: Call, config: Object) -> None:

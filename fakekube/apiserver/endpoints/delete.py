@@ -134,7 +134,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
 def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> None:
     """Raises 409 if the uid or the resourceVersion differs from the precondition."""
     meta = existing.object["metadata"]
-    qualified = qualify(call.resource.kind, call.resource.group)
+    qualified = qualify(call.resource.kind, call.named_group)
     if options.uid is not None and options.uid != meta["uid"]:
         raise conflict(
             qualified,

@@ -14,6 +14,7 @@ from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
+from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec, gojson, goprint
@@ -93,6 +94,18 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
     return obj
 
 
+def _decoded(call: Call, result: Object, stored: Object, unknown: list[str], *, converted: bool) -> Object:
+    """The result of a patch, decoded. Raises WrongType."""
+    registration = call.registration
+    try:
+        return registration.decode_patched(result, stored, unknown)
+    except WrongType:
+        if not converted or registration.schema is None:
+            raise
+    unknown.clear()
+    return registration.decode_patched(unstructured.converted(registration.schema, result), stored, unknown)
+
+
 def _encoded(call: Call, result: Any) -> str:
     """The result as error messages quote it. Raises 422 if it is nested too deeply to be encoded."""
     try:
@@ -132,6 +145,11 @@ def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
     _check_map(value, "")
     schema = call.registration.schema
     assert schema is not None, "only built-in kinds take strategic merge patches"
+    header = {key: value[key] for key in ("apiVersion", "kind") if (value or {}).get(key) is not None}
+    try:
+        unstructured.converted(schema, header)
+    except WrongType as problem:
+        raise invalid_patch(goprint.plain(value), str(problem)) from None
     try:
         return strategic.apply(current, without_kind(value or {}), schema)
     except strategic.BadPatch as problem:
@@ -161,9 +179,9 @@ def _as_object(
         unknown += [key for key in result if key not in ("apiVersion", "kind")]
         return {"metadata": {}}, codec.unknown_fields(unknown)
     try:
-        obj = call.registration.decode_patched(result, stored, unknown)
+        obj = _decoded(call, result, stored, unknown, converted=converted)
     except WrongType as problem:
-        raise invalid_patch(shown(), problem.unstructured if converted else str(problem)) from None
+        raise invalid_patch(shown(), str(problem)) from None
     except StatusError as error:
         raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
     return obj, codec.unknown_fields(unknown)

@@ -22,7 +22,7 @@ def view(call: Call, printer: Printer | None = None) -> View:
     """The view of objects in the response. `printer` prints tables (None: the resource's). Raises 400."""
     representation = call.representation
     if representation.shape.startswith("PartialObjectMetadata"):
-        return partial_view(representation.shape_version)
+        return partial_view(representation.shape_version, call.strategy.versioned_annotation)
     if representation.shape == "Table":
         return _table_view(_table(call, printer))
     return call.view
@@ -103,5 +103,6 @@ def _table(call: Call, printer: Printer | None = None) -> TableMaker:
         include,
         lambda: call.context.micro,
         own.to_object,
+        call.strategy.versioned_annotation,
         in_version=call.registration.unstructured,
     )

@@ -10,6 +10,7 @@ the store.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -220,7 +221,10 @@ def _prepared(call: Call, operation: Write, obj: Object, old: Object | None) -> 
         if part.is_whole:
             call.warnings += warnings_of_update(call.strategy, prepared, old)
         return prepared
-    prepared = _completed(call, obj, obj["metadata"].get("name") or generated_name(call, obj), dry_run=dry_run)
+    name = obj["metadata"].get("name")
+    if not name:
+        obj = copy.deepcopy(obj)  # each attempt has its own copy, whose parts are not shared
+    prepared = _completed(call, obj, name or generated_name(call, obj), dry_run=dry_run)
     _check_new(call, prepared)
     call.warnings += call.strategy.warnings(prepared)
     if operation.named:

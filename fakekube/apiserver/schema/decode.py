@@ -5,6 +5,7 @@ The result is that of decoding with `sigs.k8s.io/json` and encoding again.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -246,6 +247,8 @@ def _integer(schema: Schema, value: Any, shown: str, struct: str) -> int:
 
 
 def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
+    if type(value) is list:
+        return base64.b64encode(bytes(_byte(schema, one, shown, struct) for one in value)).decode()
     if type(value) is not str:
         raise wrong(value, struct, shown, schema)
     position = illegal_base64(value)
@@ -253,6 +256,17 @@ def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
         text = f"illegal base64 data at input byte {position}"
         raise WrongType(text, f"error decoding from json: {text}")
     return value.replace("\n", "").replace("\r", "")
+
+
+def _byte(schema: Schema, value: Any, shown: str, struct: str) -> int:
+    """One item of bytes that are given as a list of numbers."""
+    if value is None:
+        return 0
+    if type(value) is not int:
+        raise wrong(value, struct, shown, schema, go_type="uint8")
+    if not 0 <= value < 256:
+        raise WrongType(f"json: cannot unmarshal number {value} into {_place(struct, shown)} of type uint8")
+    return value
 
 
 def illegal_base64(text: str) -> int | None:
@@ -300,10 +314,12 @@ def _microtime(schema: Schema, value: Any, shown: str, struct: str) -> str | Non
 
 
 def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int | str:
-    if isinstance(value, str) or type(value) is int:
+    if isinstance(value, str):
         return value
-    if isinstance(value, float):
-        raise WrongType(f"json: cannot unmarshal number {value} into Go value of type int32")
+    if isinstance(value, float) or (type(value) is int and not -(2**31) <= value < 2**31):
+        raise WrongType(f"json: cannot unmarshal number {gojson.encode(value).decode()} into Go value of type int32")
+    if type(value) is int:
+        return value
     raise WrongType(f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type int32")
 
 
@@ -328,26 +344,7 @@ def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str =
     what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
     named = _NAMED_TYPES.get((struct, shown.rpartition(".")[2]), "") if schema.type in ("list", "string") else ""
     go_type = go_type or named or schema.go_type
-    text = f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}"
-    return WrongType(text, _not_restored(value, schema))
-
-
-#: JSON type -> the kind of its value in Go's reflection.
-KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
-
-
-def _not_restored(value: Any, schema: Schema) -> str:
-    kind = KINDS.get(type(value), "invalid")
-    if schema.type == "object":
-        return f"cannot restore struct from: {kind}"
-    if schema.type == "map":
-        return f"cannot restore map from {kind}"
-    if schema.type == "list":
-        return f"cannot restore slice from {kind}"
-    return f"unrecognized type: {schema.go_type}" if schema.type in PLAIN_KINDS else ""
-
-
-PLAIN_KINDS = frozenset({"string", "boolean", "int32", "int64", "integer", "double"})
+    return WrongType(f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}")
 
 
 def _place(struct: str, shown: str) -> str:

@@ -226,6 +226,15 @@ def tidy(meta: Object) -> Object:
     return {k: v for k in _ORDER if (v := meta.get(k)) or (v == 0 and k == "deletionGracePeriodSeconds")}
 
 
+def without_annotation(meta: Object, name: str) -> Object:
+    """The metadata without this annotation, and without annotations if it was the only one."""
+    annotations = meta.get("annotations") or {}
+    if name not in annotations:
+        return meta
+    kept = {key: value for key, value in annotations.items() if key != name}
+    return tidy({**meta, "annotations": kept})
+
+
 def strings_without_null(meta: Object) -> Object:
     """The metadata with "" for null labels and annotations, as in a Go map of strings."""
     for field in ("labels", "annotations"):

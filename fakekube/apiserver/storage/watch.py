@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.codec import PROTOBUF
@@ -159,9 +161,15 @@ def _metadata_only(entry: Entry) -> Object:
     return {"metadata": entry.object["metadata"]}
 
 
-def partial_view(version: str) -> View:
-    """The view of objects as PartialObjectMetadata."""
-    return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", _metadata_only)
+@cache
+def _metadata_without(annotation: str) -> Read:
+    return lambda entry: {"metadata": objectmeta.without_annotation(entry.object["metadata"], annotation)}
+
+
+def partial_view(version: str, without: str = "") -> View:
+    """The view of objects as PartialObjectMetadata; `without` is an annotation that it does not have ("": none)."""
+    convert = _metadata_without(without) if without else _metadata_only
+    return View(f"meta.k8s.io/{version}", "PartialObjectMetadata", convert)
 
 
 class Conversion(Protocol):

@@ -280,8 +280,8 @@ BASES = {
             "ControllerRevision",
             {"revision": -1},
             [
-                "data: Required value: data is mandatory",
                 "revision: Invalid value: -1: must be greater than or equal to 0",
+                "data: Required value: data is mandatory",
             ],
         ),
         ("ControllerRevision", {"data": {"a": 1}, "revision": 1}, []),
@@ -320,8 +320,8 @@ def test_new_objects(kind, change, expected):
             {},
             {"spec": {"selector": {"matchLabels": None}}},
             [
-                "spec.selector: Invalid value: {}: empty selector is invalid for daemonset",
                 "spec.selector: Invalid value: {}: field is immutable",
+                "spec.selector: Invalid value: {}: empty selector is invalid for daemonset",
             ],
         ),
         (

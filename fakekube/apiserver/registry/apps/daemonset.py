@@ -141,6 +141,7 @@ KIND = Kind(
     "daemonsets.apps",
     Strategy(
         generation=("spec",),
+        versioned_annotation=TEMPLATE_GENERATION,
         default=default_daemon_set,
         prepare_create=prepare_daemon_set,
         prepare_update=prepare_daemon_set_update,
@@ -148,7 +149,7 @@ KIND = Kind(
         validate=spec_validator(_validate_spec),
         warnings=of_template,
         update_warnings=where_changed(of_template),
-        validate_update=spec_update_validator(_validate_spec),
+        validate_update=spec_update_validator(_validate_spec, selector_first=True),
         validate_status_update=status_validator(*COUNTS),
     ),
     printer=Printer(

@@ -129,7 +129,7 @@ def _with_claims(pod: Object, claims: list[Object]) -> Object:
     """A claim replaces a volume of the same name."""
     names = {(claim.get("metadata") or {}).get("name") or "": claim for claim in claims}
     volumes = [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
-    volumes += [{"name": name, "persistentVolumeClaim": {"claimName": name or "-"}} for name in names]
+    volumes += [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     return {**pod, "volumes": volumes}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.resourcenames import (
     allows_overcommit,
     container_name_problems,
@@ -21,10 +22,17 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 Object = dict[str, Any]
 
 
+def prepare_limit_range(obj: Object) -> Object:
+    """A LimitRange without a name is named after its uid. (The real server generates another UUID.)"""
+    meta = obj["metadata"]
+    return obj if meta.get("name") else {**obj, "metadata": {**meta, "name": meta["uid"]}}
+
+
 def default_limit_range(obj: Object) -> None:
     """Sets the default limit of containers to the maximum, and the default request to the limit or else to the minimum
     (`SetDefaults_LimitRangeItem`)."""
     for limit in (obj.get("spec") or {}).get("limits") or ():
+        round_up_all(limit, FIELDS)
         if limit.get("type") != "Container":
             continue
         limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
@@ -124,6 +132,7 @@ KIND = Kind(
     Strategy(
         create_on_update=True,
         default=default_limit_range,
+        prepare_create=prepare_limit_range,
         repeats_metadata=False,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
+from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
 from fakekube.apiserver.registry.core.resourcenames import validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -39,6 +40,7 @@ def default_node(obj: Object) -> None:
         spec["podCIDRs"] = [one]
     elif many:
         spec["podCIDR"] = many[0]
+    round_up_all(status, ("capacity", "allocatable"))
     if status.get("capacity") and status.get("allocatable") is None:
         status["allocatable"] = dict(status["capacity"])
 

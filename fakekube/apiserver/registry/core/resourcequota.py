@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.resourcenames import COMPUTE, HUGE_PAGES, name_problems, validate_quantity
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -144,10 +145,16 @@ def _quota(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), *(", ".join(shown[one] for one in part) for part in (requests, limits)), age_of(obj, ages)]
 
 
+def default_quota(obj: Object) -> None:
+    round_up_all(obj.get("spec") or {}, ("hard",))
+    round_up_all(obj.get("status") or {}, ("hard", "used"))
+
+
 KIND = Kind(
     "resourcequotas",
     Strategy(
         returns_deleted=True,
+        default=default_quota,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),

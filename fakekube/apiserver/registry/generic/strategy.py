@@ -86,6 +86,8 @@ class Strategy:
     default_status: Object | None = None
     status_keeps: tuple[str, ...] = ("generation",)
     """Fields of metadata that a write to /status does not change."""
+    versioned_annotation: str = ""
+    """An annotation that conversion to the API version adds: tables and metadata of objects do not have it."""
     unowned: tuple[str, ...] = ()
     """Fields besides the status that managers do not own, since updates do not change them (`GetResetFields`)."""
     status_resets_metadata: bool = False

@@ -38,6 +38,13 @@ def validate(runtime_class: Field) -> None:
     scheduling = runtime_class["scheduling"]
     validate_labels(scheduling["nodeSelector"])
     validate_tolerations(scheduling["tolerations"])
+    seen: set[tuple[str, ...]] = set()
+    for toleration in scheduling["tolerations"]:
+        key = tuple(toleration[field].text for field in ("key", "operator", "value", "effect"))
+        if key in seen:
+            shown = dict(zip(("Key", "Operator", "Value", "Effect"), key, strict=True))
+            toleration.duplicate_go({**shown, "TolerationSeconds": toleration["tolerationSeconds"].value})
+        seen.add(key)
 
 
 def validate_update(new: Field, old: Field) -> None:

@@ -6,7 +6,7 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
+from fakekube.apiserver.registry.generic.validation.labelselectors import is_usable, validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 
 
@@ -20,6 +20,8 @@ def validate(role: Field) -> None:
     selectors = role.get("aggregationRule")["clusterRoleSelectors"]
     for selector in selectors.required("at least one clusterRoleSelector required if aggregationRule is non-nil"):
         validate_label_selector(selector)
+        if not is_usable(selector.value):
+            selector.invalid("invalid label selector.", None)
 
 
 def validate_update(new: Field, old: Field) -> None:

@@ -35,9 +35,7 @@ ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeN
 
 def validate(attachment: Field) -> None:
     _validate_any_version(attachment)
-    spec = attachment["spec"]
-    validate_csi_driver_name(spec["attacher"])
-    spec["source"].get("persistentVolumeName").dns_subdomain()
+    validate_csi_driver_name(attachment["spec"]["attacher"].optional())
 
 
 def validate_update(new: Field, old: Field) -> None:
@@ -67,6 +65,7 @@ def _validate_any_version(attachment: Field) -> None:
         if len(problem["message"].text.encode()) > MESSAGE_BYTES:
             problem["message"].too_long(ATTACHMENT_BYTES)  # the API server reports this limit
         problem["errorCode"].between(0, MAX_INT32)
+    spec["source"].get("persistentVolumeName").dns_subdomain()
 
 
 def _validate_source(source: Field) -> None:

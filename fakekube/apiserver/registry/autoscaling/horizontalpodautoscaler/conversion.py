@@ -138,6 +138,15 @@ def _with_annotations(meta: Object, carried: dict[str, str]) -> Object:
     return meta
 
 
+def with_status_annotations(obj: Object, meta: Object) -> Object:
+    """The object with those annotations of other metadata that carry the status, instead of its own."""
+    own, other = ((one.get("annotations") or {}) for one in (obj["metadata"], meta))
+    kept = {key: value for key, value in own.items() if key not in (STATUSES, CONDITIONS)}
+    kept |= {key: other[key] for key in (STATUSES, CONDITIONS) if key in other}
+    changed = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    return {**obj, "metadata": {**changed, "annotations": kept} if kept else changed}
+
+
 def _carried(spec: Object, status: Object) -> dict[str, str]:
     """Returns the annotations that carry what v1 has no fields for."""
     found: dict[str, str] = {}

@@ -10,6 +10,7 @@ from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion 
     _cpu_metric,
     from_v1,
     to_v1,
+    with_status_annotations,
 )
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.table import PRINTER
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -48,6 +49,15 @@ def default_v1(obj: Object) -> None:
     obj.update(to_v1(from_v1(obj)))
 
 
+def prepare_v1(obj: Object) -> Object:
+    """A new object has no status; some of it is in annotations."""
+    return with_status_annotations(obj, {})
+
+
+def prepare_v1_update(new: Object, old: Object) -> Object:
+    return with_status_annotations(new, old["metadata"])
+
+
 VALIDATE = validator(validation.validate)
 VALIDATE_UPDATE = update_validator(validation.validate_update)
 VALIDATE_STATUS_UPDATE = update_validator(validation.validate_status_update)
@@ -64,6 +74,8 @@ KIND = Kind(
     versions={
         "v1": Strategy(
             default=default_v1,
+            prepare_create=prepare_v1,
+            prepare_update=prepare_v1_update,
             validate=lambda obj: VALIDATE(from_v1(obj)),
             validate_update=lambda new, old: VALIDATE_UPDATE(from_v1(new), from_v1(old)),
             validate_status_update=VALIDATE_STATUS_UPDATE,

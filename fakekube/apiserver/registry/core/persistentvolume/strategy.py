@@ -7,6 +7,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.persistentvolume import validation
 from fakekube.apiserver.registry.core.persistentvolume.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolume.warnings import volume_warnings
+from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
@@ -26,6 +27,7 @@ SOURCE_DEFAULTS: dict[str, Object] = {
 def default_volume(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    round_up_all(spec, ("capacity",))
     spec.setdefault("volumeMode", "Filesystem")
     for source, defaults in SOURCE_DEFAULTS.items():
         if spec.get(source) is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from fakekube.apiserver.registry.core.persistentvolumeclaim import validation
 from fakekube.apiserver.registry.core.persistentvolumeclaim.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import claim_warnings
+from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
@@ -15,7 +16,10 @@ Object = dict[str, Any]
 
 
 def default_claim(obj: Object) -> None:
-    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("volumeMode", "Filesystem")
+    round_up_all(spec.get("resources") or {}, ("limits", "requests"))
+    round_up_all(obj.get("status") or {}, ("capacity", "allocatedResources"))
 
 
 #: The kinds that the older of the two fields for a source can name: (group, kind).

@@ -6,7 +6,7 @@ Defaulting changes an object in place: one that was just decoded and is not shar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.images import pull_policy
@@ -89,6 +89,13 @@ def round_up(quantities: dict[str, str]) -> None:
     for name, value in quantities.items():
         if value[-1] in "nu":
             quantities[name] = canonical(f"{math.ceil(value_of(value) * 1000)}m")
+
+
+def round_up_all(obj: Object, fields: Iterable[str]) -> None:
+    """Rounds up the quantities in these fields."""
+    for field in fields:
+        if obj.get(field):
+            round_up(obj[field])
 
 
 def default_probe(probe: Object) -> None:

@@ -46,12 +46,14 @@ def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
 
 
 def spec_update_validator(
-    rules: SpecRule, *, fixed_selector: bool = True
+    rules: SpecRule, *, fixed_selector: bool = True, selector_first: bool = False
 ) -> Callable[[Object, Object], list[FieldError]]:
     def validate_update(new: Field, old: Field) -> None:
         before, selector = old["spec"], new["spec"]["selector"]
+        if selector_first:
+            selector.immutable_struct(before["selector"], "LabelSelector")
         ratcheted(new, lambda obj, options: rules(obj["spec"], options), before.struct)
-        if fixed_selector:
+        if fixed_selector and not selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
 
     return update_validator(validate_update)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Printer
+from fakekube.apiserver.schema.objectmeta import without_annotation
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request
@@ -34,8 +35,8 @@ class TableMaker:
     """Makes the tables of one request.
 
     `version` is that of the Table (`v1`, `v1beta1`); `include` says what rows contain of their objects; `whole`
-    converts an object to the version of the request. `in_version`: cells are made from that version, not from the
-    stored one.
+    converts an object to the version of the request. `without` is an annotation that the metadata of rows does not
+    have. `in_version`: cells are made from that version, not from the stored one.
     """
 
     printer: Printer
@@ -43,6 +44,7 @@ class TableMaker:
     include: str
     now: Callable[[], str]
     whole: Callable[[Entry], Object]
+    without: str = ""
     in_version: bool = False
 
     def of_object(self, entry: Entry) -> Object:
@@ -87,7 +89,7 @@ class TableMaker:
         return {
             "kind": "PartialObjectMetadata",
             "apiVersion": f"meta.k8s.io/{self.version}",
-            "metadata": obj["metadata"],
+            "metadata": without_annotation(obj["metadata"], self.without) if self.without else obj["metadata"],
         }
 
 
