@@ -154,7 +154,6 @@ def test_the_metadata_of_a_new_object():
         "uid": "mine",
         "resourceVersion": "",
         "selfLink": "/x",
-        "deletionTimestamp": "t",
         "managedFields": [],
         "finalizers": [],
     }

@@ -78,7 +78,12 @@ VALUE = (
         pytest.param("a in b", "unable to parse requirement: found 'b' expected: '('", id="set-without-brackets"),
         pytest.param("a in (b", "unable to parse requirement: found '', expected: ',' or ')'", id="open-set"),
         pytest.param("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'", id="words-in-set"),
-        pytest.param("a in (b,(", "unable to parse requirement: found '(', expected: ',' or ')'", id="bracket-in-set"),
+        pytest.param(
+            "a in (b,(", "unable to parse requirement: found '(', expected: ',', or identifier", id="bracket-in-set"
+        ),
+        pytest.param(
+            "a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier", id="empty-open-set"
+        ),
         pytest.param("-a", f'unable to parse requirement: <nil>: Invalid value: "-a": {QUALIFIED}', id="bad-key"),
         pytest.param(
             "a=-b", f'unable to parse requirement: values[0][a]: Invalid value: "-b": {VALUE}', id="bad-value"

@@ -66,7 +66,6 @@ MADE = [
     pytest.param({"ports": ports(1, 2, 3)}, {"$setElementOrder/ports": ports(3, 1)}, {"ports": ports(2, 3, 1)}, id="order-of-items"),
     pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 3, 1), "ports": ports(3)}, {"ports": ports(2, 3, 1)}, id="order-and-a-new-item"),
     pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": [{"port": 1, "$patch": "delete"}]}, {"ports": []}, id="order-and-a-deleted-item"),
-    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": None}, {"ports": ports(1)}, id="order-and-null"),
     pytest.param({}, {"$setElementOrder/ports": ports(1)}, {}, id="order-of-nothing"),
     pytest.param({"free": {"a": {"b": 1}}}, {"free": {"a": {"c": 2}}}, {"free": {"a": {"b": 1, "c": 2}}}, id="of-any-type"),
 ]  # fmt: skip
@@ -86,6 +85,7 @@ REFUSED = [
     pytest.param({}, {"$retainKeys": "a"}, 400, "invalid patch format of retainKeys", id="keys-that-are-no-list"),
     pytest.param({}, {"$retainKeys": ["b"], "a": "1"}, 400, "invalid patch format of retainKeys", id="a-key-that-is-not-retained"),
     pytest.param({}, {"$setElementOrder/ports": "x"}, 500, "expected a []interface {}, but received a string", id="order-that-is-no-list"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": None}, 500, "expected a []interface {}, but received a %!s(<nil>)", id="order-and-null"),
     pytest.param({}, {"$setElementOrder/ports": ports(1, 2), "ports": ports(2, 1)}, 500, "The order in patch list:\n[map[port:2] map[port:1]]\n doesn't match $setElementOrder list:\n[map[port:1] map[port:2]]\n", id="another-order"),
     pytest.param({}, {"$setElementOrder/ports": ports(1), "ports": ports(2)}, 500, "The order in patch list:\n[map[port:2]]\n doesn't match $setElementOrder list:\n[map[port:1]]\n", id="an-item-that-is-not-in-the-order"),
     pytest.param({"ports": ports(1)}, {"ports": [{"name": "a"}]}, 500, "map: map[name:a] does not contain declared merge key: port", id="no-key"),

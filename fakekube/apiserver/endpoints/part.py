@@ -170,11 +170,9 @@ def _of_field(field: Field) -> Part:
 
 
 def _prepare_finalize(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-    """The stored namespace with the finalizers of the body, in spec and in metadata."""
+    """The stored namespace with the finalizers and the metadata of the body."""
     finalizers = (obj.get("spec") or {}).get("finalizers") or []
-    meta = _with_owners(obj, old)
-    if obj["metadata"].get("finalizers"):
-        meta["finalizers"] = obj["metadata"]["finalizers"]
+    meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
     return {**old, "metadata": meta, "spec": {"finalizers": finalizers} if finalizers else {}}
 
 

@@ -89,7 +89,7 @@ def write(call: Call, operation: Write) -> Step:
             sent = check_place(call, _with_valid_managed_fields(call, admitted, sent), naming=False)
         else:
             sent = admission.mutate_in_process(call, sent, current)
-        sent = ownership.without_duplicate_owners(body, sent, after_admission=True)
+        sent = call.registration.settled(ownership.without_duplicate_owners(body, sent, after_admission=True))
         if existing is not None and current is not None:
             sent = managedfields.keep_times(sent, current)
             obj = part.merged(call, sent, existing)
@@ -351,7 +351,8 @@ def _check_new(call: Call, obj: Object) -> None:
     if version is not None and any(error.reason in BLOCKING for error in errors):
         errors += version.validate(obj, blocked=True)
     else:
-        errors += strategy.validate(obj)
+        own = strategy.validate(obj)
+        errors = own or errors if strategy.metadata_last else errors + own
     errors = writechecks.checked(call, obj, None, errors)
     if errors:
         raise _invalid(call, obj, errors)

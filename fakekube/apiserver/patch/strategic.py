@@ -45,7 +45,8 @@ def _unknown_directive(item: Object) -> BadPatch:
 
 def _check_list(value: Any) -> None:
     if not isinstance(value, list):
-        raise BadPatch(f"expected a []interface {{}}, but received a {goprint.type_of(value)}")
+        what = "%!s(<nil>)" if value is None else goprint.type_of(value)
+        raise BadPatch(f"expected a []interface {{}}, but received a {what}")
 
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
@@ -145,6 +146,8 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         _check_list(order)
         name = key.removeprefix(SET_ORDER)
         field = _field(schema, name, None)
+        if name in patch:
+            _check_list(patch[name])
         items = patch.pop(name, None)
         deletions = patch.pop(DELETE_FROM + name, None)
         present = original.get(name)

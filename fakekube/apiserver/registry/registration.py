@@ -15,7 +15,7 @@ from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
-from fakekube.apiserver.schema.decode import decode, zero
+from fakekube.apiserver.schema.decode import decode, settled, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import Read, View
@@ -72,6 +72,9 @@ class Registration(Protocol):
 
     def decode_applied(self, obj: Object) -> Object:
         """Decode the result of a server-side apply. Raises WrongType."""
+
+    def settled(self, obj: Object) -> Object:
+        """The decoded object as it is read after storage."""
 
     def printer(self, kind: str) -> Printer:
         """The table printer; `kind` is the kind of the subresource if it is not the resource's ("": it is)."""
@@ -146,6 +149,9 @@ class BuiltinRegistration:
     def decode_applied(self, obj: Object) -> Object:
         return self.decode(obj, [])
 
+    def settled(self, obj: Object) -> Object:
+        return settled(self.schema, obj) if self.schema is not None else obj
+
     def printer(self, kind: str) -> Printer:
         return printer_of(self.resource.qualified, kind)
 
@@ -154,12 +160,13 @@ class BuiltinRegistration:
         group, _, version = api_version.rpartition("/")
         subject = f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
         if self._schemas.of_kind(group, version, kind) is None:
+            named = api_version if group else version
             if kind == resource.kind and self._serves_group(group) and group == resource.group and resource.group:
                 raise bad_request(
                     f"the API version in the data ({api_version}) does not match the expected API version "
                     f"({resource.api_version})"
                 )
-            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{api_version}" {SCHEME}')
+            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {SCHEME}')
         short = resource.group.partition(".")[0] or "core"
         raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
 

@@ -11,8 +11,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.gotypes import EMBEDDED, GO_TYPES, in_path
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.schema.omitempty import ALWAYS, EMBEDDED, EMPTY_COUNTS, PLAIN, POINTER_STRINGS, has_plain_times
+from fakekube.apiserver.schema.omitempty import (
+    ALWAYS,
+    EMPTY_COUNTS,
+    PLAIN,
+    PLAIN_STRUCTS,
+    POINTER_STRINGS,
+    has_plain_times,
+)
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
@@ -57,13 +65,14 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             continue
         if item is None:
             continue
-        below = f"{shown}.{key}" if shown else key
+        name = key if schema.struct not in EMBEDDED else in_path(schema.struct, key)
+        below = f"{shown}.{name}" if shown else name
         if key in SCHEMA_OR_ELSE and schema.struct == JSON_SCHEMA:
             decoded = _schema_or_else(schema, key, item, below)
         else:
             decoded = _value(field, item, here, below, unknown, schema.struct)
         if _kept(schema, key, field, decoded):
-            found[key] = decoded if decoded or field.type not in NULLABLE else None  # empty lists are nil after storage
+            found[key] = decoded if decoded or not _is_nil(schema, key, field) else None
     complete(schema, found)
     return found
 
@@ -93,7 +102,7 @@ def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
         if where in ALWAYS:
             yield key, None, ALWAYS[where]
         elif (field.type in ("time", "microtime") and has_plain_times(name)) or (
-            field.type == "object" and (where in EMBEDDED or (key in ("spec", "status") and is_kind(schema)))
+            field.type == "object" and (where in PLAIN_STRUCTS or (key in ("spec", "status") and is_kind(schema)))
         ):
             yield key, field, None
 
@@ -118,8 +127,44 @@ def zero(schema: Schema) -> Object:
     return empty
 
 
-#: Types whose empty values are nil after storage.
-NULLABLE = frozenset(("list", "map", "bytes"))
+def _is_nil(schema: Schema, key: str, field: Schema) -> bool:
+    """Whether an empty value is decoded as nil. Lists and maps that are always encoded become nil when they are stored
+    (`settled`); until then their managers own them."""
+    return field.type == "bytes" or (field.type in ("list", "map") and f"{schema.name}.{key}" in EMPTY_COUNTS)
+
+
+def settled(schema: Schema, value: Object) -> Object:
+    """The object as it is read after storage: empty lists and maps are nil. The same object if nothing changes."""
+    if schema.nils is None:
+        schema.nils = ()  # types can be recursive
+        schema.nils = tuple(_nils(schema))
+    changed: Object = {}
+    for key, own, below in schema.nils:
+        item = value.get(key)
+        if item is None:
+            continue
+        after = None if own and not item else item
+        if below is not None and item:
+            after = _settled_items(below, item) if type(item) is list else settled(below, item)
+        if after is not item:
+            changed[key] = after
+    return {**value, **changed} if changed else value
+
+
+def _settled_items(schema: Schema, items: list[Object]) -> list[Object]:
+    after = [settled(schema, item) for item in items]
+    return items if all(one is other for one, other in zip(after, items, strict=True)) else after
+
+
+def _nils(schema: Schema) -> Iterator[tuple[str, bool, Schema | None]]:
+    for key, field in schema.fields.items():
+        own = field.type in ("list", "map") and (key in schema.required or f"{schema.name}.{key}" in ALWAYS)
+        below = field.items if field.type == "list" else field
+        if below is None or below.type != "object" or (settled(below, {}) is not None and not below.nils):
+            below = None
+        if own or below is not None:
+            yield key, own, below
+
 
 ZEROS: dict[str, str | bool | int] = {
     "string": "", "boolean": False, "int32": 0, "int64": 0, "integer": 0, "double": 0, "quantity": "0",
@@ -332,19 +377,20 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-#: Fields whose Go type has a name of its own, by the type that contains them.
-_NAMED_TYPES = {
-    ("ObjectMeta", "uid"): "types.UID",
-    ("OwnerReference", "uid"): "types.UID",
-    (JSON_SCHEMA, "x-kubernetes-validations"): "v1.ValidationRules",
-}
-
-
 def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
     what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
-    named = _NAMED_TYPES.get((struct, shown.rpartition(".")[2]), "") if schema.type in ("list", "string") else ""
-    go_type = go_type or named or schema.go_type
+    go_type = go_type or _go_type(struct, shown, schema)
     return WrongType(f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}")
+
+
+def _go_type(struct: str, shown: str, schema: Schema) -> str:
+    """The Go type of a field, or of the items or entries of the field."""
+    named = GO_TYPES.get(f"{struct}.{shown.rpartition('.')[2]}")
+    if named is None:
+        return schema.go_type
+    if schema.type in ("list", "map"):
+        return named
+    return named.partition("]")[2] if named.startswith(("[]", "map[")) else named
 
 
 def _place(struct: str, shown: str) -> str:

@@ -37,6 +37,7 @@ class Schema:
         "map_type",
         "merge_key",
         "name",
+        "nils",
         "patch_strategy",
         "required",
         "shown",
@@ -85,6 +86,8 @@ class Schema:
         self.item_keys: tuple[str, ...] | None = self._item_keys()
         self.struct: str = name.rpartition(".")[2]
         """The name of the Go struct: `Container`."""
+        self.nils: tuple[tuple[str, bool, Schema | None], ...] | None = None
+        """The fields that are, or contain, lists and maps that are nil after storage; a cache of the decoder."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
         """The fields that are always encoded; a cache of the decoder."""
 

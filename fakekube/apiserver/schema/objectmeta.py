@@ -19,7 +19,7 @@ ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 #: Fields that clients cannot set.
-_SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVER_OWNED = ("selfLink",)
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 

@@ -183,7 +183,7 @@ POINTER_STRINGS = _fields(
 )
 
 #: Optional structs that are not pointers: they are always encoded.
-EMBEDDED = _fields(
+PLAIN_STRUCTS = _fields(
     {
         "core.v1.Container": "resources",
         "core.v1.EphemeralContainer": "resources",
@@ -239,7 +239,9 @@ KEY_DEFAULTS = {
 
 #: Maps and lists that admission or field management distinguish from absent ones even if they are empty; they are
 #: decoded as null.
-EMPTY_COUNTS = frozenset({"core.v1.PodSpec.overhead", "meta.v1.ObjectMeta.managedFields"})
+EMPTY_COUNTS = frozenset(
+    {"core.v1.PodSpec.overhead", "meta.v1.ObjectMeta.managedFields", "autoscaling.v2.HPAScalingRules.policies"}
+)
 
 
 #: Optional fields without omitempty, and required fields that are pointers: their zero value is encoded (null for a nil

@@ -261,10 +261,10 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
             pass
         else:
             if not duplicates(value, body):
-                return value, []
+                return _sorted(value), []
     try:
         document = goyaml.Document(body)
-        return with_go_numbers(document.value()), document.repeated()
+        return _sorted(with_go_numbers(document.value())), document.repeated()
     except goyaml.YamlProblem as problem:
         raise SyntaxProblem(f"error converting YAML to JSON: {problem}") from None
     except goyaml.TooDeep:
@@ -274,6 +274,15 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
 def encoded(value: Any) -> bytes:
     """A value that was not sent as bytes, as error messages quote it."""
     return orjson.dumps(value)
+
+
+def _sorted(value: Any) -> Any:
+    """The value with its keys in order, as JSON that was made from YAML has them."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    return value
 
 
 def copied(value: Any) -> Any:

@@ -157,7 +157,8 @@ class _Parser:
             if token == ")":
                 return tuple(sorted(set(values)))
             if token == "" or token[0] in _SPECIAL:
-                raise _unparsable(f"found '{token}', expected: ',' or ')'")
+                expected = "',', or identifier" if values else "',', ')' or identifier"
+                raise _unparsable(f"found '{token}', expected: {expected}")
             values.append(token)
             if self.look() not in (",", ")"):
                 raise _unparsable(f"found '{self.look()}', expected: ',' or ')'")

@@ -170,7 +170,7 @@ BASES = {"Job": JOB, "CronJob": CRON_JOB}
                 'spec.podFailurePolicy.rules[2].action: Unsupported value: "X": supported values: "Count", "FailIndex", "FailJob", "Ignore"',
                 'spec.podFailurePolicy.rules[2].onExitCodes.operator: Required value: valid values: ["In" "NotIn"]',
                 'spec.podFailurePolicy.rules[2].onExitCodes.containerName: Invalid value: "z": must be one of the container or initContainer names in the pod template',
-                "spec.podFailurePolicy.rules[2].onExitCodes.values: Invalid value: null: at least one value is required",
+                "spec.podFailurePolicy.rules[2].onExitCodes.values: Invalid value: []: at least one value is required",
                 "spec.podFailurePolicy.rules[2].onPodConditions[0].type: Invalid value: \"A b\": name part must consist of alphanumeric characters, '-', '_' or '.', and…",
                 "spec.podFailurePolicy.rules[2]: Invalid value: specifying both OnExitCodes and OnPodConditions is not supported",
             ],
@@ -188,7 +188,7 @@ BASES = {"Job": JOB, "CronJob": CRON_JOB}
         (
             "Job",
             {"spec": {"successPolicy": {"rules": []}}},
-            ['spec.successPolicy: Invalid value: {"Rules":null}: requires indexed completion mode'],
+            ['spec.successPolicy: Invalid value: {"Rules":[]}: requires indexed completion mode'],
         ),
         (
             "Job",

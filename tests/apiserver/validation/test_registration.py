@@ -217,7 +217,7 @@ NEW = [
      ['spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"global-default"},"MatchingPrecedence":1000,"DistinguisherMethod":null,"Rules":[…']),
     ("PriorityLevelConfiguration", LEVEL, []),
     ("PriorityLevelConfiguration", {"spec": {"type": "Exempt"}},
-     ['spec.type: Invalid value: "Exempt": type must be \'Exempt\' if and only if name is \'exempt\'']),
+     ['spec.type: Invalid value: "Exempt": must be \'Exempt\' if and only if `name` is \'exempt\'']),
     ("PriorityLevelConfiguration", {"metadata": {"name": "exempt"}, "spec": {
         "type": "Exempt", "exempt": {"nominalConcurrencyShares": 9}}}, []),
     ("PriorityLevelConfiguration", {"spec": {"type": "Limited"}},

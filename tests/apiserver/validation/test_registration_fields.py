@@ -82,7 +82,7 @@ NEW = [
     ]),
     ("PriorityLevelConfiguration", {"metadata": {"name": "catch-all"}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}, "lendablePercent": 5}}}, ['spec: Invalid value: {"Type":"Limited","Limited":{"NominalConcurrencyShares":30,"LimitResponse":{"Type":"Reject","Queuing":null},"…']),
     ("PriorityLevelConfiguration", {"metadata": {"name": "exempt"}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject", "queuing": {}}}}}, [
-        'spec.type: Invalid value: "Limited": type must be \'Exempt\' if and only if name is \'exempt\'',
+        'spec.type: Invalid value: "Limited": must be \'Exempt\' if and only if `name` is \'exempt\'',
         'spec.limited.limitResponse.queuing: Forbidden: must be nil if limited.limitResponse.type is not Limited',
         'spec: Invalid value: {"Type":"Limited","Limited":{"NominalConcurrencyShares":30,"LimitResponse":{"Type":"Reject","Queuing":{"Queue…',
     ]),

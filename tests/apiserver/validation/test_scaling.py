@@ -138,6 +138,7 @@ BASES = {
                 "spec.behavior.scaleUp.policies[1].periodSeconds: Invalid value: 1801: must be less than or equal to 1800",
                 'spec.behavior.scaleUp.tolerance: Invalid value: "-1": must be greater than or equal to 0',
                 "spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must be less than or equal to 3600",
+                "spec.behavior.scaleDown.policies: Required value: must specify at least one Policy",
             ],
         ),
         (

@@ -45,7 +45,6 @@ KIND = Kind(
         generation=("spec",),
         default=default_replica_set,
         fields={"status.replicas": status_replicas},
-        fields_message="label",
         validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),

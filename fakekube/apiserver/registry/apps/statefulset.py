@@ -151,7 +151,10 @@ def _validate_strategy(strategy: Field) -> None:
 
 
 #: Rules that earlier servers did not have: if the stored object breaks one, an update can break it too.
-LATER_RULES: tuple[SpecRule, ...] = (_validate_claims, _validate_service, _validate_template)
+LATER_RULES: tuple[SpecRule, ...] = (_validate_template,)
+
+#: Rules of fields that do not change: an update does not check them.
+FIXED_RULES: frozenset[SpecRule] = frozenset({_validate_claims, _validate_service})
 
 
 def _is_broken(rule: SpecRule, spec: Field, options: PodOptions) -> bool:
@@ -167,7 +170,7 @@ def _validate_update(new: Field, old: Field) -> None:
         """Strict at first; then with the options of the stored object, and without the rules that it breaks."""
         lenient = options is not TEMPLATE
         broken = frozenset(rule for rule in LATER_RULES if lenient and _is_broken(rule, before, options))
-        _validate_spec(obj["spec"], options, broken)
+        _validate_spec(obj["spec"], options, broken | FIXED_RULES)
 
     ratcheted(new, rules, before.struct)
     fixed = (after.struct.keys() | before.struct.keys()) - set(CHANGEABLE)

@@ -109,6 +109,7 @@ KIND = Kind(
     "events",
     Strategy(
         qualified_finalizers=False,
+        metadata_last=True,
         default_propagation="",
         watch_cached=False,
         name_check=names.path_segment_problems,

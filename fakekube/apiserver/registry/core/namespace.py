@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_fiel
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
@@ -72,6 +72,7 @@ def _validate_finalizer(name: Field) -> None:
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new, names.dns_label_problems)
     validate(new)
+    validate_metadata_update(new, old)
 
 
 @update_validator
@@ -100,6 +101,7 @@ KIND = Kind(
         name_limit=63,
         fields={"status.phase": _phase, "name": metadata_field("name")},
         fields_message="label",
+        repeats_metadata=False,
         default=default_namespace,
         prepare_create=prepare_namespace,
         prepare_update=prepare_namespace_update,

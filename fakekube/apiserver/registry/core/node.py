@@ -27,7 +27,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
 )
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 
 Object = dict[str, Any]
 
@@ -61,6 +61,7 @@ def validate(node: Field) -> None:
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     validate(new)
+    validate_metadata_update(new, old)
     validate_status_update(new, old)
 
 
@@ -183,6 +184,7 @@ KIND = Kind(
         status_on_create=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
         fields_message="label",
+        repeats_metadata=False,
         default=default_node,
         prepare_update=prepare_node_update,
         validate=validator(validate),

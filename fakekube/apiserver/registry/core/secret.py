@@ -13,6 +13,7 @@ from fakekube.apiserver.registry.core.configmap import (
     validate_frozen,
     validate_key,
 )
+from fakekube.apiserver.registry.core.tlspair import pair_problem
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -95,6 +96,14 @@ def _json_problem(encoded: str) -> str:
     return f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type map[string]interface {{}}"
 
 
+def warnings(obj: Object) -> list[str]:
+    if obj.get("type") != "kubernetes.io/tls":
+        return []
+    data = obj.get("data") or {}
+    problem = pair_problem(data.get("tls.crt") or "", data.get("tls.key") or "")
+    return [problem] if problem else []
+
+
 def _secret(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age_of(obj, ages)]
 
@@ -107,6 +116,7 @@ KIND = Kind(
         default=default_secret,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
+        warnings=warnings,
     ),
     printer=Printer(columns(NAME, "Type", "Data", AGE), _secret),
 )

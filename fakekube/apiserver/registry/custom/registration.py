@@ -80,6 +80,9 @@ class CustomRegistration:
         """Only sets defaults: unknown fields and nulls are validated, and pruned when the object is stored."""
         return stored_layout(self._version.defaulted(with_go_numbers(without_kind(obj))))
 
+    def settled(self, obj: Object) -> Object:
+        return obj
+
     def printer(self, kind: str) -> Printer:
         return _SCALE_PRINTER if kind == "Scale" else self._printer
 

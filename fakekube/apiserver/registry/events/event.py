@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.event import PRINTER, REFERENCE_FIELDS, validate
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Fields, Strategy
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
 Object = dict[str, Any]
 
@@ -109,7 +107,6 @@ _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": Non
 
 def _validate_new(event: Field) -> None:
     validate(event)
-    validate_metadata(event, names.any_name_problems)
     _validate_series(event["series"])
     event["eventTime"].required()
     if event["type"].text not in TYPES:

@@ -54,7 +54,7 @@ def validate(level: Field) -> None:
     name, spec = level["metadata"]["name"].text, level["spec"]
     kind, limited, exempt = spec["type"], spec["limited"], spec["exempt"]
     if (name == EXEMPT) != (kind.value == "Exempt"):
-        kind.invalid("type must be 'Exempt' if and only if name is 'exempt'")
+        kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'")
     if kind.value == "Exempt":
         spec.get("limited").forbidden("must be nil if the type is not Limited")
         _validate_shares(exempt)

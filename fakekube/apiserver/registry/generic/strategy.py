@@ -131,6 +131,9 @@ class Strategy:
     its causes is reported twice."""
     status_repeats_metadata: bool = True
     """The same of a write to /status."""
+    metadata_last: bool = False
+    """The kind's own validation does not check the metadata of a new object: its errors are reported only if there are
+    no others (`rest.BeforeCreate`)."""
     warnings: Callable[[Object], list[str]] = _no_warnings
     """The warnings of a create, and of an update if `update_warnings` is None."""
     update_warnings: Callable[[Object, Object], list[str]] | None = None

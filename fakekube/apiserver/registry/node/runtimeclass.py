@@ -14,7 +14,7 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 
 Object = dict[str, Any]
 
@@ -50,6 +50,7 @@ def validate(runtime_class: Field) -> None:
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new, qualified=False)
     validate(new)
+    validate_metadata_update(new, old, qualified=False)
     new["handler"].immutable(old["handler"])
 
 
@@ -62,6 +63,7 @@ KIND = Kind(
     Strategy(
         create_on_update=True,
         qualified_finalizers=False,
+        repeats_metadata=False,
         default=default_runtime_class,
         unconditional_update=False,
         validate=validator(validate),

@@ -51,6 +51,7 @@ KIND = Kind(
         status_repeats_metadata=False,
         name_check=names.path_segment_problems,
         qualified_finalizers=False,
+        metadata_last=True,
         repeats_metadata=False,
         generation=("spec",),
         unconditional_update=False,

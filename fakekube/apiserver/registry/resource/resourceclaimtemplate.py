@@ -8,7 +8,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
 from fakekube.apiserver.registry.resource.devices import validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
@@ -29,6 +29,7 @@ def validate_update(new: Field, old: Field) -> None:
     """The whole template is validated again, though its spec is immutable."""
     validate_metadata(new)
     validate(new)
+    validate_metadata_update(new, old)
     new["spec"].immutable(old["spec"])
 
 
@@ -36,6 +37,7 @@ KIND = Kind(
     "resourceclaimtemplates.resource.k8s.io",
     Strategy(
         returns_deleted=True,
+        repeats_metadata=False,
         default=default_template,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

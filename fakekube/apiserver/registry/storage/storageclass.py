@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
-from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 
 Object = dict[str, Any]
 
@@ -39,6 +39,7 @@ def validate(storage_class: Field) -> None:
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     validate(new)
+    validate_metadata_update(new, old)
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         new[field].immutable(old[field])
 
@@ -97,6 +98,7 @@ KIND = Kind(
     Strategy(
         default=default_storage_class,
         returns_deleted=True,
+        repeats_metadata=False,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
     ),

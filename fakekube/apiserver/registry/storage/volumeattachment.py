@@ -35,7 +35,6 @@ ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeN
 
 def validate(attachment: Field) -> None:
     _validate_any_version(attachment)
-    validate_csi_driver_name(attachment["spec"]["attacher"].optional())
 
 
 def validate_update(new: Field, old: Field) -> None:
@@ -55,7 +54,7 @@ def _go_spec(spec: Field) -> Object:
 
 def _validate_any_version(attachment: Field) -> None:
     spec, status = attachment["spec"], attachment["status"]
-    spec["attacher"].required()
+    validate_csi_driver_name(spec["attacher"].required())
     _validate_source(spec["source"])
     spec["nodeName"].dns_subdomain()
     metadata = status["attachmentMetadata"]

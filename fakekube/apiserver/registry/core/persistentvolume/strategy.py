@@ -28,6 +28,8 @@ def default_volume(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     round_up_all(spec, ("capacity",))
+    status = obj.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
     spec.setdefault("volumeMode", "Filesystem")
     for source, defaults in SOURCE_DEFAULTS.items():
         if spec.get(source) is not None:

@@ -19,42 +19,44 @@ def default_claim(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("volumeMode", "Filesystem")
     round_up_all(spec.get("resources") or {}, ("limits", "requests"))
-    round_up_all(obj.get("status") or {}, ("capacity", "allocatedResources"))
+    status = obj.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
+    round_up_all(status, ("capacity", "allocatedResources"))
 
 
 #: The kinds that the older of the two fields for a source can name: (group, kind).
 OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
-def _one_source(spec: Object, *, keeps: bool) -> Object:
-    """Makes dataSource and dataSourceRef equal, and drops from the older one what only the newer one can name
+def _one_source(spec: Object, before: Object) -> Object:
+    """Sets dataSource and dataSourceRef from each other, and drops from the older one what only the newer one can name
     (`NormalizeDataSources`, `EnforceDataSourceBackwardsCompatibility`). A reference into another namespace is an alpha
-    feature and is dropped."""
+    feature, which is dropped unless the stored claim has a reference. `before` is the stored spec, if any."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None and reference is None:
         return spec
     kept = {key: value for key, value in spec.items() if key not in ("dataSource", "dataSourceRef")}
-    if reference is not None and reference.get("namespace"):
+    if reference is not None and reference.get("namespace") and before.get("dataSourceRef") is None:
         reference = None
-    if source is not None and not keeps:
+    if source is not None and reference is None and before.get("dataSource") is None:
         named = (source.get("apiGroup") or "", source.get("kind") or "")
         source = source if named in OLD_SOURCES else None
-    one = source if source is not None else reference
-    if one is None:
-        return kept
-    return {**kept, "dataSource": source or dict(one), "dataSourceRef": reference or dict(one)}
+    if source is not None and reference is None:
+        reference = dict(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        source = {key: value for key, value in reference.items() if key != "namespace"}
+    return kept | {key: one for key, one in (("dataSource", source), ("dataSourceRef", reference)) if one is not None}
 
 
 def prepare_claim(obj: Object) -> Object:
-    return {**obj, "spec": _one_source(obj.get("spec") or {}, keeps=False)}
+    return {**obj, "spec": _one_source(obj.get("spec") or {}, {})}
 
 
 def prepare_claim_update(new: Object, old: Object) -> Object:
     before = old.get("spec") or {}
     if before.get("volumeName"):
         return new
-    keeps = before.get("dataSource") is not None or before.get("dataSourceRef") is not None
-    return {**new, "spec": _one_source(new.get("spec") or {}, keeps=keeps)}
+    return {**new, "spec": _one_source(new.get("spec") or {}, before)}
 
 
 KIND = Kind(

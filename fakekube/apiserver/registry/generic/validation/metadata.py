@@ -26,11 +26,12 @@ def validate_metadata(
         root.errors.extend(objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers"))
 
 
-def validate_metadata_update(new: Field, old: Field) -> None:
+def validate_metadata_update(new: Field, old: Field, *, qualified: bool = True) -> None:
     """Validates metadata as `ValidateObjectMetaUpdate` does, for kinds that do so after their other rules."""
     meta = new.value["metadata"]
     new.errors.extend(objectmeta.validate_update(meta, old.value["metadata"]))
-    new.errors.extend(objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers"))
+    if qualified:
+        new.errors.extend(objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers"))
 
 
 def as_new(
