@@ -49,8 +49,10 @@ from fakekube.apiserver.wire.negotiation import (
     CONNECTED,
     MESSAGES,
     PLAIN,
+    TABLELESS,
     UNCONVERTED,
     UNSTRUCTURED,
+    Restrictions,
     choose,
     negotiate,
 )
@@ -209,7 +211,7 @@ class ApiServer:
             warns = True
             representation = negotiate(
                 request.headers.get("accept") if info.subresource not in CONNECTED else None,
-                MESSAGES if registration.has_message else UNSTRUCTURED,
+                _restrictions(registration, info),
                 restful=not registration.unstructured,
                 listing=not info.name and info.verb != "create",
                 log=info.subresource == "log",
@@ -316,6 +318,17 @@ class ApiServer:
     def openapi(self, request: Request) -> Response | None:
         """The OpenAPI document at a path, if there is one."""
         return openapi.answer(self, request)
+
+
+#: Subresources with kinds of their own that are not stored.
+_ACTIONS = frozenset({"binding", "eviction", "token"})
+
+
+def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions:
+    """What the endpoint supports. Kinds that are not stored, such as reviews, have no table."""
+    if not registration.resource.verbs & {"get", "list"} or info.subresource in _ACTIONS:
+        return TABLELESS
+    return MESSAGES if registration.has_message else UNSTRUCTURED
 
 
 def refusal(error: StatusError, request: Request) -> Response:

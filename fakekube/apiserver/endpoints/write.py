@@ -10,7 +10,6 @@ the store.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from fakekube.apiserver.registry.generic.strategy import warnings_of_update
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry, path_of
-from fakekube.apiserver.wire import integers
+from fakekube.apiserver.wire import codec, integers
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
@@ -223,7 +222,7 @@ def _prepared(call: Call, operation: Write, obj: Object, old: Object | None) -> 
         return prepared
     name = obj["metadata"].get("name")
     if not name:
-        obj = copy.deepcopy(obj)  # each attempt has its own copy, whose parts are not shared
+        obj = codec.copied(obj)  # each attempt has its own copy, whose parts are not shared
     prepared = _completed(call, obj, name or generated_name(call, obj), dry_run=dry_run)
     _check_new(call, prepared)
     call.warnings += call.strategy.warnings(prepared)

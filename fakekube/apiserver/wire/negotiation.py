@@ -59,8 +59,9 @@ _SHAPES = frozenset(
     for kind in ("PartialObjectMetadata", "PartialObjectMetadataList", "Table")
 )
 
-#: Resources whose objects have a protobuf message, and others: custom resources.
+#: Resources whose objects have a protobuf message, those of them without a table, and others: custom resources.
 MESSAGES = Restrictions(shapes=_SHAPES, server_version="v1")
+TABLELESS = Restrictions(shapes=frozenset(one for one in _SHAPES if one[2] != "Table"), server_version="v1")
 UNSTRUCTURED = Restrictions(frozenset({JSON, YAML}), _SHAPES, "v1")
 
 

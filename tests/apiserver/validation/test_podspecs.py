@@ -212,7 +212,7 @@ SPECS = [
             'spec.securityContext.windowsOptions.runAsUserName: Invalid value: "": runAsUserName cannot be an empty string',
             'spec.securityContext.appArmorProfile.type: Unsupported value: "X": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
             'spec.securityContext.supplementalGroupsPolicy: Unsupported value: "Other": supported values: "Merge", "Strict"',
-            'spec.securityContext.seLinuxChangePolicy: Unsupported value: "Other": supported values: "MountOption", "Recursive"',
+            'spec.securityContext.seLinuxChangePolicy: Unsupported value: "Other": supported values: "Recursive"',
         ],
     ),
     (

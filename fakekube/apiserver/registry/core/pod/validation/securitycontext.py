@@ -32,7 +32,7 @@ def validate_pod_security_context(spec: Field, options: PodOptions) -> None:
     context.check_members(_SECCOMP)
     context.check_members(_WINDOWS_AND_APPARMOR)
     context.choice("supplementalGroupsPolicy", ("Merge", "Strict"))
-    context.choice("seLinuxChangePolicy", ("MountOption", "Recursive"))
+    context.choice("seLinuxChangePolicy", ("Recursive",))  # MountOption needs the feature gate SELinuxMount
 
 
 def _validate_ids(context: Field, *names: str) -> None:
