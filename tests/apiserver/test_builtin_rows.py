@@ -1,5 +1,7 @@
 """Rules of built-in kinds that hold on a real server, each found as a difference from it."""
 
+import json
+
 import pytest
 
 from tests.apiserver.api import CONFIGMAPS, DEPLOYMENTS, PODS, Api, configmap
@@ -175,7 +177,7 @@ def test_bytes_can_be_given_as_numbers(api):
 @pytest.mark.parametrize("value", [False, 0, [], {}])
 @pytest.mark.parametrize("field", ["kind", "apiVersion"])
 def test_a_kind_that_is_no_text_is_refused_even_if_it_is_empty(api, field, value):
-    code, _, message = api.refused("POST", CONFIGMAPS, {**configmap(), field: value})
+    code, _, message = api.refused("POST", CONFIGMAPS, json.dumps({**configmap(), field: value}).encode())
     assert code == 400
     assert f"into Go struct field .{field} of type string ({{" in message
 

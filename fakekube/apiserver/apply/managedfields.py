@@ -194,7 +194,7 @@ def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
     sent = new["metadata"].get("managedFields")
     if subresource or "managedFields" not in new["metadata"] or sent == current:
         return decode_own(current)
-    if not sent or list(sent) == [{}]:
+    if sent is None or list(sent) == [{}]:  # built-in kinds decode an empty list as null, and no null at all
         return UNMANAGED
     try:
         managed = decode(sent)

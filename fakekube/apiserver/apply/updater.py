@@ -71,7 +71,7 @@ class Updater:
     version: str
     convert: ConvertToVersion
     ignored: Mapping[str, Tree]
-    empty: Object
+    empty: Object = field(default_factory=lambda: {"metadata": {}})
     reconciles: bool = False
     """Whether the schema can have changed since the sets were made."""
     check: Callable[[Object, Object], None] | None = None
