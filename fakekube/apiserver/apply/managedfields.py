@@ -188,13 +188,18 @@ def without_entries(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def _live_or_new(live: Object, new: Object, subresource: str) -> Managed:
-    """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`)."""
+def _live_or_new(live: Object, new: Object, subresource: str, *, typed: bool) -> Managed:
+    """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`).
+
+    `typed`: an empty list differs from none, as in Go's types.
+    """
     current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
     if subresource or "managedFields" not in new["metadata"] or sent == current:
         return decode_own(current)
-    if sent is None or list(sent) == [{}]:  # built-in kinds decode an empty list as null, and no null at all
+    if sent is None:  # an empty list was sent
+        return UNMANAGED if typed else decode_own(current)
+    if list(sent) == [{}]:
         return UNMANAGED
     try:
         managed = decode(sent)
@@ -211,7 +216,7 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
 
     `live` is the stored object; for a create, an empty object of the kind.
     """
-    managed = _live_or_new(live, new, writer.subresource)
+    managed = _live_or_new(live, new, writer.subresource, typed=not updater.reconciles)
     bare = without_entries(live)
     # most writes do not change metadata: the same dict is kept, so that it need not be compared
     new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)

@@ -19,8 +19,6 @@ ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 #: Fields that clients cannot set.
-_SERVER_OWNED = ("selfLink",)
-
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -172,8 +170,8 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
 
 
 def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
-    """The metadata of a new object, with the fields that the server sets and without those that clients cannot set."""
-    kept = {key: value for key, value in meta.items() if key not in _SERVER_OWNED}
+    """The metadata of a new object, with the fields that the server sets."""
+    kept = {key: value for key, value in meta.items() if key != "selfLink"}
     kept["name"] = name
     if namespace:
         kept["namespace"] = namespace
