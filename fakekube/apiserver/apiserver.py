@@ -323,10 +323,12 @@ class ApiServer:
 #: Subresources with kinds of their own that are not stored.
 _ACTIONS = frozenset({"binding", "eviction", "token"})
 
+_READ = frozenset({"get", "list"})
+
 
 def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions:
     """What the endpoint supports. Kinds that are not stored, such as reviews, have no table."""
-    if not registration.resource.verbs & {"get", "list"} or info.subresource in _ACTIONS:
+    if registration.resource.verbs.isdisjoint(_READ) or info.subresource in _ACTIONS:
         return TABLELESS
     return MESSAGES if registration.has_message else UNSTRUCTURED
 

@@ -51,7 +51,7 @@ def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
 
 def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]) -> Object:
     """`path` contains list indexes, for unknown fields; `shown` does not, for Go's type errors."""
-    fields = schema.fields
+    fields, embeds = schema.fields, schema.struct in EMBEDDED
     found: Object = {}
     for key, item in value.items():
         field = fields.get(key)
@@ -65,7 +65,7 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             continue
         if item is None:
             continue
-        name = key if schema.struct not in EMBEDDED else in_path(schema.struct, key)
+        name = in_path(schema.struct, key) if embeds else key
         below = f"{shown}.{name}" if shown else name
         if key in SCHEMA_OR_ELSE and schema.struct == JSON_SCHEMA:
             decoded = _schema_or_else(schema, key, item, below)

@@ -278,11 +278,10 @@ def encoded(value: Any) -> bytes:
 
 def _sorted(value: Any) -> Any:
     """The value with its keys in order, as JSON that was made from YAML has them."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    return value
+    try:
+        return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    except TypeError:  # integers beyond 64 bits, surrogates
+        return json.loads(json.dumps(value, sort_keys=True))
 
 
 def copied(value: Any) -> Any:
