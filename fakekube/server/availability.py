@@ -82,10 +82,13 @@ class AvailabilityChecks:
                     async with asyncio.timeout_at(self._due[name]):
                         await self._changed.wait()
                 continue
-            del self._due[name]
-            wait = await self._checked(name)
-            if wait is not None:
-                self._due.setdefault(name, loop.time() + wait)
+            due = [one for one, at in self._due.items() if at <= loop.time()]
+            for one in due:
+                del self._due[one]
+            waits = await asyncio.gather(*map(self._checked, due))  # a slow server does not delay the others
+            for one, wait in zip(due, waits, strict=True):
+                if wait is not None:
+                    self._due.setdefault(one, loop.time() + wait)
 
     async def _checked(self, name: str) -> float | None:
         """Check an APIService. Returns the seconds until the next check (None: a change of its Service comes first)."""
@@ -134,9 +137,9 @@ class AvailabilityChecks:
         answer, body = await self._get(api_service, "/apis", ("Accept", AGGREGATED))
         kind = {key.lower(): value for key, value in answer.headers}.get("content-type", "")
         if answer.status == 200 and "apidiscovery.k8s.io" in kind:
-            return aggregation.resources_of(_object(body), group, version) or []
+            return _read(lambda: aggregation.resources_of(_object(body), group, version) or [])
         answer, body = await self._get(api_service, aggregation.path_of(api_service), ("Accept", "application/json"))
-        return aggregation.converted(_object(body)) if answer.status == 200 else None
+        return _read(lambda: aggregation.converted(_object(body))) if answer.status == 200 else None
 
     async def _openapi(self, api_service: Object) -> dict[int, Object]:
         """The OpenAPI documents of an APIService, by version, as far as its server has them."""
@@ -144,8 +147,9 @@ class AvailabilityChecks:
         found = {}
         for version, path in paths.items():
             answer, body = await self._get(api_service, path, ("Accept", "application/json"))
-            if answer.status == 200 and _object(body):
-                found[version] = _object(body)
+            document = _object(body) if answer.status == 200 else {}
+            if document and all(isinstance(document.get(part) or {}, dict) for part in ("paths", "definitions")):
+                found[version] = document
         return found
 
     async def _get(self, api_service: Object, path: str, *headers: tuple[str, str]) -> tuple[Forwarded, bytes]:
@@ -157,11 +161,21 @@ class AvailabilityChecks:
                 return answer, await stream.read() if isinstance(stream, ResponseStream) else b""
         except TimeoutError:
             return Forwarded(problem="context deadline exceeded"), b""
+        except ConnectionError as error:
+            return Forwarded(problem=str(error)), b""
+
+
+def _read(parse: Callable[[], list[Object]]) -> list[Object] | None:
+    """What `parse` reads of a document; None if the document does not have the shape that it should have."""
+    try:
+        return parse()
+    except (AttributeError, KeyError, TypeError):
+        return None
 
 
 def _object(body: bytes) -> Object:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

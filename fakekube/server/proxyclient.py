@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from fakekube.apiserver.needs import Forward, Forwarded, Service
 from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.server.certificates import FrontProxy
-from fakekube.server.webhookclient import go_message
+from fakekube.server.webhookclient import NO_CERTIFICATES, go_message, trusting
 
 #: Response headers that belong to the connection.
 _DROPPED = frozenset(
@@ -61,17 +61,22 @@ class ProxyClient:
             skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
         )
         try:
+            context = self._context(forward.ca, verified=forward.verified)
+        except ssl.SSLError:
+            await session.close()
+            return Forwarded(problem=NO_CERTIFICATES)
+        try:
             name = f"{forward.service.name}.{forward.service.namespace}.svc"
             response = await session.request(
                 forward.method,
                 URL(base + forward.target, encoded=True),
                 data=forward.body or None,
                 headers=headers,
-                ssl=self._context(forward.ca, verified=forward.verified),
+                ssl=context,
                 server_hostname=name,
                 allow_redirects=False,
             )
-        except (aiohttp.ClientError, ssl.SSLError) as error:
+        except aiohttp.ClientError as error:
             await session.close()
             return Forwarded(problem=go_message(error, base))
         except BaseException:
@@ -84,7 +89,7 @@ class ProxyClient:
         """A TLS context that presents the certificate of the front proxy."""
         context = self._contexts.get((ca, verified))
         if context is None:
-            context = ssl.create_default_context(cadata=ca or None)
+            context = trusting(ca)
             if not verified:
                 context.check_hostname = False
                 context.verify_mode = ssl.CERT_NONE
@@ -104,9 +109,13 @@ class ResponseStream:
             yield chunk
 
     async def read(self) -> bytes:
-        """The whole body; closes the connection."""
+        """The whole body; closes the connection. Raises ConnectionError if it ends before the body."""
+        from aiohttp import ClientError
+
         try:
             return b"".join([chunk async for chunk in self])
+        except ClientError as error:
+            raise ConnectionError(str(error)) from None
         finally:
             await self.aclose()
 

@@ -18,6 +18,9 @@ from fakekube.apiserver.wire.goprint import go_quote
 #: The maximum number of bytes that are read of an answer.
 MAX_ANSWER = 64 * 1024 * 1024
 
+#: The message for a caBundle without certificates.
+NO_CERTIFICATES = "unable to load root certificates: unable to parse bytes as PEM block"
+
 
 class WebhookClient:
     """Posts to webhooks. `resolve` returns the address of a Service and raises Unresolved.
@@ -61,7 +64,7 @@ class WebhookClient:
         try:
             context = self._context(post.ca)
         except ssl.SSLError:
-            return Reply(problem="unable to load root certificates: unable to parse bytes as PEM block")
+            return Reply(problem=NO_CERTIFICATES)
         name, headers = None, {}
         if post.service is not None:
             name = f"{post.service.name}.{post.service.namespace}.svc"
@@ -84,9 +87,16 @@ class WebhookClient:
         """A TLS context that trusts only these certificates. Raises SSLError if they are not PEM."""
         context = self._contexts.get(ca)
         if context is None:
-            context = ssl.create_default_context(cadata=ca or None)
+            context = trusting(ca)
             self._contexts[ca] = context
         return context
+
+
+def trusting(ca: str) -> ssl.SSLContext:
+    """A TLS context that trusts only these certificates ("": those of the system). Raises SSLError."""
+    if not ca.isascii():
+        raise ssl.SSLError(NO_CERTIFICATES)  # the ssl module raises TypeError
+    return ssl.create_default_context(cadata=ca or None)
 
 
 def base_url(text: str) -> str:
@@ -133,7 +143,7 @@ def _reply(status: int, text: bytes) -> Reply:
         return Reply(problem=f"failed to call webhook: {what}")
     try:
         return Reply(document=json.loads(text))
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         found = gojson.syntax_problem(text) or str(problem)
         return Reply(problem=f"failed to call webhook: {found}")
 

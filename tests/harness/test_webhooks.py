@@ -246,7 +246,7 @@ def test_a_certificate_of_another_authority(fakekube):
         ),
         pytest.param(
             {"allowed": True, "patchType": "JSONPatch", "patch": "e30"},
-            "received undecodable patch in webhook response",
+            "illegal base64 data at input byte",
             id="undecodable",
         ),
         pytest.param(

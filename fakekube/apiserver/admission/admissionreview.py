@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,39 @@ from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
+
+
+def _struct(name: str, **types: str) -> Schema:
+    return Schema("object", name=name, make_fields=lambda: {field: Schema(kind) for field, kind in types.items()})
+
+
+def _response_fields() -> Mapping[str, Schema]:
+    text = Schema("string")
+    scalars = {"uid": text, "allowed": Schema("boolean"), "patch": Schema("bytes"), "patchType": text}
+    status = _struct("meta.v1.Status", status="string", message="string", reason="string", code="int32", details="any")
+    lists = {"warnings": Schema("list", items=text), "auditAnnotations": Schema("map", values=text)}
+    return {**scalars, "status": status, **lists}
+
+
+_RESPONSE = Schema("object", name="admission.v1.AdmissionResponse", make_fields=_response_fields)
+_REVIEW = Schema(
+    "object",
+    name="admission.v1.AdmissionReview",
+    make_fields=lambda: {"kind": Schema("string"), "apiVersion": Schema("string"), "response": _RESPONSE},
+)
+
+
+def answer(document: Any) -> Object:
+    """The AdmissionReview that a webhook has answered. Raises WrongType, with Go's message."""
+    if not isinstance(document, dict):
+        raise WrongType(gojson.not_an_object(document))
+    return decode(_REVIEW, document, [])
 
 
 @dataclass(frozen=True, slots=True)

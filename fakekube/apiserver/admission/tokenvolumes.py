@@ -14,8 +14,6 @@ from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 
-PLUGIN = "ServiceAccount"
-
 DEFAULT_ACCOUNT = "default"
 
 ENFORCE = "kubernetes.io/enforce-mountable-secrets"

@@ -17,6 +17,7 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.patch import json_patch
+from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, internal_error
 
@@ -165,7 +166,10 @@ def _response(hook: Hook, reply: Reply, uid: str, *, mutating: bool) -> Object:
     """The response of an AdmissionReview (`VerifyAdmissionResponse`). Raises CallFailed if it is missing or invalid."""
     if reply.problem:
         raise CallFailed(reply.problem)
-    document = reply.document if isinstance(reply.document, dict) else {}
+    try:
+        document = admissionreview.answer(reply.document)
+    except WrongType as wrong:
+        raise CallFailed(f"failed to call webhook: {wrong}") from None
     response = document.get("response")
     if not isinstance(response, dict):
         raise CallFailed("received invalid webhook response: webhook response was absent")
@@ -228,7 +232,7 @@ def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None
         return attributes.obj
     try:
         patch = json.loads(base64.b64decode(text, validate=True))
-    except (ValueError, binascii.Error) as problem:
+    except (ValueError, binascii.Error, RecursionError) as problem:
         raise CallFailed(f"received undecodable patch in webhook response: {problem}") from None
     if not patch:
         return attributes.obj

@@ -61,6 +61,8 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
     entry = change.after
     either = entry or change.before
     assert either is not None
+    if entry is not None and change.before is not None and _serves_the_same(change.before.object, entry.object):
+        return
     if entry is None:
         server.stop_serving(change.path)
     elif entry.object["metadata"].get("deletionTimestamp"):
@@ -68,6 +70,15 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
     else:
         _serve(server, change.path, entry)
     _accept_names(server, either.object["spec"]["group"], clock)
+
+
+def _serves_the_same(before: Object, after: Object) -> bool:
+    """Whether a write changes nothing that is served: such a write ends no watch (`updateCustomResourceDefinition`)."""
+    if before["spec"] != after["spec"] or after["metadata"].get("deletionTimestamp"):
+        return False
+    names = [(one.get("status") or {}).get("acceptedNames") for one in (before, after)]
+    established = [definitionstatus.is_true(one, "Established") for one in (before, after)]
+    return names[0] == names[1] and established[0] == established[1] and established[0]
 
 
 def object_gone(server: Server, change: Change, clock: Clock) -> None:

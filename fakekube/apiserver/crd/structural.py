@@ -10,7 +10,6 @@ Node = Mapping[str, Any]
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
-NO_PROPERTIES: Mapping[str, Structural] = {}
 
 #: The limit of the nesting of schemas. The real server has none, as Go's stack is larger.
 DEPTH_LIMIT = 120

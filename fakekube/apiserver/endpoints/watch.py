@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from fakekube.apiserver import conversion
-from fakekube.apiserver.call import Call, Step
-from fakekube.apiserver.catalog import Catalog
+from fakekube.apiserver.call import Call, Server, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.list import selection_of
 from fakekube.apiserver.needs import Waiting
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection, Watch
@@ -89,7 +88,7 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         empty=call.registration.empty,
     )
     if call.registration.version is not None:
-        found.over = partial(_gone, call.server.catalog, call.resource)
+        found.over = partial(_is_replaced, call.server, call.registration)
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)
     elif revision and not initial and not store.watchable(revision):
@@ -107,8 +106,11 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
     return found
 
 
-def _gone(catalog: Catalog, resource: Resource) -> bool:
-    return catalog.find(resource.group, resource.version, resource.plural) is None
+def _is_replaced(server: Server, registration: Registration) -> bool:
+    """Whether the definition of a custom resource has been changed or deleted since the watch began, which ends it."""
+    resource = registration.resource
+    served = server.catalog.find(resource.group, resource.version, resource.plural)
+    return served is None or server.registration(served) is not registration
 
 
 def _wants_initial(options: ListOptions, revision: int) -> bool:

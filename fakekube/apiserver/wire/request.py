@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 from fakekube.apiserver.resource import qualify
 from fakekube.apiserver.user import ANONYMOUS, User
@@ -70,10 +70,6 @@ def parse_query(text: str) -> Query:
     if ";" in text or not is_escaped(text):
         text = "&".join(pair for pair in text.split("&") if ";" not in pair and is_escaped(pair))
     return parse_qs(text, keep_blank_values=True)
-
-
-def unquoted(path: str) -> str:
-    return unquote(path) if "%" in path else path
 
 
 @dataclass(frozen=True, slots=True)

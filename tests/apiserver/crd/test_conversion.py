@@ -365,3 +365,19 @@ def test_a2_a_webhook_converts_before_fields_are_selected(cluster: Cluster) -> N
     changed_name["spec"]["full"] = "Jean Bartik"
     cluster.ok("PUT", f"{V1}/b", changed_name)
     assert [event.type for event in cluster.read(watch)] == ["DELETED"]
+
+
+def test_a_watch_ends_when_its_definition_serves_something_else(api: Api) -> None:
+    api.ok("POST", CRDS, two_versions())
+    watch = api.answer("GET", f"{V1}?watch=true").watch
+    assert watch is not None
+    path = f"{CRDS}/widgets.example.com"
+    api.ok("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, content_type="application/merge-patch+json")
+    assert not watch.over()
+    store_in(api, "v2")
+    assert watch.over()
+    again = api.answer("GET", f"{V1}?watch=true").watch
+    assert again is not None
+    assert not again.over()
+    api.ok("DELETE", path)
+    assert again.over()
