@@ -147,21 +147,21 @@ async def as_user(served_api, **headers):
     return code, review["status"]["userInfo"]["username"] if code == 201 else review["message"]
 
 
-STRANGER, NOBODY = (401, "Unauthorized"), (201, "system:anonymous")
+UNKNOWN, ANONYMOUS = (401, "Unauthorized"), (201, "system:anonymous")
 
 
 @pytest.mark.parametrize(
     ("change", "answer"),
     [
         pytest.param({}, (201, "jane"), id="valid"),
-        pytest.param({"ca": trustme.CA()}, STRANGER, id="other-authority"),
-        pytest.param({"not_after": datetime(2021, 1, 1, tzinfo=UTC)}, STRANGER, id="expired"),
-        pytest.param({"not_before": datetime(2039, 1, 1, tzinfo=UTC)}, STRANGER, id="not-valid-yet"),
-        pytest.param({"usages": [ExtendedKeyUsageOID.SERVER_AUTH]}, STRANGER, id="server-only"),
+        pytest.param({"ca": trustme.CA()}, UNKNOWN, id="other-authority"),
+        pytest.param({"not_after": datetime(2021, 1, 1, tzinfo=UTC)}, UNKNOWN, id="expired"),
+        pytest.param({"not_before": datetime(2039, 1, 1, tzinfo=UTC)}, UNKNOWN, id="not-valid-yet"),
+        pytest.param({"usages": [ExtendedKeyUsageOID.SERVER_AUTH]}, UNKNOWN, id="server-only"),
         pytest.param({"usages": [ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]}, (201, "jane"), id="any-usage"),
         pytest.param({"usages": []}, (201, "jane"), id="no-usages"),
-        pytest.param({"names": {}}, NOBODY, id="nameless"),
-        pytest.param({"names": {COMMON_NAME: "jane", UID: ""}}, STRANGER, id="empty-uid"),
+        pytest.param({"names": {}}, ANONYMOUS, id="no-names"),
+        pytest.param({"names": {COMMON_NAME: "jane", UID: ""}}, UNKNOWN, id="empty-uid"),
     ],
 )
 @on_a_loop
@@ -174,7 +174,7 @@ async def test_a_certificate_is_verified_after_the_handshake(change, answer):
         assert await as_user(api) == answer
         code, name = await as_user(api, Authorization="Bearer alice-token")
         assert (code, name) == (201, "jane" if answer == (201, "jane") else "alice")
-        assert (await as_user(api, Authorization="Bearer x")) == (answer if answer == (201, "jane") else STRANGER)
+        assert (await as_user(api, Authorization="Bearer x")) == (answer if answer == (201, "jane") else UNKNOWN)
 
 
 @on_a_loop
@@ -190,7 +190,7 @@ async def test_the_uid_of_a_certificate():
 
 @pytest.mark.parametrize(
     ("sent", "answer"),
-    [pytest.param(True, (201, "jane"), id="sent"), pytest.param(False, STRANGER, id="not-sent")],
+    [pytest.param(True, (201, "jane"), id="sent"), pytest.param(False, UNKNOWN, id="not-sent")],
 )
 @on_a_loop
 async def test_an_intermediate_authority_must_be_sent(sent, answer):

@@ -267,8 +267,8 @@ def test_certificate_requests_of_a_kubelet(api, signer, text, why):
 
 
 def test_a_kubelet_without_a_node_is_refused(api):
-    nobody = User("system:node:", groups=("system:nodes",))
-    found = api.refused("DELETE", f"{PODS}/on-n1", user=nobody)
+    unnamed = User("system:node:", groups=("system:nodes",))
+    found = api.refused("DELETE", f"{PODS}/on-n1", user=unnamed)
     assert found[2].endswith('could not determine node from user "system:node:"')
 
 

@@ -225,7 +225,7 @@ def test_a_status_of_a_claim_needs_the_permissions_to_bind_and_for_its_drivers()
     api = Api(authorization_mode="RBAC")
     group = "resource.k8s.io"
     status = (group, "resourceclaims/status", "*")
-    nobody = granted(api, "nobody", status)
+    reporter = granted(api, "reporter", status)
     scheduler = granted(api, "scheduler", status, (group, "resourceclaims/binding", "update"))
     driver = granted(api, "driver", status, (group, "resourceclaims/driver", "arbitrary-node:update"))
     path = f"{RESOURCE}/namespaces/default/resourceclaims"
@@ -236,11 +236,11 @@ def test_a_status_of_a_claim_needs_the_permissions_to_bind_and_for_its_drivers()
     state = {"driver": "d.example.com", "pool": "p", "device": "x"}
     ready = {**body, "status": {**allocated["status"], "devices": [state]}}
 
-    why = api.refused("PUT", f"{path}/c/status", allocated, user=nobody)[2]
+    why = api.refused("PUT", f"{path}/c/status", allocated, user=reporter)[2]
     assert why.endswith(
         'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires '
         'resource="resourceclaims/binding", verb="update" permission: resourceclaims.resource.k8s.io is forbidden: '
-        'User "nobody" cannot update resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster '
+        'User "reporter" cannot update resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster '
         "scope"
     )  # fmt: skip
     api.ok("PUT", f"{path}/c/status", allocated, user=scheduler)
@@ -252,7 +252,7 @@ def test_a_status_of_a_claim_needs_the_permissions_to_bind_and_for_its_drivers()
         'the namespace "default"'
     )
     api.ok("PUT", f"{path}/c/status", ready, user=driver)
-    api.ok("PUT", f"{path}/c/status", ready, user=nobody)
+    api.ok("PUT", f"{path}/c/status", ready, user=reporter)
 
 
 def test_a_driver_changes_devices_on_its_own_node() -> None:
