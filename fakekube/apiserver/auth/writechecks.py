@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from fakekube.apiserver.auth import rbac
+from fakekube.apiserver.auth import escalation, rbac
 from fakekube.apiserver.resource import Object, Resource
-from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, forbidden
@@ -21,34 +20,18 @@ class Kinds(Protocol):
     def find_kind(self, api_version: str, kind: str) -> Resource | None: ...
 
 
-class Server(Protocol):
+class Server(escalation.Authorizer, Protocol):
     """The parts of the API server that the checks read."""
-
-    store: Store
 
     @property
     def catalog(self) -> Kinds: ...
 
-    def decide(self, user: User, info: RequestInfo) -> rbac.Decision: ...
 
-
-class Write(Protocol):
+class Write(escalation.Write, Protocol):
     """A create or an update."""
 
     @property
     def server(self) -> Server: ...
-
-    @property
-    def user(self) -> User: ...
-
-    @property
-    def info(self) -> RequestInfo: ...
-
-    @property
-    def resource(self) -> Resource: ...
-
-    @property
-    def namespace(self) -> str: ...
 
 
 Check = Callable[[Write, Object, Object | None], Iterable[FieldError]]
