@@ -18,6 +18,12 @@ def meta(name: str = "x") -> Object:
     return {"metadata": {"name": name}}
 
 
+def slice_of(node: str, name: str) -> Object:
+    """A ResourceSlice of a node, without devices."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    return {**meta(name), "spec": {"driver": "d.example.com", "pool": pool, "nodeName": node, "devices": []}}
+
+
 #: Kinds that no recorded scenario creates.
 BODIES: dict[tuple[str, str], Object] = {
     ("networking.k8s.io", "ipaddresses"): {

@@ -4,6 +4,7 @@ import pytest
 
 from fakekube.apiserver.user import User
 from tests.apiserver.api import PODS, Api
+from tests.apiserver.bodies import slice_of
 from tests.apiserver.certificates import encoded, pem, request
 
 PLACE = "/api/v1/namespaces/default"
@@ -21,14 +22,6 @@ MERGE = {"content_type": "application/merge-patch+json", "user": KUBELET}
 MIRROR = {"kubernetes.io/config.mirror": "x"}
 CONTAINERS = [{"name": "c", "image": "i"}]
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-
-
-def slice_of(node, name):
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    return {
-        "metadata": {"name": name},
-        "spec": {"driver": "d.example.com", "pool": pool, "nodeName": node, "devices": []},
-    }
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 from fakekube.apiserver.auth.authorizer import parse_modes
 from fakekube.apiserver.user import ADMIN, User
 from tests.apiserver.api import PODS, Api
+from tests.apiserver.bodies import slice_of
 
 PLACE = "/api/v1/namespaces/default"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -53,14 +54,6 @@ VOLUME = {
         },
     },
 }
-
-
-def slice_of(node, name):
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    return {
-        "metadata": {"name": name},
-        "spec": {"driver": "d.example.com", "pool": pool, "nodeName": node, "devices": []},
-    }
 
 
 @pytest.fixture
