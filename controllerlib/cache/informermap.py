@@ -165,6 +165,10 @@ class Informers:
         """Return the informers in the order of their creation."""
         return list(self._known.values())
 
+    def find(self, api_version: str, kind: str, form: Form = "structured") -> CacheInformer | None:
+        """Return the informer of a kind, or None if it was not created yet."""
+        return self._known.get((api_version, kind, form))
+
     def has(self, api_version: str, kind: str, form: Form = "structured") -> bool:
         """Return whether the kind has an informer."""
         return (api_version, kind, form) in self._known
@@ -218,6 +222,10 @@ class Informers:
         if informer is not None:
             for task in informer.tasks:
                 task.cancel()
+
+    def indexers(self, api_version: str, kind: str) -> Mapping[str, IndexFunc]:
+        """Return the indices of a kind that were added, by name."""
+        return self._indexers.get((api_version, kind), {})
 
     def add_indexer(self, api_version: str, kind: str, name: str, index: IndexFunc) -> None:
         """Add an index to the existing and future informers of a kind; ValueError if the name is in use."""

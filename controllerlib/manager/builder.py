@@ -76,6 +76,7 @@ class Builder:
         self._options = ControllerOptions()
         self._user_agent: str | None = None
         self._request_type: type | None = None
+        self._gate: Gate | None = None
 
     def named(self, name: str) -> "Builder":
         """Set the name; the default is the kind in lower case."""
@@ -146,6 +147,11 @@ class Builder:
         self._request_type = request
         return self
 
+    def with_gate(self, gate: Gate) -> "Builder":
+        """Take items from the queue only while `gate` is open; the default is the manager's gate."""
+        self._gate = gate
+        return self
+
     def complete(self, reconcile: Reconciler) -> Controller:
         """Create the controller and add it to the manager; see `build`."""
         return self.build(reconcile)
@@ -167,7 +173,7 @@ class Builder:
             options=self._find_options(manager),
             clock=manager.clock,
             random=manager.random,
-            gate=manager.gate,
+            gate=manager.gate if self._gate is None else self._gate,
             observer=manager.observer,
             registry=manager.registry,
             taken=manager.controller_names,
