@@ -40,12 +40,32 @@ def _known_modes(context: click.Context, parameter: click.Parameter, value: str)
     return value
 
 
+def _known_controllers(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    from fakekube.controllers.catalogue import select
+
+    names = _names(context, parameter, values)
+    try:
+        select(names)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from None
+    return names
+
+
 def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The names of an option that may be repeated and whose values are separated by commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
+_CONTROLLERS = click.option(
+    "--controllers",
+    multiple=True,
+    callback=_known_controllers,
+    help="The cluster's own controllers to run, by name and separated by commas: `*` for those of "
+    "kube-controller-manager, `-NAME` to leave one out.",
+)
+
 _SERVER_OPTIONS = (
+    _CONTROLLERS,
     click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."),
     click.option(
         "--token-auth-file",
@@ -163,7 +183,8 @@ def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
     from fakekube.server.standalone import Options
 
-    _finished(_serve(Options(**options)))
+    controllers = options.pop("controllers")
+    _finished(_serve(Options(**options), controllers))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -176,7 +197,25 @@ def run(command: tuple[str, ...], **options: Any) -> None:
     """
     from fakekube.server.standalone import Options
 
-    sys.exit(_finished(_run(Options(**options), command)))
+    controllers = options.pop("controllers")
+    sys.exit(_finished(_run(Options(**options), controllers, command)))
+
+
+@main.command()
+@click.option(
+    "--kubeconfig",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The cluster, and the user of all requests.",
+    metavar="FILE",
+)
+@_CONTROLLERS
+def controllers(kubeconfig: Path, controllers: tuple[str, ...]) -> None:
+    """Run the cluster's own controllers against a cluster until interrupted, as kube-controller-manager does.
+
+    Example: fakekube controllers --kubeconfig F --controllers '*'
+    """
+    _finished(_controllers(kubeconfig, controllers))
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
@@ -189,14 +228,36 @@ def _finished(work: Coroutine[Any, Any, T]) -> T:
         raise click.ClickException(str(error)) from None
 
 
-async def _serve(options: Options) -> None:
-    from fakekube.server.standalone import running
-
+def _stop_signals() -> asyncio.Event:
+    """An event that SIGINT and SIGTERM set from now on."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running(options) as found:
+    return stop
+
+
+async def _controllers(kubeconfig: Path, names: Sequence[str]) -> None:
+    from fakekube.controllers.standalone import against
+
+    stop = _stop_signals()
+    running = asyncio.create_task(against(kubeconfig, names or ("*",)))
+    stopping = asyncio.create_task(stop.wait())
+    click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
+    sys.stdout.flush()
+    done, waiting = await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    if running in done:
+        await running
+
+
+async def _serve(options: Options, controllers: Sequence[str]) -> None:
+    stop = _stop_signals()
+    from fakekube.controllers.standalone import cluster
+
+    async with cluster(options, controllers) as found:
         for line in _greeting(found, options):
             click.echo(line)
         sys.stdout.flush()
@@ -221,13 +282,13 @@ def _greeting(found: Running, options: Options) -> list[str]:
     return lines
 
 
-async def _run(options: Options, command: Sequence[str]) -> int:
+async def _run(options: Options, controllers: Sequence[str], command: Sequence[str]) -> int:
+    from fakekube.controllers.standalone import cluster
     from fakekube.server.child import CannotRun, Signals
-    from fakekube.server.standalone import running
 
     signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        async with running(options) as found:
+        async with cluster(options, controllers) as found:
             path = Path(folder, "kubeconfig")
             found.write_kubeconfig(path)
             try:

@@ -15,6 +15,7 @@ from fakekube.apiserver.auth.authorizer import MODES, parse_modes
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import Resource
+from fakekube.controllers.catalogue import select
 from fakekube.server import bootstrap
 from fakekube.virtualtime import Duration, WallClock
 from fakekube.virtualtime.durations import microseconds
@@ -53,8 +54,10 @@ def check_cluster(
     _check_range(service_cluster_ip_range)
     if isinstance(controllers, str) or not isinstance(controllers, Sequence):
         raise TypeError(f"controllers={controllers!r}: pass a list of names")
-    if controllers:
-        raise ValueError(f"controllers={list(controllers)!r}: this release has no built-in controllers")
+    try:
+        select(controllers)
+    except ValueError as problem:
+        raise ValueError(f"controllers={list(controllers)!r}: {problem}") from None
 
 
 def authorization_mode_of(rbac: bool, mode: str | None) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
 
+from controllerlib import Manager
 from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
@@ -28,6 +29,7 @@ from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
+from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.idempotence import IdempotenceCheck
@@ -40,7 +42,7 @@ from fakekube.harness.keywords import (
     check_names,
 )
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http
+from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.operator import Operator
 from fakekube.harness.timeline import Timeline
@@ -154,9 +156,14 @@ class FakeKube:
         self._background = Background(self._bubble)
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
+        self._controllers = self._cluster_controllers(controllers) if controllers else None
 
     def __enter__(self) -> Self:
         self._bubble.open()
+        if self._controllers is not None:
+            self._controllers.operator.begin(self._bubble.loop)
+            if not self._driver.in_async_test():
+                self.settle()
         return self
 
     def __exit__(
@@ -192,6 +199,8 @@ class FakeKube:
 
     async def _end(self) -> None:
         await self._background.end()
+        if self._controllers is not None:
+            await self._controllers.operator.end()
         self._runner.end_watches()
         await self._runner.aclose()
         await self._endpoint.aclose()
@@ -357,10 +366,13 @@ class FakeKube:
         transport = self._operator_transport(acting(service_account, user))
         manager = manager_for(self._bubble, transport, self.ledger.observer, options)
         build_into(manager, build, options.get("election") is not None)
-        catalog = self._runner.apiserver.catalog
-        operator = Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
+        operator = self._operated(manager)
         self._background.add(operator)
         return operator
+
+    def _operated(self, manager: Manager) -> Operator:
+        catalog = self._runner.apiserver.catalog
+        return Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
 
     def _operator_transport(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
@@ -368,6 +380,28 @@ class FakeKube:
             return self._transports[-1]
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
         return over_http(self.url, self._bubble, token)
+
+    def _cluster_controllers(self, names: Sequence[str]) -> ClusterControllers:
+        from fakekube.controllers.controllermanager import controller_manager
+        from fakekube.controllers.identity import component_user
+
+        def connect(user: str) -> DirectTransport:
+            self._transports.append(DirectTransport(self._runner, user=component_user(user)))
+            return self._transports[-1]
+
+        running = controller_manager(names, connect, **settings_of(self._bubble, self.ledger.observer))
+        operator = self._operated(running.manager)
+        return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
+
+    def controller(self, name: str) -> ClusterController:
+        """One of the cluster's own controllers, by its name in kube-controller-manager or its alias: "deployment".
+
+        It can be held and stepped, and asserted on like a controller of an operator. Raises KeyError if it does not
+        run.
+        """
+        if self._controllers is None:
+            raise KeyError(f"no controller {name!r} of the cluster runs: select it with controllers=[{name!r}]")
+        return self._controllers.named(name)
 
     def stop(self, operator: Operator) -> Awaitable[None]:
         """Stop an operator as SIGTERM would: reconciles that run are finished first."""

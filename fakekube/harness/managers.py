@@ -52,17 +52,21 @@ def manager_for(
     `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
     Raises TypeError, ValueError naming the option.
     """
-    settings: dict[str, Any] = {
+    settings: dict[str, Any] = {**settings_of(bubble, observer), **options}
+    if "sync_period" in options:
+        settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
+    return Manager(transport, **settings)
+
+
+def settings_of(bubble: Bubble, observer: Observer) -> dict[str, Any]:
+    """The arguments of a Manager in a bubble."""
+    return {
         "clock": bubble.clock,
         "random": _SeededRandom(bubble.seed),
         "gate": bubble.gate,
         "observer": observer,
         "sync_period_jitter": 0.0,
-        **options,
     }
-    if "sync_period" in options:
-        settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
-    return Manager(transport, **settings)
 
 
 def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:

@@ -1,18 +1,16 @@
 """A server to replay against: fakekube as its own process would run it, on a thread of its own."""
 
 import asyncio
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import parse_token_file
-from fakekube.server import bootstrap
-from fakekube.server.http import listen
-from fakekube.server.random import SystemRandom
-from fakekube.server.runner import ServerRunner
-from fakekube.server.systemclock import SystemClock
+from fakekube.controllers.standalone import cluster
+from fakekube.server.standalone import Options
 
-TOKENS = ('admin-token,admin,admin-uid,"system:masters"', 'alice-token,alice,alice-uid,"dev"')
+TOKENS = 'admin-token,admin,admin-uid,"system:masters"\nalice-token,alice,alice-uid,"dev"\n'
 
 
 def pytest_addoption(parser):
@@ -22,22 +20,33 @@ def pytest_addoption(parser):
 @pytest.fixture(scope="session")
 def server_url(request):
     """A URL whose server has the tokens and the settings that the packs were recorded with."""
-    given = request.config.getoption("--conformance-url", default=None)
+    yield from served(request.config, ())
+
+
+@pytest.fixture(scope="session")
+def server_with_controllers_url(request):
+    """As server_url, with the controllers of kube-controller-manager."""
+    yield from served(request.config, ("*",))
+
+
+def served(config, controllers):
+    given = config.getoption("--conformance-url", default=None)
     if given:
         yield given
         return
     started, urls, stop = threading.Event(), [], []
 
     async def serve():
-        clock, chance = SystemClock(), SystemRandom()
-        apiserver = bootstrap.api_server(clock.now(), chance, authorization_mode="RBAC")
-        tokens = parse_token_file(TOKENS)
-        async with listen(ServerRunner(apiserver, clock, chance, tokens=tokens)) as server:
-            ended = asyncio.Event()
-            urls.append(server.url)
-            stop.append((asyncio.get_running_loop(), ended))
-            started.set()
-            await ended.wait()
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as tokens:
+            tokens.write(TOKENS)
+            tokens.flush()
+            options = Options(token_auth_file=Path(tokens.name), authorization_mode="RBAC")
+            async with cluster(options, controllers) as found:
+                ended = asyncio.Event()
+                urls.append(found.server.url)
+                stop.append((asyncio.get_running_loop(), ended))
+                started.set()
+                await ended.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="conformance server")
     thread.start()

@@ -1,0 +1,1 @@
+"""The controllers of apps/v1: Deployment, ReplicaSet, StatefulSet, DaemonSet."""

@@ -1,0 +1,123 @@
+"""The names of the controllers, and the syntax that selects them (`cmd/kube-controller-manager/names`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakekube.controllers.context import ControllerContext
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A controller: its name in kube-controller-manager, its alias, and the module whose `add` builds it.
+
+    `module` is "" for a controller that does not run here. `by_default`: whether `*` selects it.
+    """
+
+    name: str
+    alias: str = ""
+    module: str = ""
+    by_default: bool = True
+
+    def add(self, context: ControllerContext) -> None:
+        """Add the controller to the manager of `context`."""
+        build: Callable[[ControllerContext], None] = import_module(f"fakekube.controllers.{self.module}").add
+        build(context)
+
+
+#: The controllers of kube-controller-manager 1.36 in its order; then the scheduler and the kubelet, which are programs
+#: of their own in a cluster, so that `*` does not select them.
+CONTROLLERS: Sequence[Descriptor] = (
+    Descriptor("serviceaccount-token-controller", "serviceaccount-token"),
+    Descriptor("endpoints-controller", "endpoint"),
+    Descriptor("endpointslice-controller", "endpointslice"),
+    Descriptor("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
+    Descriptor("pod-garbage-collector-controller", "podgc"),
+    Descriptor("resourcequota-controller", "resourcequota"),
+    Descriptor("namespace-controller", "namespace"),
+    Descriptor("serviceaccount-controller", "serviceaccount"),
+    Descriptor("garbage-collector-controller", "garbagecollector"),
+    Descriptor("daemonset-controller", "daemonset"),
+    Descriptor("job-controller", "job"),
+    Descriptor("deployment-controller", "deployment"),
+    Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
+    Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    Descriptor("disruption-controller", "disruption"),
+    Descriptor("statefulset-controller", "statefulset"),
+    Descriptor("cronjob-controller", "cronjob"),
+    Descriptor("certificatesigningrequest-signing-controller", "csrsigning"),
+    Descriptor("certificatesigningrequest-approving-controller", "csrapproving"),
+    Descriptor("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    Descriptor("podcertificaterequest-cleaner-controller"),
+    Descriptor("ttl-controller", "ttl"),
+    Descriptor("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
+    Descriptor("token-cleaner-controller", "tokencleaner", by_default=False),
+    Descriptor("node-ipam-controller", "nodeipam"),
+    Descriptor("node-lifecycle-controller", "nodelifecycle"),
+    Descriptor("taint-eviction-controller"),
+    Descriptor("device-taint-eviction-controller"),
+    Descriptor("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Descriptor("persistentvolume-attach-detach-controller", "attachdetach"),
+    Descriptor("persistentvolume-expander-controller", "persistentvolume-expander"),
+    Descriptor("clusterrole-aggregation-controller", "clusterrole-aggregation"),
+    Descriptor("persistentvolumeclaim-protection-controller", "pvc-protection"),
+    Descriptor("persistentvolume-protection-controller", "pv-protection"),
+    Descriptor("podgroup-protection-controller"),
+    Descriptor("ttl-after-finished-controller", "ttl-after-finished"),
+    Descriptor("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
+    Descriptor("service-ca-certificate-publisher-controller"),
+    Descriptor("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
+    Descriptor("ephemeral-volume-controller", "ephemeral-volume"),
+    Descriptor("storageversion-garbage-collector-controller", "storage-version-gc"),
+    Descriptor("resourceclaim-controller", "resource-claim-controller"),
+    Descriptor("resourcepoolstatusrequest-controller"),
+    Descriptor("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    Descriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"),
+    Descriptor("volumeattributesclass-protection-controller"),
+    Descriptor("service-cidr-controller"),
+    Descriptor("storage-version-migrator-controller"),
+    Descriptor("selinux-warning-controller", by_default=False),
+    Descriptor("kube-scheduler", "scheduler", by_default=False),
+    Descriptor("kubelet", by_default=False),
+)
+
+BY_NAME: Mapping[str, Descriptor] = {
+    name: descriptor for descriptor in CONTROLLERS for name in (descriptor.name, descriptor.alias) if name
+}
+
+
+def select(names: Iterable[str]) -> Sequence[Descriptor]:
+    """The controllers that `names` select, in the order of CONTROLLERS.
+
+    A name or an alias selects a controller, `-name` leaves it out, `*` selects those that are on by default and run
+    here. Raises ValueError for an unknown name, and for one that does not run here.
+
+    Source: kube-controller-manager, option --controllers.
+    """
+    chosen: set[str] = set()
+    left_out: set[str] = set()
+    every = False
+    for name in names:
+        if name == "*":
+            every = True
+        else:
+            found = named(name.removeprefix("-"))
+            (left_out if name.startswith("-") else chosen).add(found.name)
+    default = {one.name for one in CONTROLLERS if every and one.by_default and one.module}
+    return [one for one in CONTROLLERS if one.name in chosen or one.name in default - left_out]
+
+
+def named(name: str) -> Descriptor:
+    """The controller of a name or an alias. Raises ValueError."""
+    found = BY_NAME.get(name)
+    if found is None:
+        known = ", ".join(one.alias or one.name for one in CONTROLLERS if one.module)
+        raise ValueError(f"there is no controller {name!r} (known: {known})")
+    if not found.module:
+        raise ValueError(f"the controller {name!r} of kube-controller-manager does not run here")
+    return found

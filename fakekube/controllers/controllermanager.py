@@ -1,0 +1,53 @@
+"""Adds the selected controllers to a manager (`cmd/kube-controller-manager/app`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from controllerlib import Manager
+from controllerlib.client import Transport
+from fakekube.controllers.catalogue import BY_NAME, select
+from fakekube.controllers.context import USER_AGENT, ControllerContext
+from fakekube.controllers.hold import HoldGate
+from fakekube.controllers.settings import Settings
+
+#: The user of the shared informers, and of the controllers' Events.
+USER = "system:kube-controller-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerManager:
+    """A manager with the selected controllers of the cluster. `gates`: those of the work queues, by name."""
+
+    manager: Manager
+    gates: dict[str, HoldGate]
+
+    def queue_name(self, controller: str) -> str:
+        """The name of the work queue of a controller, by its name or alias. Raises KeyError."""
+        found = BY_NAME.get(controller)
+        name = controller if found is None else found.name
+        if name not in self.manager.controllers:
+            running = ", ".join(self.manager.controllers) or "none"
+            raise KeyError(f"no controller {controller!r} of the cluster runs (running: {running})")
+        return name
+
+
+def controller_manager(
+    names: Iterable[str],
+    connect: Callable[[str], Transport],
+    settings: Settings | None = None,
+    **options: Any,
+) -> ControllerManager:
+    """A manager with the controllers that `names` select, which is not started.
+
+    `connect` returns the transport of a user. `options` are those of `controllerlib.Manager`. Raises ValueError for an
+    unknown name.
+    """
+    chosen = select(names)
+    manager = Manager(connect(USER), user_agent=f"{USER_AGENT}/shared-informers", **options)
+    context = ControllerContext(manager, connect, settings or Settings())
+    for one in chosen:
+        one.add(context)
+    return ControllerManager(manager, context.gates)

@@ -1,0 +1,1 @@
+"""The controllers of core kinds: namespaces, service accounts, endpoints, quotas, nodes."""

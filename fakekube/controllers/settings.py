@@ -1,0 +1,19 @@
+"""The options of the controllers, with the defaults of kube-controller-manager. Times are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`root_ca`: certificates (PEM) for the ConfigMap kube-root-ca.crt; `sign_token` makes a service account token of
+    claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests. Each controller that needs one
+    does without it if it is empty.
+    """
+
+    root_ca: str = ""
+    sign_token: Callable[[dict[str, Any]], str] | None = None
+    signing_ca: tuple[bytes, bytes] | None = None

@@ -1,0 +1,44 @@
+"""The pods of a controlling object in the shared informers (`controller.FilterPodsByOwner`, `GetPodReplicaSets`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from controllerlib.client import Selector, label_selector_as_selector
+from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext, controller_index
+from fakekube.controllers.lister import CachedKind
+from fakekube.controllers.workload.podstate import Pod
+
+Object = Mapping[str, Any]
+
+
+def pods_by_controller(context: ControllerContext) -> CachedKind:
+    """The pods, indexed by their controller."""
+    context.index("v1", "Pod", CONTROLLER_INDEX, controller_index)
+    return context.kind("v1", "Pod")
+
+
+def owned_and_orphans(pods: CachedKind, owner: Object) -> Sequence[Pod]:
+    """The pods that an object controls, then those of its namespace without a controller."""
+    meta = owner["metadata"]
+    mine = pods.by_index(CONTROLLER_INDEX, meta["uid"])
+    return [*mine, *pods.by_index(CONTROLLER_INDEX, f"orphan/{meta['namespace']}")]
+
+
+def selecting(owners: CachedKind, selector_of: Callable[[Object], Selector]) -> Callable[[Pod], Sequence[Object]]:
+    """A function that returns the objects of the pod's namespace that select a pod by its labels."""
+
+    def matching(pod: Pod) -> Sequence[Object]:
+        labels = pod["metadata"].get("labels")
+        if not labels:
+            return ()
+        return [one for one in owners.list(pod["metadata"]["namespace"]) if selector_of(one).matches(labels)]
+
+    return matching
+
+
+def template_selector(owner: Object) -> Selector:
+    """The selector `spec.selector` of an object of apps/v1 or batch/v1; an empty one selects nothing."""
+    selector = label_selector_as_selector(owner["spec"].get("selector"))
+    return Selector(nothing=True) if selector.is_everything else selector

@@ -1,0 +1,76 @@
+"""The cluster's own controllers in a test: started with the cluster, and held, stepped and asserted on by the test."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fakekube.harness.ledger import Reconcile
+from fakekube.harness.operator import ControllerView, Operator
+
+if TYPE_CHECKING:
+    from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.controllers.hold import HoldGate
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How a test settles; `in_async_test`: whether it must await that."""
+
+    settle: Callable[[], Awaitable[None]]
+    in_async_test: Callable[[], bool]
+
+
+class ClusterController(ControllerView):
+    """One of the cluster's own controllers, as a test sees it."""
+
+    def __init__(self, view: ControllerView, gate: HoldGate, settling: Settling) -> None:
+        super().__init__(view._controller, view._ledger, view._now)
+        self._gate, self._settling = gate, settling
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it reconciles only when it is stepped."""
+        return self._gate.held
+
+    def hold(self) -> None:
+        """Let it reconcile nothing further, while its queue fills, until `release`."""
+        self._gate.hold()
+
+    def release(self) -> Awaitable[None]:
+        """Let it reconcile again, and settle. In an async test it must be awaited."""
+        self._gate.release()
+        return self._settling.settle()
+
+    def step(self) -> Any:
+        """Let it reconcile one key that is due, and settle; it is held from then on.
+
+        Returns the Reconcile, or None if no key was due. In an async test it must be awaited.
+        """
+        self._gate.hold()
+        before = len(self.history())
+        self._gate.permit()
+        done = self._settling.settle()
+        return self._after(done, before) if self._settling.in_async_test() else self._stepped(before)
+
+    async def _after(self, done: Awaitable[None], before: int) -> Reconcile | None:
+        await done
+        return self._stepped(before)
+
+    def _stepped(self, before: int) -> Reconcile | None:
+        self._gate.withdraw()
+        made = self.history()[before:]
+        return made[0] if made else None
+
+
+class ClusterControllers:
+    """The running controllers of the cluster."""
+
+    def __init__(self, running: ControllerManager, operator: Operator, settling: Settling) -> None:
+        self._running, self.operator, self._settling = running, operator, settling
+
+    def named(self, name: str) -> ClusterController:
+        """A controller by its name or alias. Raises KeyError."""
+        name = self._running.queue_name(name)
+        return ClusterController(self.operator[name], self._running.gates[name], self._settling)

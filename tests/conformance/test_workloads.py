@@ -1,0 +1,42 @@
+"""Replays the scenarios recorded with a real kube-controller-manager against the cluster's own controllers."""
+
+import asyncio
+
+import pytest
+
+from tests.conformance import replay
+from tests.conformance.test_replay import KNOWN_FAILURES, PACKS
+
+SCENARIOS = PACKS["workloads"]
+
+
+def check(found):
+    """Asserts that scenarios are exact, with their messages, except those that are known not to be."""
+    failing = {one["id"] for one in found if not one["exact"] or one["messages_equal"] != one["messages"]}
+    details = "\n".join(
+        f"{one['id']} {one['title']}\n" + "\n".join(one["diffs"])
+        for one in found
+        if one["id"] in failing - KNOWN_FAILURES
+    )
+    assert not failing - KNOWN_FAILURES, f"no longer exact:\n{details}"
+    fixed = {one["id"] for one in found} & KNOWN_FAILURES - failing
+    assert not fixed, f"exact now, remove them from known_failures.txt: {sorted(fixed)}"
+
+
+@pytest.mark.fakekube(controllers=["*"], rbac=True)
+async def test_workloads_are_exact_under_virtual_time(fakekube):
+    check(await replay.replay(fakekube.url, SCENARIOS, jobs=1))
+
+
+@pytest.mark.slow
+def test_workloads_are_exact_in_real_time(server_with_controllers_url):
+    expected = [one for one in SCENARIOS if one["id"] not in KNOWN_FAILURES]
+    found = asyncio.run(replay.replay(server_with_controllers_url, expected, jobs=8))
+    missed = {one["id"] for one in found if not one["exact"]}
+    again = [one for one in expected if one["id"] in missed]
+    check(
+        [
+            *(one for one in found if one["id"] not in missed),
+            *asyncio.run(replay.replay(server_with_controllers_url, again, jobs=1)),
+        ]
+    )
