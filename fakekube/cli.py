@@ -238,7 +238,7 @@ def _stop_signals() -> asyncio.Event:
 
 
 async def _controllers(kubeconfig: Path, names: Sequence[str]) -> None:
-    from fakekube.controllers.standalone import against
+    from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
     running = asyncio.create_task(against(kubeconfig, names or ("*",)))
@@ -255,7 +255,7 @@ async def _controllers(kubeconfig: Path, names: Sequence[str]) -> None:
 
 async def _serve(options: Options, controllers: Sequence[str]) -> None:
     stop = _stop_signals()
-    from fakekube.controllers.standalone import cluster
+    from fakekube.controllers.realtime import cluster
 
     async with cluster(options, controllers) as found:
         for line in _greeting(found, options):
@@ -283,7 +283,7 @@ def _greeting(found: Running, options: Options) -> list[str]:
 
 
 async def _run(options: Options, controllers: Sequence[str], command: Sequence[str]) -> int:
-    from fakekube.controllers.standalone import cluster
+    from fakekube.controllers.realtime import cluster
     from fakekube.server.child import CannotRun, Signals
 
     signals = Signals()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fakekube.controllers.standalone import cluster
+from fakekube.controllers.realtime import cluster
 from fakekube.server.standalone import Options
 
 TOKENS = 'admin-token,admin,admin-uid,"system:masters"\nalice-token,alice,alice-uid,"dev"\n'

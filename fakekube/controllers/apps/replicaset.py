@@ -13,7 +13,6 @@ from controllerlib.client import Selector, selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext, controller_index
 from fakekube.controllers.workload.batches import slow_start
-from fakekube.controllers.workload.conditions import new_condition, with_condition, without_condition
 from fakekube.controllers.workload.controllerref import ControllerRefManager, controller_reference
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.owned import owned_and_orphans, pods_by_controller, selecting, template_selector
@@ -30,6 +29,7 @@ from fakekube.controllers.workload.podstate import (
     next_availability_check,
     timestamp,
 )
+from fakekube.controllers.workload.workloadconditions import new_condition, with_condition, without_condition
 
 #: Most pods that are created or deleted in one reconcile.
 BURST = 500
