@@ -44,7 +44,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("garbage-collector-controller", "garbagecollector"),
     Descriptor("daemonset-controller", "daemonset"),
     Descriptor("job-controller", "job"),
-    Descriptor("deployment-controller", "deployment"),
+    Descriptor("deployment-controller", "deployment", "apps.deployment"),
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
     Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Descriptor("disruption-controller", "disruption"),

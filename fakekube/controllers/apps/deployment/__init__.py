@@ -1,0 +1,5 @@
+"""The controller of Deployments: a ReplicaSet for each template, scaled step by step (`pkg/controller/deployment`)."""
+
+from fakekube.controllers.apps.deployment.controller import add
+
+__all__ = ["add"]

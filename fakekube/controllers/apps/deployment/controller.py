@@ -1,0 +1,197 @@
+"""Which Deployments are reconciled when, and in which way (`deployment_controller.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controllerlib import ApiError, Request, Result
+from controllerlib.client import label_selector_as_selector
+from controllerlib.controller import (
+    CreateEvent,
+    DeleteEvent,
+    EnqueueRequestForObject,
+    HandlerFuncs,
+    RequestQueue,
+    UpdateEvent,
+    controller_of,
+)
+from fakekube.controllers.apps.deployment.deploymentstatus import has_progress_deadline, new_condition, set_condition
+from fakekube.controllers.apps.deployment.revision import ROLLBACK_TO
+from fakekube.controllers.apps.deployment.rollback import roll_back
+from fakekube.controllers.apps.deployment.rollout import Rollout
+from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
+from fakekube.controllers.workload.controllerref import ControllerRefManager
+from fakekube.controllers.workload.owned import pods_by_controller, selecting, template_selector
+from fakekube.controllers.workload.podstate import condition
+from fakekube.controllers.workload.retries import limited
+
+NAME = "deployment-controller"
+
+#: How many reconciles run at the same time (kube-controller-manager: --concurrent-deployment-syncs).
+WORKERS = 5
+
+#: Failures in a row after which a Deployment is dropped until its next event.
+RETRIES = 15
+
+Object = Mapping[str, Any]
+
+
+def add(context: ControllerContext) -> None:
+    """Add the controller of Deployments."""
+    DeploymentController(context).add()
+
+
+class DeploymentController:
+    """Creates a ReplicaSet for each template of a Deployment, and scales them as its strategy says."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._client = context.client(NAME)
+        self._recorder = context.recorder(NAME)
+        self._deployments = context.kind("apps/v1", "Deployment")
+        self._replica_sets = context.kind("apps/v1", "ReplicaSet")
+        self._pods = pods_by_controller(context)
+        self._selecting = selecting(self._deployments, template_selector)
+
+    def add(self) -> None:
+        """Add the controller to the manager."""
+        builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
+        builder.watches("apps/v1", "Deployment", EnqueueRequestForObject())
+        owned = HandlerFuncs(self._replica_set_created, self._replica_set_updated, self._replica_set_deleted)
+        builder.watches("apps/v1", "ReplicaSet", owned)
+        builder.watches("v1", "Pod", HandlerFuncs(delete=self._pod_deleted))
+        builder.complete(limited(self.reconcile, RETRIES))
+
+    # --- events
+
+    def _controlling(self, obj: Object) -> Object | None:
+        """The Deployment that controls a ReplicaSet."""
+        reference = controller_of(obj)
+        if reference is None or reference.get("kind") != "Deployment":
+            return None
+        found = self._deployments.get(obj["metadata"]["namespace"], reference["name"])
+        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+
+    def _replica_set_created(self, event: CreateEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        if controller_of(event.obj) is not None:
+            self._enqueue_owner(event.obj, queue)
+        elif not event.obj["metadata"].get("deletionTimestamp"):
+            self._enqueue_selecting(event.obj, queue)
+
+    def _replica_set_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
+        assert event.old is not None
+        assert event.new is not None
+        before, after = event.old["metadata"], event.new["metadata"]
+        if before["resourceVersion"] == after["resourceVersion"]:  # a resync
+            return
+        former, present = controller_of(event.old), controller_of(event.new)
+        if former != present and former is not None:
+            self._enqueue_owner(event.old, queue)
+        if present is not None:
+            self._enqueue_owner(event.new, queue)
+        elif former is not None or before.get("labels") != after.get("labels"):
+            self._enqueue_selecting(event.new, queue)
+
+    def _replica_set_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        self._enqueue_owner(event.obj, queue)
+
+    async def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+        """The last pod of a Deployment of strategy Recreate is gone: its new ReplicaSet can be scaled up."""
+        assert event.obj is not None
+        reference = controller_of(event.obj)
+        if reference is None or reference.get("kind") != "ReplicaSet":
+            return
+        owner = self._replica_sets.get(event.obj["metadata"]["namespace"], reference["name"])
+        if owner is None or owner["metadata"]["uid"] != reference["uid"]:
+            return
+        deployment = self._controlling(owner)
+        if deployment is None or (deployment["spec"].get("strategy") or {}).get("type") != "Recreate":
+            return
+        meta = deployment["metadata"]
+        selected = await self._client.list("apps/v1", "ReplicaSet", meta["namespace"])
+        mine = [one for one in selected if (controller_of(one) or {}).get("uid") == meta["uid"]]
+        if not any(self._pods.by_index(CONTROLLER_INDEX, one["metadata"]["uid"]) for one in mine):
+            queue.add(Request.of(deployment))
+
+    def _enqueue_owner(self, replica_set: Object, queue: RequestQueue) -> None:
+        deployment = self._controlling(replica_set)
+        if deployment is not None:
+            queue.add(Request.of(deployment))
+
+    def _enqueue_selecting(self, replica_set: Object, queue: RequestQueue) -> None:
+        for deployment in self._selecting(replica_set):
+            queue.add(Request.of(deployment))
+
+    # --- reconciling
+
+    async def reconcile(self, request: Request) -> Result | None:
+        found = self._deployments.get(request.namespace, request.name)
+        if found is None:
+            return None
+        if found["spec"].get("selector") == {}:
+            await self._select_all(found)
+            return None
+        selector = label_selector_as_selector(found["spec"]["selector"])
+        claims = ControllerRefManager(self._client, found, "apps/v1", "Deployment", selector)
+        replica_sets = await claims.claim(self._replica_sets.list(request.namespace))
+        pods = {
+            uid: self._pods.by_index(CONTROLLER_INDEX, uid)
+            for uid in [replica_set["metadata"]["uid"] for replica_set in replica_sets]
+        }
+        rollout = Rollout(self._client, self._recorder, self._context.now(), _working_copy(found), replica_sets, pods)
+        return await self._roll_out(rollout)
+
+    async def _roll_out(self, rollout: Rollout) -> Result | None:
+        deployment = rollout.deployment
+        if deployment["metadata"].get("deletionTimestamp"):
+            return await rollout.status_only()
+        if _note_pause(rollout):
+            await self._client.update_status(deployment)
+        if deployment["spec"].get("paused"):
+            return await rollout.scale()
+        if ROLLBACK_TO in (deployment["metadata"].get("annotations") or {}):
+            await roll_back(rollout)
+            return None
+        if await rollout.is_scaling_event():
+            return await rollout.scale()
+        kind = deployment["spec"]["strategy"]["type"]
+        return await (rollout.recreate() if kind == "Recreate" else rollout.rolling())
+
+    async def _select_all(self, deployment: Object) -> None:
+        text = "This deployment is selecting all pods. A non-empty selector is required."
+        self._recorder.event(deployment, "Warning", "SelectingAll", text)
+        status, generation = deployment.get("status") or {}, deployment["metadata"]["generation"]
+        if (status.get("observedGeneration") or 0) < generation:
+            try:
+                await self._client.update_status({**deployment, "status": {**status, "observedGeneration": generation}})
+            except ApiError:  # it is written with the next event
+                return
+
+
+def _working_copy(deployment: Object) -> dict[str, Any]:
+    """A Deployment whose annotations and conditions may be changed."""
+    meta = deployment["metadata"]
+    return {
+        **deployment,
+        "metadata": {**meta, "annotations": dict(meta.get("annotations") or {})},
+        "status": dict(deployment.get("status") or {}),
+    }
+
+
+def _note_pause(rollout: Rollout) -> bool:
+    """Set the condition of a Deployment that was paused or resumed; returns whether it has changed."""
+    deployment = rollout.deployment
+    present = condition(deployment, "Progressing") or {}
+    if not has_progress_deadline(deployment) or present.get("reason") == "ProgressDeadlineExceeded":
+        return False
+    paused, noted = bool(deployment["spec"].get("paused")), present.get("reason") == "DeploymentPaused"
+    if paused == noted:
+        return False
+    reason, message = ("DeploymentPaused", "Deployment is paused")
+    if not paused:
+        reason, message = ("DeploymentResumed", "Deployment is resumed")
+    set_condition(deployment["status"], new_condition("Progressing", "Unknown", reason, message, rollout.now))
+    return True

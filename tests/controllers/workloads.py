@@ -1,0 +1,46 @@
+"""Objects for tests of the controllers of pods, and a test's hand as the kubelet."""
+
+from fakekube.controllers.workload.podstate import is_ready
+
+
+def template(image="nginx:1", **spec):
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}], **spec}}
+
+
+def deployment(replicas=2, image="nginx:1", *, name="web", **spec):
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(image),
+            **spec,
+        },
+    }
+
+
+def pods(fakekube, **labels):
+    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+    return [
+        pod
+        for pod in fakekube.list("v1", "Pod", label_selector=selector)
+        if not pod["metadata"].get("deletionTimestamp")
+    ]
+
+
+def set_ready(fakekube, pod, ready=True):
+    """Write the status of a pod that runs and is ready, or is not."""
+    now = f"{fakekube.clock.now().isoformat()[:19]}Z"
+    conditions = [{"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": now}]
+    status = {"phase": "Running", "conditions": conditions}
+    fakekube.patch("v1", "Pod", pod["metadata"]["name"], {"status": status}, subresource="status")
+
+
+def make_all_ready(fakekube):
+    """Make every pod ready, until no controller creates another one."""
+    while waiting := [pod for pod in pods(fakekube) if not is_ready(pod)]:
+        for pod in waiting:
+            set_ready(fakekube, pod)
+        fakekube.settle()
