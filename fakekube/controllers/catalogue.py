@@ -48,7 +48,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
     Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Descriptor("disruption-controller", "disruption"),
-    Descriptor("statefulset-controller", "statefulset"),
+    Descriptor("statefulset-controller", "statefulset", "apps.statefulset"),
     Descriptor("cronjob-controller", "cronjob"),
     Descriptor("certificatesigningrequest-signing-controller", "csrsigning"),
     Descriptor("certificatesigningrequest-approving-controller", "csrapproving"),

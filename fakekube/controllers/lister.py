@@ -23,6 +23,12 @@ class CachedKind:
     def __repr__(self) -> str:
         return f"<CachedKind {self.api_version} {self.kind}>"
 
+    @property
+    def resource_version(self) -> str:
+        """The latest resourceVersion that the store has seen; "" before the informer runs."""
+        store = self._indexer()
+        return "" if store is None else store.resource_version
+
     def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The object, or None. `namespace` is "" for cluster-scoped kinds."""
         store = self._indexer()

@@ -13,6 +13,7 @@ from controllerlib.client import Selector, selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext, controller_index
 from fakekube.controllers.workload.batches import slow_start
+from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.controllerref import ControllerRefManager, controller_reference
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.owned import owned_and_orphans, pods_by_controller, selecting, template_selector
@@ -79,7 +80,8 @@ class ReplicaSetController:
         context.index(flavor.api_version, flavor.kind, CONTROLLER_INDEX, controller_index)
         self._owners = context.kind(flavor.api_version, flavor.kind)
         self._expectations = Expectations(context.clock)
-        self._control = PodControl(self._client, recorder)
+        self._written = ConsistencyStore()
+        self._control = PodControl(self._client, recorder, self._pod_written)
 
     def add(self) -> None:
         """Add the controller to the manager."""
@@ -100,9 +102,15 @@ class ReplicaSetController:
     def _owner_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
         assert event.obj is not None
         self._expectations.forget(str(Request.of(event.obj)))
+        self._written.forget(Request.of(event.obj))
         queue.add(Request.of(event.obj))
 
+    def _pod_written(self, owner: Object, pod: Object) -> None:
+        if self._flavor is REPLICA_SET:
+            self._written.wrote(owner, self._pods, pod)
+
     async def reconcile(self, request: Request) -> Result | None:
+        self._written.check(request)
         key = str(request)
         owner = self._owners.get(request.namespace, request.name)
         if owner is None:
@@ -119,6 +127,8 @@ class ReplicaSetController:
         now = self._context.now()
         status = _status(self._flavor, owner, active, terminating, problem, now)
         updated = await self._update_status(owner, status)
+        if self._flavor is REPLICA_SET:
+            self._written.wrote(owner, self._owners, updated)
         if problem is not None:
             raise problem
         return _next_check(updated, active, now)

@@ -94,7 +94,7 @@ class ControllerRefManager:
         """Make the controlling object the controller of `obj`. Raises ApiError, CannotAdopt."""
         meta = obj["metadata"]
         try:
-            await self._check_owner()
+            await self.check_owner()
         except CannotAdopt as error:
             raise CannotAdopt(
                 f"can't adopt {obj['kind']} {meta.get('namespace')}/{meta['name']} ({meta['uid']}): {error}"
@@ -118,7 +118,7 @@ class ControllerRefManager:
             meta[name] = list(finalizers)
         await self.client.patch(obj, {"metadata": meta}, type="strategic")
 
-    async def _check_owner(self) -> None:
+    async def check_owner(self) -> None:
         """Raises CannotAdopt, ApiError (controller.RecheckDeletionTimestamp)."""
         if self._checked:
             return

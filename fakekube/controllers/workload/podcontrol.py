@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controllerlib import ApiError, Client
@@ -15,8 +15,11 @@ Object = Mapping[str, Any]
 class PodControl:
     """Writes pods as one controller. Events are about the object that controls them."""
 
-    def __init__(self, client: Client, recorder: CoreEventRecorder) -> None:
-        self._client, self._recorder = client, recorder
+    def __init__(
+        self, client: Client, recorder: CoreEventRecorder, on_write: Callable[[Object, Object], None] | None = None
+    ) -> None:
+        """`on_write` is called with the owner and each pod that was created."""
+        self._client, self._recorder, self._on_write = client, recorder, on_write
 
     async def create(
         self, owner: Object, reference: Object, template: Object, *, generate_name: str = "", name: str = ""
@@ -39,6 +42,8 @@ class PodControl:
             if not is_namespace_terminating(error):
                 self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error.message}")
             raise
+        if self._on_write is not None:
+            self._on_write(owner, created)
         self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
         return created
 

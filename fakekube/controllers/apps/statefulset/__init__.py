@@ -1,0 +1,5 @@
+"""The controller of StatefulSets: named pods, in order, with claims (`pkg/controller/statefulset`)."""
+
+from fakekube.controllers.apps.statefulset.controller import add
+
+__all__ = ["add"]
