@@ -38,8 +38,8 @@ async def cluster(options: Options, controllers: Sequence[str] = ()) -> AsyncIte
 
 
 async def _beside(server: Running, names: Sequence[str]) -> None:
+    from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
-    from fakekube.controllers.identity import component_user
     from fakekube.controllers.settings import Settings
     from fakekube.server.direct import DirectTransport
 

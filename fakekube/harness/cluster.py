@@ -382,8 +382,8 @@ class FakeKube:
         return over_http(self.url, self._bubble, token)
 
     def _cluster_controllers(self, names: Sequence[str]) -> ClusterControllers:
+        from fakekube.controllers.componentusers import component_user
         from fakekube.controllers.controllermanager import controller_manager
-        from fakekube.controllers.identity import component_user
 
         def connect(user: str) -> DirectTransport:
             self._transports.append(DirectTransport(self._runner, user=component_user(user)))

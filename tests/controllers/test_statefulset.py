@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube import FakeKube
-from fakekube.controllers.apps.statefulset.identity import ordinal, parent_and_ordinal
+from fakekube.controllers.apps.statefulset.podidentity import ordinal, parent_and_ordinal
 from fakekube.controllers.workload.podstate import is_ready
 from tests.controllers.workloads import make_all_ready, pods, set_ready, template
 

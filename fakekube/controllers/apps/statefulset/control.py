@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fakekube.controllers.apps.controllerrevision import with_revision
-from fakekube.controllers.apps.statefulset.identity import (
+from fakekube.controllers.apps.statefulset.podidentity import (
     has_identity,
     has_storage,
     new_pod,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.controllers.apps.statefulset.identity import ordinal, ordinals
+from fakekube.controllers.apps.statefulset.podidentity import ordinal, ordinals
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podstate import Pod
 
@@ -54,7 +54,7 @@ def with_owners(claim: Object, set: Object, pod: Pod) -> dict[str, Any]:
 
 
 def has_unexpected_controller(claim: Object, set: Object, pod: Pod) -> bool:
-    """Whether somebody else controls the claim, though the policy would have it deleted."""
+    """Whether another object controls the claim, though the policy would have it deleted."""
     if policy(set) == (False, False):
         return False
     for one in _references(claim):

@@ -8,7 +8,13 @@ from typing import Any
 from controllerlib import ApiError, Client
 from controllerlib.client import DEFAULT_BACKOFF, retry_on_conflict
 from controllerlib.record import CoreEventRecorder
-from fakekube.controllers.apps.statefulset.identity import claims, has_identity, has_storage, identified, with_storage
+from fakekube.controllers.apps.statefulset.podidentity import (
+    claims,
+    has_identity,
+    has_storage,
+    identified,
+    with_storage,
+)
 from fakekube.controllers.apps.statefulset.retention import (
     has_stale_owner,
     has_unexpected_controller,

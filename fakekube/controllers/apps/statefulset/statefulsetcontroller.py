@@ -16,7 +16,7 @@ from fakekube.controllers.apps.controllerrevision import (
     orphans,
 )
 from fakekube.controllers.apps.statefulset.control import PodSet
-from fakekube.controllers.apps.statefulset.identity import is_member, revision_of
+from fakekube.controllers.apps.statefulset.podidentity import is_member, revision_of
 from fakekube.controllers.apps.statefulset.statefulpods import CannotCreateClaim, StatefulPods
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.consistency import ConsistencyStore
