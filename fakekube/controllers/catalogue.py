@@ -42,7 +42,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("namespace-controller", "namespace"),
     Descriptor("serviceaccount-controller", "serviceaccount"),
     Descriptor("garbage-collector-controller", "garbagecollector"),
-    Descriptor("daemonset-controller", "daemonset"),
+    Descriptor("daemonset-controller", "daemonset", "apps.daemonset"),
     Descriptor("job-controller", "job"),
     Descriptor("deployment-controller", "deployment", "apps.deployment"),
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),

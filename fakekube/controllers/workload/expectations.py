@@ -7,7 +7,7 @@ notes how many creations and which deletions it expects, and does nothing until 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from controllerlib.clock import Clock
 
@@ -20,8 +20,8 @@ class _Expected:
     since: float
     creations: int = 0
     deletions: int = 0
-    #: The uids or names of the objects whose deletion is expected.
-    keys: set[str] = field(default_factory=set)
+    #: The uids or names of the objects whose deletion is expected; None if deletions are only counted.
+    keys: set[str] | None = None
 
 
 class Expectations:
@@ -60,17 +60,15 @@ class Expectations:
         if expected is not None:
             expected.creations -= number
 
-    def deletion_observed(self, key: str, of: str = "") -> None:
+    def deletion_observed(self, key: str, of: str) -> None:
         """The deletion of an object was seen or has failed; one that was expected by name counts once."""
         expected = self._expected.get(key)
         if expected is None:
             return
-        if of and expected.keys:
-            if of not in expected.keys:
-                return
-            expected.keys.remove(of)
+        if expected.keys is None:
             expected.deletions -= 1
-        elif not of:
+        elif of in expected.keys:
+            expected.keys.remove(of)
             expected.deletions -= 1
 
     def forget(self, key: str) -> None:

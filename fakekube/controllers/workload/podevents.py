@@ -26,8 +26,12 @@ class PodEvents:
         owners: CachedKind,
         selecting: Callable[[Pod], Iterable[Object]],
         expectations: Expectations | None = None,
+        *,
+        margin: float = 0.0,
     ) -> None:
+        """`margin`: seconds after minReadySeconds at which availability is checked."""
         self._owners, self._selecting, self._expectations = owners, selecting, expectations
+        self._margin = margin
 
     @property
     def handler(self) -> HandlerFuncs:
@@ -77,7 +81,7 @@ class PodEvents:
             queue.add(Request.of(owner))
             ready_after = owner["spec"].get("minReadySeconds") or 0
             if ready_after > 0 and is_ready(new) and not is_ready(old):
-                queue.add_after(Request.of(owner), ready_after)
+                queue.add_after(Request.of(owner), ready_after + self._margin)
 
     def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
         assert event.obj is not None
