@@ -44,3 +44,14 @@ def make_all_ready(fakekube):
         for pod in waiting:
             set_ready(fakekube, pod)
         fakekube.settle()
+
+
+def node(name="n1", *, ready="True", labels=None, **spec):
+    conditions = [{"type": "Ready", "status": ready, "reason": "KubeletReady"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": {"conditions": conditions},
+    }

@@ -1,0 +1,1 @@
+"""The controllers of nodes: their taints, their health, and what becomes of their pods."""
