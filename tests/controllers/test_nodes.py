@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.controllers.node.tainteviction import toleration_time
+from fakekube.controllers.nodelifecycle.tainteviction import toleration_time
 from fakekube.controllers.workload.nodefit import matches_node, tolerates, untolerated_taint
 from fakekube.controllers.workload.podstate import condition
 from tests.controllers.workloads import node, set_ready, template

@@ -9,7 +9,7 @@ from typing import Any
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.node.nodelifecycle import node_index
+from fakekube.controllers.nodelifecycle.nodelifecyclecontroller import node_index
 from fakekube.controllers.workload.nodefit import tolerates
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status

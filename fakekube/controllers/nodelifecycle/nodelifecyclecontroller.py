@@ -17,8 +17,8 @@ from controllerlib.controller import (
     UpdateEvent,
 )
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.node.evictionlimit import ZoneTainter
-from fakekube.controllers.node.nodehealth import (
+from fakekube.controllers.nodelifecycle.evictionlimit import ZoneTainter
+from fakekube.controllers.nodelifecycle.nodehealth import (
     NodeHealth,
     ZoneState,
     expires,
@@ -27,7 +27,7 @@ from fakekube.controllers.node.nodehealth import (
     zone_of,
     zone_state,
 )
-from fakekube.controllers.node.nodetaints import (
+from fakekube.controllers.nodelifecycle.nodetaints import (
     NOT_READY,
     UNREACHABLE,
     TaintWriter,
