@@ -103,6 +103,19 @@ def test_an_unknown_media_type_is_rejected():
     )
 
 
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
+def test_the_limit_of_the_nesting_is_exact(opening, closing):
+    def nested(levels):
+        return b'{"a":' + opening * (levels - 1) + b"0" + closing * (levels - 1) + b"}"
+
+    assert codec.parse(nested(codec.MAX_DEPTH), JSON, strict=True)[1] == []
+    with pytest.raises(codec.SyntaxProblem, match="exceeded max depth"):
+        codec.parse(nested(codec.MAX_DEPTH + 1), JSON)
+    twice = b'{"a":' + nested(codec.MAX_DEPTH) + b',"a":1}'
+    with pytest.raises(codec.SyntaxProblem, match="exceeded max depth"):
+        codec.parse(twice, JSON, strict=True)
+
+
 @pytest.mark.parametrize(
     ("body", "duplicates"),
     [
@@ -112,9 +125,17 @@ def test_an_unknown_media_type_is_rejected():
         (b'{"a":1,"a":2,"a":3}', ["a"]),
         (b'{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2}]}', ["a.b", "c[1].d"]),
         (b'{"a":1,"\\u0061":2}', ["a"]),
+        (b'{"a":1,"a":2,"b":"\\u0022:"}', ["a"]),
+        (b'{"a":1,"a":2,"b":"\\" \\u003A"}', ["a"]),
+        (b'{"a":1,"a":2,"b":"\\"\\u0020:"}', ["a"]),
+        (b'{"a" : ": \\" :", "b\\"" :{}}', []),
+        (b'{"a":{"c":": "},"a":1,"b":":"}', ["a"]),
     ],
-    ids=["none", "quotes", "one", "thrice", "deeper", "escaped"],
-)
+    ids=[
+        "none", "quotes", "one", "thrice", "deeper", "escaped", "escaped-quote", "escaped-colon", "escaped-space",
+        "spaces", "lost-value",
+    ],
+)  # fmt: skip
 def test_duplicate_fields(body, duplicates):
     assert codec.decode(body, JSON, kind="Pod", strict=True).duplicates == duplicates
     assert codec.decode(body, JSON, kind="Pod", strict=False).duplicates == []

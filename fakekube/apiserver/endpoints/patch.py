@@ -122,9 +122,10 @@ def _parsed(call: Call, prefix: str, *, strict: bool) -> tuple[Any, list[str]]:
     codec.check_size(body)
     try:
         value, _ = codec.parse(body, codec.JSON)
+        repeated = codec.duplicates(value, body) if strict else []
     except SyntaxProblem as problem:
         raise bad_request(f"{prefix}{problem}") from None
-    return value, [f'duplicate field "{path}"' for path in codec.duplicates(value, body)] if strict else []
+    return value, [f'duplicate field "{path}"' for path in repeated]
 
 
 def _check_map(value: Any, prefix: str) -> None:

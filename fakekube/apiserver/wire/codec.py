@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,10 @@ _HEADER = (
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
 _KEY = re.compile(rb'"\s*:')
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
+_ESCAPED_KEY = re.compile(rb"\\u00(?:2[02]|3[aA])")
+#: The nesting up to which orjson encodes values.
+_ENCODER_DEPTH = 254
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)', re.DOTALL)
 _NO_BRACKET = re.compile(rb"[^][{}]+")
 
 
@@ -134,12 +138,13 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     check_size(body)
     if kind == YAML:
         return parse_yaml(body)
-    if _too_deep(body):
-        raise SyntaxProblem("exceeded max depth")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
+        _check_depth(body)
         value = _parse_as_go(body)
+    if _brackets(body) > MAX_DEPTH and _compact(value) is None:
+        raise SyntaxProblem("exceeded max depth")
     return value, duplicates(value, body) if strict and isinstance(value, dict) else []
 
 
@@ -152,10 +157,25 @@ def parse_options(body: bytes, kind: str) -> Any:
 
 
 def duplicates(value: Any, body: bytes) -> list[str]:
-    """The paths of fields that occur more than once in the encoded value."""
+    """The paths of fields that occur more than once in the encoded value. Raises SyntaxProblem if it is too deep."""
     if not isinstance(value, dict | list):
         return []
-    return duplicate_fields(body) if len(_KEY.findall(body)) != count_keys(value) else []
+    compact = _compact(value)
+    # Quotes before a colon: those of fields, and those in strings, which are the same in both unless they are escaped.
+    if compact is not None and len(_KEY.findall(body)) == compact.count(b'":') and not _ESCAPED_KEY.search(body):
+        return []
+    _check_depth(body)
+    return duplicate_fields(body)
+
+
+def _compact(value: Any) -> bytes | None:
+    """The encoding of a value; None if it is nested deeper than the limit."""
+    for _ in range(_ENCODER_DEPTH - MAX_DEPTH):
+        value = [value]
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return None
 
 
 def _parse_as_go(body: bytes) -> Any:
@@ -175,16 +195,20 @@ def check_size(body: bytes) -> None:
         raise too_large(f"Request entity too large: limit is {MAX_BODY}")
 
 
-def _too_deep(body: bytes) -> bool:
-    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
-        return False
+def _brackets(body: bytes) -> int:
+    return body.count(b"{") + body.count(b"[")
+
+
+def _check_depth(body: bytes) -> None:
+    """Raises SyntaxProblem if a body, which may be invalid, is nested deeper than the limit."""
+    if _brackets(body) <= MAX_DEPTH:
+        return
     depth = 0
     for part in _NO_BRACKET.sub(b" ", _STRING.sub(b"", body)).split():
         for opening in part:
             depth += 1 if opening in b"{[" else -1
             if depth > MAX_DEPTH:
-                return True
-    return False
+                raise SyntaxProblem("exceeded max depth")
 
 
 def _header_problem(value: Any) -> str | None:
@@ -201,13 +225,6 @@ def summary(data: bytes) -> str:
     more = " ..." if len(data) > limit else ""
     head = data[:limit]
     return (head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()) + more
-
-
-def count_keys(value: Any) -> int:
-    """The number of fields of a value, nested ones included."""
-    if isinstance(value, dict):
-        return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, dict | list))
-    return sum(count_keys(v) for v in value if isinstance(v, dict | list))
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -253,14 +270,11 @@ def _fields(value: Any, path: str, leaves: frozenset[str]) -> Iterator[tuple[str
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     """The first YAML document as a JSON value, and the errors for its duplicate keys. Raises SyntaxProblem."""
-    if body[:1] == b"{" and b"\\" not in body and not _too_deep(body):
+    if body[:1] == b"{" and b"\\" not in body:
         # JSON without escapes has the same value as YAML
-        try:
+        with contextlib.suppress(orjson.JSONDecodeError, SyntaxProblem):
             value = with_go_numbers(orjson.loads(body))
-        except orjson.JSONDecodeError:
-            pass
-        else:
-            if not duplicates(value, body):
+            if _compact(value) is not None and not duplicates(value, body):
                 return _sorted(value), []
     try:
         document = goyaml.Document(body)
