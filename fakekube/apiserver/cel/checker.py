@@ -184,7 +184,7 @@ class Checker:
         if target.kind == "map":
             found = target.params[1]
         elif target.kind == "struct":
-            declared = (target.fields or {}).get(name)
+            declared = target.fields.get(name) if target.fields is not None else None
             if target.fields is None and self._is_message(target):
                 found = DYN
             elif target.fields is None:

@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.values import NONE, CelError, Optional
 
 def declared_field(of: Type, name: str) -> DeclType | None:
     target = of.params[0] if of.kind == "opaque" and of.params else of
-    return (target.fields or {}).get(name) if target.kind == "struct" else None
+    return target.fields.get(name) if target.fields is not None and target.kind == "struct" else None
 
 
 def no_field(value: Any, name: str) -> CelError:

@@ -168,7 +168,7 @@ class DeclType:
         key: str = "",
     ) -> None:
         self.type, self.largest, self.smallest, self.item, self.key = type, largest, smallest, item, key
-        self.fields: Mapping[str, DeclType] = fields or {}
+        self.fields: Mapping[str, DeclType] = fields if fields is not None else {}
         self.convert: Convert | None = convert
         self.entry_key: DeclType | None = DeclType(STRING) if type.kind == "map" else None
 

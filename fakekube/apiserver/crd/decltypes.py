@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fakekube.apiserver.cel.lexer import RESERVED
@@ -104,20 +104,47 @@ def with_meta(schema: Structural) -> Structural:
     return Structural({**schema.node, "properties": properties})
 
 
+class DeclaredFields(Mapping[str, DeclType]):
+    """The declared types of the properties of an object by their escaped names. Each is made when it is used first."""
+
+    def __init__(self, schema: Structural, name: str, converters: Mapping[str, Any]) -> None:
+        self._properties: Mapping[str, Any] = schema.node.get("properties") or {}
+        self._name, self._converters = name, converters
+        self._declared: dict[str, DeclType | None] = {}
+
+    def declared(self, key: str) -> DeclType | None:
+        """The declared type of a property; None if expressions cannot access its values."""
+        if key not in self._declared:
+            one = Structural(self._properties[key])
+            found = schema_decl_type(one, f"{self._name}.{key}", self._converters, root=one.embedded)
+            self._declared[key] = found.named(key) if found is not None else None
+        return self._declared[key]
+
+    def __getitem__(self, name: str) -> DeclType:
+        key = name
+        if key not in self._properties or escape(key) != name:
+            key = next((one for one in self._properties if escape(one) == name), "")
+        found = self.declared(key) if key in self._properties else None
+        if found is None or not key:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        names = ((key, escape(key)) for key in self._properties)
+        return (name for key, name in names if name is not None and self.declared(key) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any], root: bool) -> DeclType:
     if root:
         schema = with_meta(schema)
-    required = frozenset(schema.node.get("required") or ())
-    fields: dict[str, DeclType] = {}
-    smallest = 2
-    for key, one in schema.properties.items():
-        declared = schema_decl_type(one, f"{name}.{key}", converters, root=one.embedded)
-        if declared is None:
-            continue
-        escaped = escape(key)
-        if escaped is not None:
-            fields[escaped] = declared.named(key)
-        if key in required and one.default is None:
+    fields = DeclaredFields(schema, name, converters)
+    smallest, properties = 2, schema.node.get("properties") or {}
+    for key in frozenset(schema.node.get("required") or ()):
+        declared = fields.declared(key) if key in properties and properties[key].get("default") is None else None
+        if declared is not None:
             smallest += len(key) + declared.smallest + 4
     return DeclType(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
 

@@ -273,9 +273,9 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     if body[:1] == b"{" and b"\\" not in body:
         # JSON without escapes has the same value as YAML
         with contextlib.suppress(orjson.JSONDecodeError, SyntaxProblem):
-            value = with_go_numbers(orjson.loads(body))
+            value = orjson.loads(body)
             if _compact(value) is not None and not duplicates(value, body):
-                return _sorted(value), []
+                return _sorted(with_go_numbers(value)), []
     try:
         document = goyaml.Document(body)
         return _sorted(with_go_numbers(document.value())), document.repeated()
