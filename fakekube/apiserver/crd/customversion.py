@@ -12,6 +12,7 @@ from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
+from fakekube.apiserver.crd.schematraits import traits_of
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.crd.validationresult import field_errors
@@ -71,7 +72,7 @@ class CustomVersion:
         self.api_version, self.kind = f"{crd['spec']['group']}/{version['name']}", names["kind"]
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
         self.openapi: Object | None = openapi
-        self.structural: Structural | None = Structural(openapi) if openapi is not None else None
+        self.structural: Structural | None = Structural(openapi, traits_of(openapi)) if openapi is not None else None
         self.values: SchemaValidator | None = SchemaValidator(openapi) if openapi is not None else None
         self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects can have been written with another schema.

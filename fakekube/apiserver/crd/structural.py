@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
+
+from fakekube.apiserver.crd.schematraits import DEFAULT, EMBEDDED, KEYED, RULES, SchemaTraits
 
 Node = Mapping[str, Any]
 
@@ -19,11 +21,12 @@ class Structural:
     """One node of a structural schema. Its descendants are compiled when they are used.
 
     `has_additional`: `additionalProperties` is set; `additional` is its schema (None: a boolean). `node` is the written
-    node, for value validations.
+    node, for value validations; `traits` are those of the schema to which it belongs (None: of its own).
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, traits: SchemaTraits | None = None) -> None:
         self.node: Mapping[str, Any] = node
+        self._traits = SchemaTraits(node) if traits is None else traits
         self.type: str = node.get("type") or ""
         self.nullable: bool = bool(node.get("nullable"))
         self.default: Any = node.get("default")
@@ -41,37 +44,37 @@ class Structural:
     @cached_property
     def properties(self) -> Mapping[str, Structural]:
         given: Node = self.node.get("properties") or {}
-        return {name: Structural(sub) for name, sub in given.items()}
+        return {name: Structural(sub, self._traits) for name, sub in given.items()}
 
     @cached_property
     def items(self) -> Structural | None:
         given = self.node.get("items")
-        return Structural(given) if isinstance(given, dict) else None
+        return Structural(given, self._traits) if isinstance(given, dict) else None
 
     @cached_property
     def additional(self) -> Structural | None:
         given = self.node.get("additionalProperties")
-        return Structural(given) if isinstance(given, dict) else None
+        return Structural(given, self._traits) if isinstance(given, dict) else None
 
     @cached_property
     def has_defaults(self) -> bool:
         """Whether a descendant has a default."""
-        return any(_contains(one, _has_default) for one in _below(self.node))
+        return any(self._traits.of(one) & DEFAULT for one in _below(self.node))
 
     @cached_property
     def has_keys(self) -> bool:
         """Whether it is or contains a list of type `set` or `map`."""
-        return _contains(self.node, _is_keyed)
+        return bool(self._traits.of(self.node) & KEYED)
 
     @cached_property
     def has_embedded(self) -> bool:
         """Whether it is or contains an embedded resource."""
-        return _contains(self.node, _is_embedded)
+        return bool(self._traits.of(self.node) & EMBEDDED)
 
     @cached_property
     def has_rules(self) -> bool:
         """Whether it or a descendant has validation rules."""
-        return _contains(self.node, _has_rules)
+        return bool(self._traits.of(self.node) & RULES)
 
     def field(self, name: str) -> Structural | None:
         """The schema of the value of a key."""
@@ -86,27 +89,6 @@ def _below(node: Node) -> Iterator[Node]:
         child = node.get(key)
         if isinstance(child, dict):
             yield child
-
-
-def _contains(node: Node, test: Callable[[Node], bool]) -> bool:
-    """Whether the node or a descendant passes a test."""
-    return test(node) or any(_contains(child, test) for child in _below(node))
-
-
-def _has_default(node: Node) -> bool:
-    return node.get("default") is not None
-
-
-def _is_keyed(node: Node) -> bool:
-    return node.get("x-kubernetes-list-type") in ("set", "map")
-
-
-def _is_embedded(node: Node) -> bool:
-    return bool(node.get("x-kubernetes-embedded-resource"))
-
-
-def _has_rules(node: Node) -> bool:
-    return bool(node.get("x-kubernetes-validations"))
 
 
 def depth(node: Any, limit: int = DEPTH_LIMIT) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fakekube.apiserver.crd.schematraits import INT_OR_STRING, PATTERN, UNUSUAL, SchemaTraits
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
 
 Node = Mapping[str, Any]
-
-_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 _WHERE = {
     "root": "must not be empty at the root",
@@ -39,22 +38,7 @@ _FORBIDDEN_NESTED = (
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 
-#: Keywords that no structural rule is about.
-_PLAIN_KEYWORDS = frozenset(
-    {
-        "type", "description", "title", "format", "nullable", "enum", "example", "externalDocs", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "multipleOf",
-    }
-)  # fmt: skip
-_SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
-
-
-def is_plain(schema: Node) -> bool:
-    """Whether a node below the root is a scalar to which no rule of definitions applies; most nodes are."""
-    return schema.get("type") in _SCALAR_TYPES and schema.keys() <= _PLAIN_KEYWORDS
-
-
-def not_convertible(schema: Node) -> str:
+def not_convertible(schema: Node, traits: SchemaTraits) -> str:
     """The reason why a schema cannot be converted to a structural one; "" if it can (`NewStructural`)."""
     for key in _UNSUPPORTED:
         if schema.get(key) or (key == "additionalItems" and key in schema):
@@ -63,7 +47,8 @@ def not_convertible(schema: Node) -> str:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     if isinstance(schema.get("items"), list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-    return next(filter(None, (not_convertible(one) for one in below(schema) if not is_plain(one))), "")
+    unusual = (one for one in below(schema) if traits.of(one) & UNUSUAL)
+    return next(filter(None, (not_convertible(one, traits) for one in unusual)), "")
 
 
 def below(schema: Node) -> list[Node]:
@@ -76,28 +61,28 @@ def below(schema: Node) -> list[Node]:
     return [*found, *(schema.get("properties") or {}).values()]
 
 
-def structural_errors(schema: Node, path: str) -> list[FieldError]:
+def structural_errors(schema: Node, path: str, traits: SchemaTraits) -> list[FieldError]:
     """The violations that make a schema non-structural, in the real server's order."""
-    errors = _invariants(schema, "root", path) + _incomplete(schema, schema, path, path)
+    errors = _invariants(schema, "root", path, traits) + _incomplete(schema, schema, path, path)
     return sorted(errors, key=str)
 
 
-def _invariants(schema: Node, level: str, path: str) -> list[FieldError]:
+def _invariants(schema: Node, level: str, path: str, traits: SchemaTraits) -> list[FieldError]:
     errors: list[FieldError] = []
     kind, items, properties = schema.get("type") or "", schema.get("items"), schema.get("properties") or {}
     if kind == "array" and items is None:
         errors.append(field_required(f"{path}.items", "must be specified"))
-    if isinstance(items, dict):
-        errors += _invariants(items, "item", f"{path}.items")
+    if isinstance(items, dict) and traits.of(items) & (UNUSUAL | PATTERN):
+        errors += _invariants(items, "item", f"{path}.items", traits)
     for name, one in properties.items():
-        if not is_plain(one):
-            errors += _invariants(one, "field", f"{path}.properties[{name}]")
+        if traits.of(one) & (UNUSUAL | PATTERN):
+            errors += _invariants(one, "field", f"{path}.properties[{name}]", traits)
     additional = schema.get("additionalProperties")
     if additional is not None:
         if level == "root":
             errors.append(field_forbidden(f"{path}.additionalProperties", "must not be used at the root"))
-        if isinstance(additional, dict):
-            errors += _invariants(additional, "field", f"{path}.additionalProperties")
+        if isinstance(additional, dict) and traits.of(additional) & (UNUSUAL | PATTERN):
+            errors += _invariants(additional, "field", f"{path}.additionalProperties", traits)
     errors += _extension_errors(schema, path)
     errors += _validation_errors(schema, level, path, _is_int_or_string(schema), _is_int_or_string_all_of(schema))
     errors += _type_errors(schema, level, path)
@@ -105,12 +90,12 @@ def _invariants(schema: Node, level: str, path: str) -> list[FieldError]:
 
 
 def _is_int_or_string(schema: Node) -> bool:
-    return bool(schema.get("anyOf") == _INT_OR_STRING)
+    return bool(schema.get("anyOf") == INT_OR_STRING)
 
 
 def _is_int_or_string_all_of(schema: Node) -> bool:
     first = (schema.get("allOf") or [{}])[0]
-    return bool(first.get("anyOf") == _INT_OR_STRING)
+    return bool(first.get("anyOf") == INT_OR_STRING)
 
 
 def _extension_errors(schema: Node, path: str) -> list[FieldError]:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
+from fakekube.apiserver.crd.schematraits import UNUSUAL, SchemaTraits
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import is_plain, not_convertible
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
@@ -55,28 +56,36 @@ class SchemaPosition:
         return self if self.uncorrelatable else replace(self, uncorrelatable=path)
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaCheck:
+    """The check of a schema: the traits of its nodes, and whether the estimated costs of rules are limited."""
+
+    traits: SchemaTraits
+    costs: bool = True
+
+
 def check(
     schema: Node,
     path: str,
     place: SchemaPosition,
     context: CELSchemaContext | None,
+    whole: SchemaCheck,
     *,
     root: bool = False,
-    costs: bool = True,
 ) -> SchemaErrors:
-    """Validates a node and its descendants. `costs`: the estimated costs of rules are limited."""
+    """Validates a node and its descendants."""
     found = SchemaErrors(_standard_errors(schema, path, place), [])
     if schema.get("uniqueItems"):
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         found.schema.append(field_forbidden(f"{path}.uniqueItems", why))
-    _below(schema, path, place, context, root, costs, found)
+    _below(schema, path, place, context, whole, root, found)
     found.schema += _extension_errors(schema, path)
     found.schema += map_key_errors(schema, path)
     rules = schema.get("x-kubernetes-validations") or ()
     for i, rule in enumerate(rules):
-        found.schema += _rule_errors(rule, schema, f"{path}.x-kubernetes-validations[{i}]")
+        found.schema += _rule_errors(rule, schema, whole.traits, f"{path}.x-kubernetes-validations[{i}]")
     if rules and context is not None and not found.schema:
-        found.rules += context.rule_errors(path, place.uncorrelatable, costs=costs)
+        found.rules += context.rule_errors(path, place.uncorrelatable, costs=whole.costs)
     return found
 
 
@@ -107,8 +116,8 @@ def _below(
     path: str,
     place: SchemaPosition,
     context: CELSchemaContext | None,
+    whole: SchemaCheck,
     root: bool,
-    costs: bool,
     found: SchemaErrors,
 ) -> None:
     properties = schema.get("properties") or {}
@@ -117,48 +126,50 @@ def _below(
         if properties and additional is not True:
             why = "additionalProperties and properties are mutual exclusive"
             found.schema.append(field_forbidden(f"{path}.additionalProperties", why))
-        if isinstance(additional, dict):
+        if isinstance(additional, dict) and whole.traits.of(additional) & UNUSUAL:
             here = place
             if place.in_metadata:
                 here = replace(place, defaults_refused="inside additionalProperties applying to object metadata")
             child = context.child(additional, "additional") if context else None
-            found.add(check(additional, f"{path}.additionalProperties", here, child, costs=costs))
-    for name, one in _ruled(properties):
+            found.add(check(additional, f"{path}.additionalProperties", here, child, whole))
+    for name, one in properties.items():
+        if not whole.traits.of(one) & UNUSUAL:
+            continue
         here = place
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             here = replace(here, in_metadata=True)
             if root:
                 here = replace(here, defaults_refused=f"in top-level {name}")
         child = context.child(one, "property", name) if context else None
-        found.add(check(one, f"{path}.properties[{name}]", here, child, costs=costs))
+        found.add(check(one, f"{path}.properties[{name}]", here, child, whole))
     if isinstance(schema.get("not"), dict):
-        found.add(check(schema["not"], f"{path}.not", place, None, costs=costs))
+        found.add(check(schema["not"], f"{path}.not", place, None, whole))
     for key in ("allOf", "oneOf", "anyOf"):
         for i, one in enumerate(schema.get(key) or ()):
-            found.add(check(one, f"{path}.{key}[{i}]", place, None, costs=costs))
+            found.add(check(one, f"{path}.{key}[{i}]", place, None, whole))
     for name, one in (schema.get("definitions") or {}).items():
-        found.add(check(one, f"{path}.definitions[{name}]", place, None, costs=costs))
-    _items(schema, path, place, context, costs, found)
-
-
-def _ruled(properties: Mapping[str, Node]) -> Iterator[tuple[str, Node]]:
-    """The properties to which rules apply."""
-    return ((name, one) for name, one in properties.items() if not is_plain(one))
+        found.add(check(one, f"{path}.definitions[{name}]", place, None, whole))
+    _items(schema, path, place, context, whole, found)
 
 
 def _items(
-    schema: Node, path: str, place: SchemaPosition, context: CELSchemaContext | None, costs: bool, found: SchemaErrors
+    schema: Node,
+    path: str,
+    place: SchemaPosition,
+    context: CELSchemaContext | None,
+    whole: SchemaCheck,
+    found: SchemaErrors,
 ) -> None:
     items = schema.get("items")
-    if items is None:
+    if items is None or (isinstance(items, dict) and not whole.traits.of(items) & UNUSUAL):
         return
     here = place if schema.get("x-kubernetes-list-type") == "map" else place.beyond(path)
     if isinstance(items, dict):
         child = context.child(items, "items") if context else None
-        found.add(check(items, f"{path}.items", here, child, costs=costs))
+        found.add(check(items, f"{path}.items", here, child, whole))
         return
     for i, one in enumerate(items):
-        found.add(check(one, f"{path}.items[{i}]", here, None, costs=costs))
+        found.add(check(one, f"{path}.items[{i}]", here, None, whole))
 
 
 # --- extensions ------------------------------------------------------------------------------------------------------
@@ -253,7 +264,7 @@ def map_key_errors(schema: Node, path: str) -> list[FieldError]:
     return errors
 
 
-def _rule_errors(rule: Node, schema: Node, path: str) -> list[FieldError]:
+def _rule_errors(rule: Node, schema: Node, traits: SchemaTraits, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     text, message = rule.get("rule") or "", rule.get("message") or ""
     expression, field_path, reason = (
@@ -278,13 +289,13 @@ def _rule_errors(rule: Node, schema: Node, path: str) -> list[FieldError]:
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified"))
     if _NEWLINES.search(field_path):
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
-    if field_path and not _exists(field_path, schema):
+    if field_path and not _exists(field_path, schema, traits):
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be a valid path"))
     return errors
 
 
-def _exists(path: str, schema: Node) -> bool:
-    if not_convertible(schema):
+def _exists(path: str, schema: Node, traits: SchemaTraits) -> bool:
+    if not_convertible(schema, traits):
         return True
     try:
         resolve(path, Structural(schema))

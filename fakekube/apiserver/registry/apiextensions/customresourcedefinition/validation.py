@@ -9,6 +9,7 @@ from fakekube.apiserver import names as checks
 from fakekube.apiserver.crd import apiapproval
 from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
+from fakekube.apiserver.crd.schematraits import DEFAULT, traits_of
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     nonstructural,
@@ -244,14 +245,16 @@ def _validation_errors(
     if schema.get("nullable"):
         errors.append(field_forbidden(f"{here}.nullable", "nullable cannot be true at the root"))
     context: CELSchemaContext | None = None
-    unsupported = nonstructural.not_convertible(schema)
+    traits = traits_of(schema)
+    unsupported = nonstructural.not_convertible(schema, traits)
     if not unsupported:
-        found = nonstructural.structural_errors(schema, here)
-        found = found or schemadefaults.default_errors(Structural(schema), here, meta)
+        found = nonstructural.structural_errors(schema, here, traits)
+        found = found or schemadefaults.default_errors(Structural(schema, traits), here, meta)
         errors += found
         if not found:
             context = CELSchemaContext.root(schema)
-    checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, root=True, costs=costs)
+    whole = openapischema.SchemaCheck(traits, costs)
+    checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, whole, root=True)
     errors += checked.schema + checked.rules
     if not errors and unsupported:
         errors.append(field_invalid(here, "", unsupported))
@@ -273,11 +276,8 @@ def _root_errors(schema: Node, path: str) -> list[FieldError]:
 
 def _has_defaults(spec: Object) -> bool:
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
-    return any(_default_below((one or {}).get("openAPIV3Schema") or {}) for one in schemas)
-
-
-def _default_below(schema: Node) -> bool:
-    return schema.get("default") is not None or any(map(_default_below, nonstructural.below(schema)))
+    found = ((one or {}).get("openAPIV3Schema") or {} for one in schemas)
+    return any(traits_of(one).of(one) & DEFAULT for one in found)
 
 
 # --- scale, columns, fields, conversion ------------------------------------------------------------------------------
@@ -342,9 +342,10 @@ def _selectable_errors(fields: Sequence[Node], validation: Node | None, path: st
         if path != "spec.selectableFields":
             why = "may only be set when `version.schema.openAPIV3Schema` is not included"
         return [field_invalid(path, "", why)]
-    if nonstructural.not_convertible(openapi):
+    traits = traits_of(openapi)
+    if nonstructural.not_convertible(openapi, traits):
         return []
-    schema, errors, seen = Structural(openapi), [], set()
+    schema, errors, seen = Structural(openapi, traits), [], set()
     for i, one in enumerate(fields):
         here, text = f"{path}[{i}].jsonPath", one.get("jsonPath") or ""
         if not text:

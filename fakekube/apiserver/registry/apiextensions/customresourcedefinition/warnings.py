@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakekube.apiserver.crd.schematraits import FORMAT, KEYED, SchemaTraits, traits_of
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
 from fakekube.apiserver.resource import Object
@@ -21,7 +22,8 @@ def warnings(crd: Object) -> list[str]:
     sets: set[str] = set()
     for one in schemas:
         if one and one.get("openAPIV3Schema"):
-            _walk(one["openAPIV3Schema"], lambda node: _note(node, found, sets))
+            schema = one["openAPIV3Schema"]
+            _walk(schema, traits_of(schema), lambda node: _note(node, found, sets))
     return found + sorted(sets)
 
 
@@ -31,10 +33,11 @@ def update_warnings(new: Object, old: Object) -> list[str]:
     return [one for one in warnings(new) if one not in before]
 
 
-def _walk(schema: Node, visit: Callable[[Node], None]) -> None:
+def _walk(schema: Node, traits: SchemaTraits, visit: Callable[[Node], None]) -> None:
     visit(schema)
     for one in nonstructural.below(schema):
-        _walk(one, visit)
+        if traits.of(one) & (FORMAT | KEYED):
+            _walk(one, traits, visit)
 
 
 _NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
