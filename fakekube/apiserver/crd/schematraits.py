@@ -14,13 +14,19 @@ Node = Mapping[str, Any]
 
 RULES, DEFAULT, KEYED, EMBEDDED, FORMAT, PATTERN = 1, 2, 4, 8, 16, 32
 
-#: A node to which a rule for definitions can apply, apart from those for patterns and formats. A subtree without it has
-#: no errors below the root of a schema.
-UNUSUAL = 64
-_VALUE_MATTERS = 128
+#: A keyword because of which a schema may not be convertible to a structural one.
+SUSPECT = 64
+
+#: A node to which a rule for definitions can apply, apart from those for patterns, formats and defaults. A subtree
+#: without it has no other errors below the root of a schema.
+UNUSUAL = 128
+_VALUE_MATTERS = 256
 
 SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+
+#: Keywords that are forbidden in all schemas, in the order of the checks.
+UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 #: Keywords to which no rule of definitions applies.
 PLAIN_KEYWORDS = frozenset(
@@ -43,6 +49,8 @@ _KEYWORDS: Mapping[str, int] = {
     "x-kubernetes-list-type": _VALUE_MATTERS,
     "x-kubernetes-map-type": _VALUE_MATTERS,
     "default": _VALUE_MATTERS,
+    **dict.fromkeys(UNSUPPORTED, SUSPECT | UNUSUAL),
+    "x-kubernetes-preserve-unknown-fields": SUSPECT | UNUSUAL,
     "x-kubernetes-validations": RULES | UNUSUAL,
     "x-kubernetes-embedded-resource": EMBEDDED | UNUSUAL,
 }
@@ -96,14 +104,17 @@ def _examined(node: Node, kind: str | None) -> int:
     if (
         not usual
         or (either and kind)
-        or not (items is None or isinstance(items, dict))
         or node.get("anyOf") not in ((None, INT_OR_STRING) if either else (None,))
         or (map_type is not None and (kind != "object" or map_type not in ("atomic", "granular")))
         or (node.get("properties") and node.get("additionalProperties") is not None)
     ):
         usual = False
-    default = 0 if node.get("default") is None else DEFAULT | UNUSUAL
-    return (0 if usual else UNUSUAL) | (KEYED if list_type in ("set", "map") else 0) | default
+    traits = 0 if usual else UNUSUAL
+    if list_type in ("set", "map"):
+        traits |= KEYED
+    if not (items is None or isinstance(items, dict)):
+        traits |= SUSPECT | UNUSUAL
+    return traits if node.get("default") is None else traits | DEFAULT
 
 
 def _others(node: Node) -> Iterator[Node]:

@@ -26,7 +26,7 @@ class Structural:
 
     def __init__(self, node: Node, traits: SchemaTraits | None = None) -> None:
         self.node: Mapping[str, Any] = node
-        self._traits = SchemaTraits(node) if traits is None else traits
+        self.traits: SchemaTraits = SchemaTraits(node) if traits is None else traits
         self.type: str = node.get("type") or ""
         self.nullable: bool = bool(node.get("nullable"))
         self.default: Any = node.get("default")
@@ -44,37 +44,37 @@ class Structural:
     @cached_property
     def properties(self) -> Mapping[str, Structural]:
         given: Node = self.node.get("properties") or {}
-        return {name: Structural(sub, self._traits) for name, sub in given.items()}
+        return {name: Structural(sub, self.traits) for name, sub in given.items()}
 
     @cached_property
     def items(self) -> Structural | None:
         given = self.node.get("items")
-        return Structural(given, self._traits) if isinstance(given, dict) else None
+        return Structural(given, self.traits) if isinstance(given, dict) else None
 
     @cached_property
     def additional(self) -> Structural | None:
         given = self.node.get("additionalProperties")
-        return Structural(given, self._traits) if isinstance(given, dict) else None
+        return Structural(given, self.traits) if isinstance(given, dict) else None
 
     @cached_property
     def has_defaults(self) -> bool:
         """Whether a descendant has a default."""
-        return any(self._traits.of(one) & DEFAULT for one in _below(self.node))
+        return any(self.traits.of(one) & DEFAULT for one in _below(self.node))
 
     @cached_property
     def has_keys(self) -> bool:
         """Whether it is or contains a list of type `set` or `map`."""
-        return bool(self._traits.of(self.node) & KEYED)
+        return bool(self.traits.of(self.node) & KEYED)
 
     @cached_property
     def has_embedded(self) -> bool:
         """Whether it is or contains an embedded resource."""
-        return bool(self._traits.of(self.node) & EMBEDDED)
+        return bool(self.traits.of(self.node) & EMBEDDED)
 
     @cached_property
     def has_rules(self) -> bool:
         """Whether it or a descendant has validation rules."""
-        return bool(self._traits.of(self.node) & RULES)
+        return bool(self.traits.of(self.node) & RULES)
 
     def field(self, name: str) -> Structural | None:
         """The schema of the value of a key."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.apiserver.crd.schematraits import INT_OR_STRING, PATTERN, UNUSUAL, SchemaTraits
+from fakekube.apiserver.crd.schematraits import INT_OR_STRING, PATTERN, SUSPECT, UNSUPPORTED, UNUSUAL, SchemaTraits
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
 
@@ -34,21 +34,19 @@ _FORBIDDEN_NESTED = (
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
 
-#: Keywords that are forbidden in all schemas, in the order of the checks.
-_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
-
 
 def not_convertible(schema: Node, traits: SchemaTraits) -> str:
     """The reason why a schema cannot be converted to a structural one; "" if it can (`NewStructural`)."""
-    for key in _UNSUPPORTED:
+    if not traits.of(schema) & SUSPECT:
+        return ""
+    for key in UNSUPPORTED:
         if schema.get(key) or (key == "additionalItems" and key in schema):
             return f"OpenAPIV3Schema '{key.removeprefix('$') if key == '$schema' else key}' is not supported"
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     if isinstance(schema.get("items"), list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-    unusual = (one for one in below(schema) if traits.of(one) & UNUSUAL)
-    return next(filter(None, (not_convertible(one, traits) for one in unusual)), "")
+    return next(filter(None, (not_convertible(one, traits) for one in below(schema))), "")
 
 
 def below(schema: Node) -> list[Node]:

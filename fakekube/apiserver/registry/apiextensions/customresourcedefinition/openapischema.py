@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
-from fakekube.apiserver.crd.schematraits import UNUSUAL, SchemaTraits
+from fakekube.apiserver.crd.schematraits import DEFAULT, RULES, UNUSUAL, SchemaTraits
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
@@ -26,6 +26,7 @@ Node = Mapping[str, Any]
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 META_FIELDS = ("metadata", "kind", "apiVersion")
 
 _NEWLINES = re.compile(r"[\n\r]+")
@@ -63,6 +64,16 @@ class SchemaCheck:
     traits: SchemaTraits
     costs: bool = True
 
+    def concerns(self, node: Node, place: SchemaPosition) -> bool:
+        """Whether a node or a descendant can have an error: of rules, of unusual keywords, or of refused defaults."""
+        return bool(self.traits.of(node) & (UNUSUAL | DEFAULT if place.in_metadata else UNUSUAL))
+
+    def child(
+        self, context: CELSchemaContext | None, node: Node, kind: str, name: str = ""
+    ) -> CELSchemaContext | None:
+        """The context of a child node; None if no rules are in it."""
+        return context.child(node, kind, name) if context is not None and self.traits.of(node) & RULES else None
+
 
 def check(
     schema: Node,
@@ -98,8 +109,9 @@ def _standard_errors(schema: Node, path: str, place: SchemaPosition) -> list[Fie
         errors.append(field_forbidden(f"{path}.default", f"must not be set {place.defaults_refused}".rstrip()))
     errors += [
         field_forbidden(f"{path}.{key}", f"{key} is not supported")
-        for key in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-        if schema.get(key) or (key in ("additionalItems", "dependencies", "$ref") and schema.get(key) is not None)
+        for key in _UNSUPPORTED
+        if key in schema
+        and (schema[key] or (key in ("additionalItems", "dependencies", "$ref") and schema[key] is not None))
     ]
     if kind == "null":
         errors.append(field_forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
@@ -126,22 +138,21 @@ def _below(
         if properties and additional is not True:
             why = "additionalProperties and properties are mutual exclusive"
             found.schema.append(field_forbidden(f"{path}.additionalProperties", why))
-        if isinstance(additional, dict) and whole.traits.of(additional) & UNUSUAL:
+        if isinstance(additional, dict) and whole.concerns(additional, place):
             here = place
             if place.in_metadata:
                 here = replace(place, defaults_refused="inside additionalProperties applying to object metadata")
-            child = context.child(additional, "additional") if context else None
+            child = whole.child(context, additional, "additional")
             found.add(check(additional, f"{path}.additionalProperties", here, child, whole))
     for name, one in properties.items():
-        if not whole.traits.of(one) & UNUSUAL:
-            continue
         here = place
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             here = replace(here, in_metadata=True)
             if root:
                 here = replace(here, defaults_refused=f"in top-level {name}")
-        child = context.child(one, "property", name) if context else None
-        found.add(check(one, f"{path}.properties[{name}]", here, child, whole))
+        if whole.concerns(one, here):
+            child = whole.child(context, one, "property", name)
+            found.add(check(one, f"{path}.properties[{name}]", here, child, whole))
     if isinstance(schema.get("not"), dict):
         found.add(check(schema["not"], f"{path}.not", place, None, whole))
     for key in ("allOf", "oneOf", "anyOf"):
@@ -161,11 +172,11 @@ def _items(
     found: SchemaErrors,
 ) -> None:
     items = schema.get("items")
-    if items is None or (isinstance(items, dict) and not whole.traits.of(items) & UNUSUAL):
+    if items is None or (isinstance(items, dict) and not whole.concerns(items, place)):
         return
     here = place if schema.get("x-kubernetes-list-type") == "map" else place.beyond(path)
     if isinstance(items, dict):
-        child = context.child(items, "items") if context else None
+        child = whole.child(context, items, "items")
         found.add(check(items, f"{path}.items", here, child, whole))
         return
     for i, one in enumerate(items):

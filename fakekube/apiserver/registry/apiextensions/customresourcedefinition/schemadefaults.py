@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.crd import pruning
 from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
+from fakekube.apiserver.crd.schematraits import DEFAULT
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
 from fakekube.apiserver.crd.validationresult import field_errors
@@ -34,8 +35,6 @@ def _errors(
     surround: Surround,
     resource: Structural,
 ) -> list[FieldError]:
-    if schema.default is None and not schema.has_defaults:
-        return []
     embedded = schema.embedded or top
     if embedded:
         in_metadata, surround, resource = False, (lambda value: value), schema
@@ -46,9 +45,10 @@ def _errors(
             errors += _metadata_default_errors(schema, here, meta, surround, resource)
         else:
             errors += _own_errors(schema, here, meta)
-    if schema.items is not None:
+    items = schema.node.get("items")
+    if items is not None and schema.traits.of(items) & DEFAULT:
         errors += _errors(
-            schema.items,
+            Structural(items, schema.traits),
             f"{path}.items",
             meta,
             in_metadata=in_metadata,
@@ -56,9 +56,11 @@ def _errors(
             surround=lambda value: surround([value]),
             resource=resource,
         )
-    for name, one in schema.properties.items():
+    for name, one in (schema.node.get("properties") or {}).items():
+        if not schema.traits.of(one) & DEFAULT:
+            continue
         errors += _errors(
-            one,
+            Structural(one, schema.traits),
             f"{path}.properties[{name}]",
             meta,
             in_metadata=in_metadata or (embedded and name in META_FIELDS),
