@@ -143,9 +143,14 @@ def parse(body: bytes, kind: str, *, strict: bool = False) -> tuple[Any, list[st
     except orjson.JSONDecodeError:
         _check_depth(body)
         value = _parse_as_go(body)
-    if _brackets(body) > MAX_DEPTH and _compact(value) is None:
+    if not strict or not isinstance(value, dict):
+        if _brackets(body) > MAX_DEPTH and compact(value) is None:
+            raise SyntaxProblem("exceeded max depth")
+        return value, []
+    shortest = compact(value)
+    if shortest is None:
         raise SyntaxProblem("exceeded max depth")
-    return value, duplicates(value, body) if strict and isinstance(value, dict) else []
+    return value, _repeated(body, shortest)
 
 
 def parse_options(body: bytes, kind: str) -> Any:
@@ -158,24 +163,34 @@ def parse_options(body: bytes, kind: str) -> Any:
 
 def duplicates(value: Any, body: bytes) -> list[str]:
     """The paths of fields that occur more than once in the encoded value. Raises SyntaxProblem if it is too deep."""
-    if not isinstance(value, dict | list):
-        return []
-    compact = _compact(value)
-    # Quotes before a colon: those of fields, and those in strings, which are the same in both unless they are escaped.
-    if compact is not None and len(_KEY.findall(body)) == compact.count(b'":') and not _ESCAPED_KEY.search(body):
-        return []
-    _check_depth(body)
-    return duplicate_fields(body)
+    return _repeated(body, compact(value)) if isinstance(value, dict | list) else []
 
 
-def _compact(value: Any) -> bytes | None:
-    """The encoding of a value; None if it is nested deeper than the limit."""
-    for _ in range(_ENCODER_DEPTH - MAX_DEPTH):
+def compact(value: Any, levels: int = MAX_DEPTH) -> bytes | None:
+    """The shortest encoding of a JSON value; None if it is nested deeper than `levels`, or has very large integers."""
+    for _ in range(_ENCODER_DEPTH - levels):
         value = [value]
     try:
         return orjson.dumps(value)
     except TypeError:
         return None
+
+
+def _repeated(body: bytes, shortest: bytes | None) -> list[str]:
+    """The paths of fields that occur more than once in a body, whose value has `shortest` as its shortest encoding.
+
+    A field has a quote before a colon, in both. Those in strings are the same in both unless the body escapes them.
+    """
+    if shortest is not None and _quoted_colons(body) == shortest.count(b'":') and not _ESCAPED_KEY.search(body):
+        return []
+    _check_depth(body)
+    return duplicate_fields(body)
+
+
+def _quoted_colons(body: bytes) -> int:
+    """The number of quotes before colons."""
+    spaced = any(gap in body for gap in (b" :", b"\t:", b"\n:", b"\r:"))
+    return len(_KEY.findall(body)) if spaced else body.count(b'":')
 
 
 def _parse_as_go(body: bytes) -> Any:
@@ -274,7 +289,8 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
         # JSON without escapes has the same value as YAML
         with contextlib.suppress(orjson.JSONDecodeError, SyntaxProblem):
             value = orjson.loads(body)
-            if _compact(value) is not None and not duplicates(value, body):
+            shortest = compact(value)
+            if shortest is not None and not _repeated(body, shortest):
                 return _sorted(with_go_numbers(value)), []
     try:
         document = goyaml.Document(body)

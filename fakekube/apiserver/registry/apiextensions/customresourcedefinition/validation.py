@@ -26,6 +26,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import (
@@ -239,7 +240,8 @@ def _validation_errors(
     if schema is None:
         return []
     here = f"{path}.openAPIV3Schema"
-    if depth(schema, 2 * DEPTH_LIMIT) > 2 * DEPTH_LIMIT:
+    deepest = 2 * DEPTH_LIMIT
+    if codec.compact(schema, deepest) is None and depth(schema, deepest) > deepest:
         return [FieldError(here, "FieldValueInvalid", f"Too deep: schemas may nest at most {DEPTH_LIMIT} levels")]
     errors = _root_errors(schema, here) if status else []
     if schema.get("nullable"):
