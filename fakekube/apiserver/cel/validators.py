@@ -15,28 +15,29 @@ from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 def literal_issues(node: Node) -> list[Issue]:
     """The issues of all validators, in their order."""
-    found = [*_mixed_lists(node), *_mixed_maps(node)]
+    calls = [one for one in _nodes(node) if one.kind == "call"]
+    outside = _nodes(node, outside_format=True)
+    found = [*_mixed_lists(outside), *_mixed_maps(outside)]
     for name, check in _LITERAL_CHECKS:
-        found += _bad_arguments(node, name, check)
-    return [*found, *_bad_formats(node)]
+        found += _bad_arguments(calls, name, check)
+    return [*found, *_bad_formats(calls)]
 
 
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for part in parts(node):
-        yield from _nodes(part)
+def _nodes(root: Node, *, outside_format: bool = False) -> list[Node]:
+    """All nodes of a tree, parents first.
+
+    `outside_format`: without those in calls of `format`, whose arguments may have several types.
+    """
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not outside_format or node.kind != "call" or node.name != "format":
+            waiting += reversed(parts(node))
+    return found
 
 
 # --- lists and maps with elements of several types -------------------------------------------------------------------
-
-
-def _outside_format(node: Node) -> Iterator[Node]:
-    """The nodes outside of calls of `format`, whose arguments may have several types."""
-    yield node
-    if node.kind == "call" and node.name == "format":
-        return
-    for part in parts(node):
-        yield from _outside_format(part)
 
 
 def _unwrapped(node: Node, optional: bool) -> Type:
@@ -44,8 +45,8 @@ def _unwrapped(node: Node, optional: bool) -> Type:
     return found.params[0] if optional and is_optional(found) else found
 
 
-def _mixed_lists(root: Node) -> Iterator[Issue]:
-    for node in _outside_format(root):
+def _mixed_lists(nodes: list[Node]) -> Iterator[Issue]:
+    for node in nodes:
         if node.kind != "list":
             continue
         types = [_unwrapped(item, i in node.optional) for i, item in enumerate(node.args)]
@@ -55,8 +56,8 @@ def _mixed_lists(root: Node) -> Iterator[Issue]:
                 break
 
 
-def _mixed_maps(root: Node) -> Iterator[Issue]:
-    for node in _outside_format(root):
+def _mixed_maps(nodes: list[Node]) -> Iterator[Issue]:
+    for node in nodes:
         if node.kind != "map" or not node.args:
             continue
         keys, values = node.args[::2], node.args[1::2]
@@ -90,9 +91,9 @@ _LITERAL_CHECKS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 )
 
 
-def _bad_arguments(root: Node, name: str, check: Callable[[Any], Any]) -> Iterator[Issue]:
-    for node in _nodes(root):
-        if node.kind == "call" and node.name == name and node.args and node.args[0].kind == "literal":
+def _bad_arguments(calls: list[Node], name: str, check: Callable[[Any], Any]) -> Iterator[Issue]:
+    for node in calls:
+        if node.name == name and node.args and node.args[0].kind == "literal":
             try:
                 check(node.args[0].value)
             except CelError:
@@ -109,11 +110,11 @@ class _WrongArgument(Exception):
         self.issue = issue
 
 
-def _bad_formats(root: Node) -> Iterator[Issue]:
+def _bad_formats(calls: list[Node]) -> Iterator[Issue]:
     """The issues of calls of `format` on a literal with a literal list (`stringFormatValidator`)."""
-    for node in _nodes(root):
+    for node in calls:
         text = node.operand
-        if node.kind != "call" or node.name != "format" or text is None or len(node.args) != 1:
+        if node.name != "format" or text is None or len(node.args) != 1:
             continue
         if text.kind == "literal" and isinstance(text.value, str) and node.args[0].kind == "list":
             yield from _format_issues(node, text.value, node.args[0].args)

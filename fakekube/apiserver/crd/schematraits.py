@@ -93,7 +93,11 @@ class SchemaTraits:
 
 def _examined(node: Node, kind: str | None) -> int:
     """The traits of a node some of whose keywords are errors or not depending on their values."""
-    items, list_type, map_type = node.get("items"), node.get("x-kubernetes-list-type"), node.get("x-kubernetes-map-type")
+    items, list_type, map_type = (
+        node.get("items"),
+        node.get("x-kubernetes-list-type"),
+        node.get("x-kubernetes-map-type"),
+    )
     either = bool(node.get("x-kubernetes-int-or-string"))
     usual = (
         (kind == "array" and isinstance(items, dict) and list_type in (None, "atomic"))

@@ -12,6 +12,7 @@ from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, decla
 from fakekube.apiserver.crd.decltypes import REQUEST_LIMIT
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_rule
+from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid
 
 Node = Mapping[str, Any]
@@ -38,6 +39,28 @@ class TotalCost:
             self.most_expensive = sorted([*self.most_expensive, (cost, path)], key=lambda one: -one[0])[:4]
 
 
+@dataclass(slots=True)
+class RuleCompiler:
+    """Compiles the rules of the nodes of a definition, those of equal nodes once: versions often have the same rules."""
+
+    _compiled: dict[tuple[bool, bytes], tuple[int, list[CompiledRule]]] = field(default_factory=dict)
+
+    def compiled(self, node: Node, *, root: bool) -> tuple[int, list[CompiledRule]] | None:
+        """The smallest size of a value in a request, and the rules; None if the type of `self` cannot be declared."""
+        text = codec.compact(node)
+        found = self._compiled.get((root, text)) if text is not None else None
+        if found is not None:
+            return found
+        schema = Structural(node)
+        declared = declare_self(schema, root=root)
+        if declared is None:
+            return None
+        found = declared.smallest, [compile_rule(rule, schema, declared) for rule in node["x-kubernetes-validations"]]
+        if text is not None:
+            self._compiled[root, text] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class CELSchemaContext:
     """A node of a schema, and how often its values can occur (None: as often as a request allows)."""
@@ -45,34 +68,34 @@ class CELSchemaContext:
     schema: Node
     cardinality: int | None
     total: TotalCost
+    compiler: RuleCompiler
     is_root: bool = False
 
     @classmethod
-    def root(cls, schema: Node) -> CELSchemaContext:
-        return cls(schema, 1, TotalCost(), is_root=True)
+    def root(cls, schema: Node, compiler: RuleCompiler) -> CELSchemaContext:
+        return cls(schema, 1, TotalCost(), compiler, is_root=True)
 
     def child(self, schema: Node, kind: str, name: str = "") -> CELSchemaContext:
         """The context of a child node; `kind` is `property`, `items` or `additional`."""
         times = _elements(self.schema)
         if self.cardinality is None or times is None:
-            return CELSchemaContext(schema, None, self.total)
-        return CELSchemaContext(schema, min(self.cardinality * times, HUGE), self.total)
+            return CELSchemaContext(schema, None, self.total, self.compiler)
+        return CELSchemaContext(schema, min(self.cardinality * times, HUGE), self.total, self.compiler)
 
     def rule_errors(self, path: str, uncorrelatable: str, *, costs: bool) -> list[FieldError]:
         """The errors of the rules of this node. `uncorrelatable`: the ancestor that cannot be correlated, if any."""
-        schema = Structural(self.schema)
-        declared = declare_self(schema, root=self.is_root)
-        if declared is None:
+        compiled = self.compiler.compiled(self.schema, root=self.is_root)
+        if compiled is None:
             what = "unable to convert structural schema to CEL declarations"
             why = f"internal error: failed to construct type information for x-kubernetes-validations rules: {what}"
             here = f"{path}.x-kubernetes-validations"
             return [FieldError(here, "InternalError", f"Internal error: {why}")]
         errors: list[FieldError] = []
-        largest = REQUEST_LIMIT // (declared.smallest + 1)
-        for i, rule in enumerate(self.schema["x-kubernetes-validations"]):
+        smallest, rules = compiled
+        largest = REQUEST_LIMIT // (smallest + 1)
+        for i, rule in enumerate(rules):
             here = f"{path}.x-kubernetes-validations[{i}]"
-            found = compile_rule(rule, schema, declared)
-            errors += self._errors(found, here, largest, uncorrelatable, costs)
+            errors += self._errors(rule, here, largest, uncorrelatable, costs)
         return errors
 
     def _errors(

@@ -68,9 +68,7 @@ class SchemaCheck:
         """Whether a node or a descendant can have an error: of rules, of unusual keywords, or of refused defaults."""
         return bool(self.traits.of(node) & (UNUSUAL | DEFAULT if place.in_metadata else UNUSUAL))
 
-    def child(
-        self, context: CELSchemaContext | None, node: Node, kind: str, name: str = ""
-    ) -> CELSchemaContext | None:
+    def child(self, context: CELSchemaContext | None, node: Node, kind: str, name: str = "") -> CELSchemaContext | None:
         """The context of a child node; None if no rules are in it."""
         return context.child(node, kind, name) if context is not None and self.traits.of(node) & RULES else None
 
@@ -144,15 +142,7 @@ def _below(
                 here = replace(place, defaults_refused="inside additionalProperties applying to object metadata")
             child = whole.child(context, additional, "additional")
             found.add(check(additional, f"{path}.additionalProperties", here, child, whole))
-    for name, one in properties.items():
-        here = place
-        if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
-            here = replace(here, in_metadata=True)
-            if root:
-                here = replace(here, defaults_refused=f"in top-level {name}")
-        if whole.concerns(one, here):
-            child = whole.child(context, one, "property", name)
-            found.add(check(one, f"{path}.properties[{name}]", here, child, whole))
+    _properties(schema, path, place, context, whole, root, found)
     if isinstance(schema.get("not"), dict):
         found.add(check(schema["not"], f"{path}.not", place, None, whole))
     for key in ("allOf", "oneOf", "anyOf"):
@@ -161,6 +151,27 @@ def _below(
     for name, one in (schema.get("definitions") or {}).items():
         found.add(check(one, f"{path}.definitions[{name}]", place, None, whole))
     _items(schema, path, place, context, whole, found)
+
+
+def _properties(
+    schema: Node,
+    path: str,
+    place: SchemaPosition,
+    context: CELSchemaContext | None,
+    whole: SchemaCheck,
+    root: bool,
+    found: SchemaErrors,
+) -> None:
+    resource = root or schema.get("x-kubernetes-embedded-resource")
+    for name, one in (schema.get("properties") or {}).items():
+        here = place
+        if resource and name in META_FIELDS:
+            here = replace(here, in_metadata=True)
+            if root:
+                here = replace(here, defaults_refused=f"in top-level {name}")
+        if whole.concerns(one, here):
+            child = whole.child(context, one, "property", name)
+            found.add(check(one, f"{path}.properties[{name}]", here, child, whole))
 
 
 def _items(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver import names as checks
@@ -16,7 +17,10 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     openapischema,
     schemadefaults,
 )
-from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import (
+    CELSchemaContext,
+    RuleCompiler,
+)
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import (
     internal_spec,
     shown_schema,
@@ -60,6 +64,16 @@ _ROOT_KEYS = frozenset(name[0].lower() + name[1:] for name in _ROOT_FIELDS) | {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class DefinitionCheck:
+    """The check of a definition: the schema of ObjectMeta, and the versions with unchanged schemas, whose rules are
+    accepted regardless of their cost."""
+
+    meta: Schema
+    unchanged: frozenset[str] = frozenset()
+    compiler: RuleCompiler = field(default_factory=RuleCompiler)
+
+
 def validate(crd: Object, meta: Schema) -> list[FieldError]:
     """Validates a new definition except for its metadata; `meta` is the schema of ObjectMeta."""
     spec = internal_spec(crd["spec"])
@@ -68,7 +82,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
     name = crd["metadata"].get("name") or ""
     if name and name != required:
         errors.append(field_invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
-    errors += _spec_errors(spec, meta, frozenset())
+    errors += _spec_errors(spec, DefinitionCheck(meta))
     errors += _status_errors(crd)
     return errors + _approval_errors(crd, None) + _preserve_errors(spec, None)
 
@@ -76,7 +90,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
     """Validates an update of a definition, some of whose fields are immutable."""
     spec, before = internal_spec(new["spec"]), internal_spec(old["spec"])
-    errors = _spec_errors(spec, meta, _unchanged(new, old))
+    errors = _spec_errors(spec, DefinitionCheck(meta, _unchanged(new, old)))
     if is_true(old, "Established"):
         errors += _immutable("spec.scope", spec.get("scope"), before.get("scope"))
         errors += _immutable("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind"))
@@ -95,7 +109,7 @@ def _immutable(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:
-    """The versions with unchanged schemas, whose rules are accepted regardless of their cost."""
+    """The versions with unchanged schemas."""
     before = {one.get("name"): one.get("schema") for one in old["spec"].get("versions") or ()}
     versions = new["spec"].get("versions") or ()
     return frozenset(one.get("name") or "" for one in versions if before.get(one.get("name")) == one.get("schema"))
@@ -104,7 +118,7 @@ def _unchanged(new: Object, old: Object) -> frozenset[str]:
 # --- spec ------------------------------------------------------------------------------------------------------------
 
 
-def _spec_errors(spec: Object, meta: Schema, unchanged: frozenset[str]) -> list[FieldError]:
+def _spec_errors(spec: Object, whole: DefinitionCheck) -> list[FieldError]:
     errors = _group_errors(spec.get("group") or "") + _scope_errors(spec.get("scope") or "")
     versions: Sequence[Object] = spec["versions"]
     if (spec.get("validation") or {}).get("openAPIV3Schema") is None:
@@ -120,7 +134,7 @@ def _spec_errors(spec: Object, meta: Schema, unchanged: frozenset[str]) -> list[
         if problems:
             errors.append(field_invalid(f"{here}.name", name, ",".join(problems)))
         status = _has_status(version) if any(one.get("subresources") for one in versions) else _has_status(spec)
-        errors += _version_errors(version, here, status, meta, costs=name not in unchanged)
+        errors += _version_errors(version, here, status, whole, costs=name not in whole.unchanged)
     errors += _versions_errors(versions)
     errors += [
         field_required(f"spec.names.{key}")
@@ -131,7 +145,7 @@ def _spec_errors(spec: Object, meta: Schema, unchanged: frozenset[str]) -> list[
     any_status = _has_status(spec) or any(map(_has_status, versions))
     first = (versions[0].get("name") or "") if versions else ""
     errors += _validation_errors(
-        spec.get("validation"), "spec.validation", any_status, meta, costs=first not in unchanged
+        spec.get("validation"), "spec.validation", any_status, whole, costs=first not in whole.unchanged
     )
     errors += _subresource_errors(spec.get("subresources"), "spec.subresources")
     errors += _column_errors(spec.get("additionalPrinterColumns"), "spec.additionalPrinterColumns")
@@ -201,13 +215,13 @@ def _label_errors(labels: Sequence[str] | None, path: str) -> list[FieldError]:
 # --- a version -------------------------------------------------------------------------------------------------------
 
 
-def _version_errors(version: Node, path: str, status: bool, meta: Schema, *, costs: bool) -> list[FieldError]:
+def _version_errors(version: Node, path: str, status: bool, whole: DefinitionCheck, *, costs: bool) -> list[FieldError]:
     warning = version.get("deprecationWarning")
     errors = [
         field_invalid(f"{path}.deprecationWarning", warning, why)
         for why in _deprecation_problems(bool(version.get("deprecated")), warning)
     ]
-    errors += _validation_errors(version.get("schema"), f"{path}.schema", status, meta, costs=costs)
+    errors += _validation_errors(version.get("schema"), f"{path}.schema", status, whole, costs=costs)
     errors += _subresource_errors(version.get("subresources"), f"{path}.subresources")
     errors += _column_errors(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
     if version.get("selectableFields"):
@@ -233,7 +247,7 @@ def _deprecation_problems(deprecated: bool, warning: str | None) -> list[str]:
 
 
 def _validation_errors(
-    validation: Node | None, path: str, status: bool, meta: Schema, *, costs: bool
+    validation: Node | None, path: str, status: bool, whole: DefinitionCheck, *, costs: bool
 ) -> list[FieldError]:
     """Validates the schema of a version: its structure, defaults, rules and their cost."""
     schema = (validation or {}).get("openAPIV3Schema")
@@ -251,12 +265,12 @@ def _validation_errors(
     unsupported = nonstructural.not_convertible(schema, traits)
     if not unsupported:
         found = nonstructural.structural_errors(schema, here, traits)
-        found = found or schemadefaults.default_errors(Structural(schema, traits), here, meta)
+        found = found or schemadefaults.default_errors(Structural(schema, traits), here, whole.meta)
         errors += found
         if not found:
-            context = CELSchemaContext.root(schema)
-    whole = openapischema.SchemaCheck(traits, costs)
-    checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, whole, root=True)
+            context = CELSchemaContext.root(schema, whole.compiler)
+    check = openapischema.SchemaCheck(traits, costs)
+    checked = openapischema.check(schema, here, openapischema.SchemaPosition(), context, check, root=True)
     errors += checked.schema + checked.rules
     if not errors and unsupported:
         errors.append(field_invalid(here, "", unsupported))
