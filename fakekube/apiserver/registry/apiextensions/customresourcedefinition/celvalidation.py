@@ -41,7 +41,7 @@ class TotalCost:
 
 @dataclass(slots=True)
 class RuleCompiler:
-    """Compiles the rules of the nodes of a definition, those of equal nodes once: versions often have the same rules."""
+    """Compiles the rules of the nodes of a definition, once for equal nodes: versions often have the same rules."""
 
     _compiled: dict[tuple[bool, bytes], tuple[int, list[CompiledRule]]] = field(default_factory=dict)
 
