@@ -206,14 +206,7 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
     if kind == "map":
         if not isinstance(value, dict):
             raise wrong(value, struct, shown, schema)
-        values = schema.values
-        assert values is not None
-        if values.type == "string" and all(type(item) is str for item in value.values()):
-            return value
-        return {
-            key: _in_map(values) if item is None else _value(values, item, f"{path}.{key}", shown, unknown, struct)
-            for key, item in value.items()
-        }
+        return _map(schema, value, path, shown, unknown, struct)
     return _scalar(schema, value, shown, struct)
 
 
@@ -221,6 +214,31 @@ def _item(schema: Schema, item: Any, path: str, shown: str, unknown: list[str], 
     items = schema.items
     assert items is not None
     return _zero(items) if item is None else _value(items, item, path, shown, unknown, struct)
+
+
+def _map(schema: Schema, value: Object, path: str, shown: str, unknown: list[str], struct: str) -> Object:
+    values = schema.values
+    assert values is not None
+    if values.type == "string" and all(type(item) is str for item in value.values()):
+        return value
+    found: Object = {}
+    are_schemas = values.struct == JSON_SCHEMA
+    for key, item in value.items():
+        if item is None:
+            found[key] = _in_map(values)
+        elif are_schemas and type(item) is dict and _has_only_texts(item):
+            found[key] = item
+        else:
+            found[key] = _value(values, item, f"{path}.{key}", shown, unknown, struct)
+    return found
+
+
+def _has_only_texts(schema: Object) -> bool:
+    """Whether a schema has a type, a format and a description only, as most schemas of properties have."""
+    for key, item in schema.items():
+        if key not in ("type", "description", "format") or type(item) is not str or not item:
+            return False
+    return True
 
 
 def _in_map(values: Schema) -> Any:

@@ -181,16 +181,17 @@ def _repeated(body: bytes, shortest: bytes | None) -> list[str]:
 
     A field has a quote before a colon, in both. Those in strings are the same in both unless the body escapes them.
     """
-    if shortest is not None and _quoted_colons(body) == shortest.count(b'":') and not _ESCAPED_KEY.search(body):
+    if shortest is not None and _keeps_fields(body, shortest) and not _ESCAPED_KEY.search(body):
         return []
     _check_depth(body)
     return duplicate_fields(body)
 
 
-def _quoted_colons(body: bytes) -> int:
-    """The number of quotes before colons."""
-    spaced = any(gap in body for gap in (b" :", b"\t:", b"\n:", b"\r:"))
-    return len(_KEY.findall(body)) if spaced else body.count(b'":')
+def _keeps_fields(body: bytes, shortest: bytes) -> bool:
+    """Whether a body and its shortest encoding have the same number of quotes before colons."""
+    if any(gap in body for gap in (b" :", b"\t:", b"\n:", b"\r:")):
+        return len(_KEY.findall(body)) == len(_KEY.findall(shortest))
+    return body.count(b'":') == shortest.count(b'":')
 
 
 def _parse_as_go(body: bytes) -> Any:
