@@ -43,7 +43,8 @@ def declare_self(schema: Structural, *, root: bool) -> DeclType | None:
     return schema_decl_type(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
 
 
-def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> CompiledRule:
+def compile_rule(rule: Node, schema: Structural, declared: DeclType, *, estimated: bool = True) -> CompiledRule:
+    """A rule, compiled; `estimated`: with its estimated costs."""
     text, expression = rule.get("rule") or "", rule.get("messageExpression") or ""
     if not text.strip():
         return CompiledRule(rule)
@@ -58,7 +59,7 @@ def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> Compiled
         return CompiledRule(rule, problem="cel expression must evaluate to a bool")
     uses_old = "oldSelf" in used
     try:
-        cost, program = estimate(node, declared), Program(node)
+        cost, program = estimate(node, declared) if estimated else 0, Program(node)
     except CelError as problem:
         return CompiledRule(rule, uses_old=uses_old, problem=f"program instantiation failed: {problem}")
     field_path = _normal_path(rule.get("fieldPath") or "", schema)
@@ -74,7 +75,7 @@ def compile_rule(rule: Node, schema: Structural, declared: DeclType) -> Compiled
         why = "messageExpression must evaluate to a string"
         return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)
     try:
-        message_cost, message = estimate(node, declared), Program(node)
+        message_cost, message = estimate(node, declared) if estimated else 0, Program(node)
     except CelError as problem:
         why = f"messageExpression instantiation failed: {problem}"
         return CompiledRule(rule, program, uses_old=uses_old, cost=cost, message_problem=why)

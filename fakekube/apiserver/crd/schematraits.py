@@ -134,7 +134,7 @@ def _others(node: Node) -> Iterator[Node]:
     yield from (node.get("definitions") or {}).values()
 
 
-_recent: deque[SchemaTraits] = deque(maxlen=8)
+_recent: deque[SchemaTraits] = deque(maxlen=32)
 
 
 def traits_of(root: Node) -> SchemaTraits:

@@ -87,7 +87,9 @@ class RuleValidator:
     def compiled(self) -> Sequence[CompiledRule]:
         """The compiled rules of the node."""
         declared = self.declared if self.written else None
-        return [compile_rule(rule, self.schema, declared) for rule in self.written] if declared is not None else []
+        if declared is None:
+            return []
+        return [compile_rule(rule, self.schema, declared, estimated=False) for rule in self.written]
 
     @classmethod
     def of(cls, schema: Structural | None, *, root: bool = False) -> RuleValidator | None:
