@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.wire import codec, gojson, yamlencoder
+from fakekube.apiserver.wire import codec, gojson, goyaml, yamlencoder
 from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML, SyntaxProblem
 from fakekube.apiserver.wire.status import StatusError
 
@@ -366,3 +366,24 @@ def test_invalid_manifests(text, message):
     with pytest.raises(ValueError) as refused:
         list(codec.load_manifests(text))
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"b":"x\\ny \\"q\\" \\\\ \\u003c\\t","a":[1,{"c":"\\u0000"}]}\n',
+        b'{"a":"\\u0022 : \\u0023 -"}',
+        b'{"a" : "\\\\/"}',
+    ],
+    ids=["escapes", "escaped-syntax", "escaped-backslash"],
+)
+def test_json_with_escapes_has_the_value_that_the_yaml_parser_finds(body):
+    value, repeated = codec.parse(body, codec.YAML)
+    assert (value, repeated) == (goyaml.Document(body).value(), [])
+
+
+def test_json_with_escapes_that_yaml_reads_differently():
+    assert codec.parse(b'{"a":"\\u00e9"}', codec.YAML)[0] == {"a": "\u00e9"}
+    for body in (b'{"a":"\\ud83d\\ude00"}', b'{"a"\n:"\\n"}'):
+        with pytest.raises(codec.SyntaxProblem, match="error converting YAML to JSON"):
+            codec.parse(body, codec.YAML)

@@ -28,6 +28,9 @@ _HEADER = (
 )
 _KEY = re.compile(rb'"\s*:')
 _ESCAPED_KEY = re.compile(rb"\\u00(?:2[02]|3[aA])")
+#: What YAML reads differently in JSON with escapes: an escaped slash, surrogates, and several lines.
+_NOT_YAML = re.compile(rb"\\(?:/|u[dD][89a-fA-F])|[\t\r\n](?!$)")
+
 #: The nesting up to which orjson encodes values.
 _ENCODER_DEPTH = 254
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)', re.DOTALL)
@@ -286,8 +289,7 @@ def _fields(value: Any, path: str, leaves: frozenset[str]) -> Iterator[tuple[str
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     """The first YAML document as a JSON value, and the errors for its duplicate keys. Raises SyntaxProblem."""
-    if body[:1] == b"{" and b"\\" not in body:
-        # JSON without escapes has the same value as YAML
+    if body[:1] == b"{" and (b"\\" not in body or not _NOT_YAML.search(body)):
         with contextlib.suppress(orjson.JSONDecodeError, SyntaxProblem):
             value = orjson.loads(body)
             shortest = compact(value)
