@@ -62,6 +62,7 @@ from fakekube.apiserver.wire.status import (
     PlainAnswer,
     StatusError,
     forbidden,
+    is_routing_error,
     no_such_resource,
     unauthorized,
 )
@@ -217,7 +218,7 @@ class ApiServer:
                 log=info.subresource == "log",
             )
         except StatusError as error:
-            error.warnings = warnings if warns else ()
+            error.warnings = warnings if warns and not is_routing_error(error) else ()
             raise
         call = Call(self, request, info, user, registration, context, representation)
         call.warnings += warnings
@@ -228,7 +229,7 @@ class ApiServer:
             if representation is not PLAIN:
                 response = represented(call, response)
         except StatusError as error:
-            error.warnings = tuple(call.warnings)
+            error.warnings = () if is_routing_error(error) else tuple(call.warnings)
             raise
         response.warnings = call.warnings
         return response

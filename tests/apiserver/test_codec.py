@@ -307,13 +307,13 @@ def test_whole_numbers_become_integers_and_large_ones_floats():
 def test_strict_errors_come_in_the_order_of_the_document():
     body = b'{"a":{"x":1,"x":2},"b":1,"c":1,"c":2,"b":2,"d":[{"e":1,"e":2}]}'
     decoded = codec.decode(body, JSON, kind="Pod", strict=True)
-    assert decoded.strict_errors(["b", "a"], typed=True) == [
+    assert decoded.strict_errors(["b", "a"], opaque=lambda path: False) == [
         'unknown field "a"',
         'unknown field "b"',
         'duplicate field "c"',
         'duplicate field "d[0].e"',
     ]
-    assert decoded.strict_errors(["b"], typed=False)[-1] == 'unknown field "b"'
+    assert decoded.strict_errors(["b"])[-1] == 'unknown field "b"'
 
 
 @pytest.mark.parametrize(

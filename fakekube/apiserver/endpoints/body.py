@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema import repeated
+from fakekube.apiserver.schema.decode import SentNumber, WrongType
+from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import Decoded
 from fakekube.apiserver.wire.status import StatusError, bad_request
@@ -24,12 +28,17 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     else:
         check_kind(call, decoded.object, decoded.body)
     unknown: list[str] = []
+    schema = None if call.registration.unstructured else call.registration.schema
+    sent = decoded.object
+    if schema is not None and decoded.repeats:
+        sent = repeated.merged(schema, decoded.pairs())
     try:
-        obj = call.registration.decode(decoded.object, unknown)
+        obj = call.registration.decode(sent, unknown)
     except WrongType as problem:
-        raise _cannot_be_handled(version, kind, str(problem), call.resource.kind) from None
+        why = _with_number_as_sent(call, decoded) or str(problem)
+        raise _cannot_be_handled(version, kind, why, call.resource.kind) from None
     if strict and (decoded.duplicates or unknown):
-        errors = decoded.strict_errors(unknown, typed=not call.registration.unstructured)
+        errors = decoded.strict_errors(unknown, opaque=partial(is_opaque, schema) if schema is not None else None)
         if field_validation == "Strict":
             raise _cannot_be_handled(version, kind, f"strict decoding error: {', '.join(errors)}", kind)
         for error in errors:
@@ -37,6 +46,36 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     if call.registration.unstructured and decoded.object.get("apiVersion") != call.resource.api_version:
         call.registration.check_kind(decoded.object.get("apiVersion") or "", kind, obj)
     return obj
+
+
+def _with_number_as_sent(call: Call, decoded: Decoded) -> str:
+    """The error about a JSON body, with the text of the number that it quotes; "" without such an error."""
+    if call.registration.unstructured:
+        return ""
+    try:
+        call.registration.decode(decoded.sent(SentNumber) or {}, [])
+    except WrongType as problem:
+        return str(problem) if "cannot unmarshal number " in str(problem) else ""
+    return ""
+
+
+def is_opaque(schema: Schema, path: str) -> bool:
+    """Whether the field has a JSON decoder of its own, which ignores duplicate fields."""
+    found: Schema | None = schema
+    for name in _NAME.findall(path):
+        if found is None:
+            return False
+        if found.type == "map":
+            found = found.values
+        elif found.type == "object":
+            found = found.fields.get(name)
+        while found is not None and found.type == "list":
+            found = found.items
+    return found is not None and found.type == "any"
+
+
+#: A field in a path, without the indexes that follow it.
+_NAME = re.compile(r"([^.[\]]+)(?:\[\d+\])*")
 
 
 def _custom_type(call: Call, decoded: Decoded, *, strict: bool) -> tuple[str, str]:

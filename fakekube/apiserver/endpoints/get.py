@@ -18,7 +18,8 @@ def get(call: Call) -> Step:
     except ValueError as error:
         raise StatusError(500, "", str(error)) from None
     if revision > call.server.store.revision:
-        raise too_large_resource_version(revision, call.server.store.revision)
+        cached = call.strategy.watch_cached
+        raise too_large_resource_version(revision, call.server.store.revision, cached=cached)
     entry = call.stored()
     if entry is None:
         raise not_found(call.resource.qualified, call.info.name)

@@ -133,7 +133,7 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
     except ValueError as error:
         raise bad_request(f"invalid resource version: {error}") from None
     if revision > store.revision:
-        raise too_large_resource_version(revision, store.revision)
+        raise too_large_resource_version(revision, store.revision, cached=call.strategy.watch_cached)
     match = options.resource_version_match
     if match == "Exact" or (not match and revision and options.limit):
         if not store.readable(revision):

@@ -77,6 +77,11 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
             operations = json_patch.check(value)
             repeated = [f"json patch {one}" for one in repeated]
             repeated += [f"json patch {one}" for one in json_patch.unknown_members(operations)] if strict else []
+            body = call.request.body
+            if isinstance(body, bytes):
+                if strict:
+                    json_patch.check_members(body)
+                json_patch.check_tests(current, operations, body)
             result = json_patch.apply(current, operations)
             _encoded(call, result)  # copies can nest deeper than any body
         else:
@@ -185,6 +190,8 @@ def _as_object(
         raise invalid_patch(shown(), str(problem)) from None
     except StatusError as error:
         raise invalid_patch(shown(), error.message.partition(": ")[2]) from None
+    if converted and unknown and call.registration.schema is not None:
+        unknown = unstructured.unknown_fields(call.registration.schema, result)
     return obj, codec.unknown_fields(unknown)
 
 

@@ -2,10 +2,15 @@
 
 A missing member equals null in a test, is added by a replace, and is copied as null; negative list indexes count from
 the end. Operations copy the paths that they change: the given document is never modified.
+
+A test compares the texts of strings and numbers: `1.0` does not equal `1`, nor does `"\\u00e9"` equal `"é"`. If the
+text of the patch is known, its tests are evaluated on `RawText` values instead of decoded ones.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import orjson
@@ -46,8 +51,21 @@ def check(patch: Any) -> list[dict[str, Any]]:
     return [operation or {} for operation in patch]
 
 
-#: The members of an operation.
+#: The members of an operation, and those of them that are strings.
 MEMBERS = frozenset({"op", "path", "from", "value"})
+STRINGS = frozenset({"op", "path", "from"})
+
+
+def check_members(body: bytes) -> None:
+    """Raises 400 if a member of an operation is not a string but has to be (only if fields are validated)."""
+    for operation in json.loads(body.decode("utf-8", "replace"), object_pairs_hook=tuple) or ():
+        for key, value in operation or ():
+            if key in STRINGS and value is not None and not isinstance(value, str):
+                what = "object" if isinstance(value, tuple) else gojson.type_name(value)
+                raise bad_request(
+                    f"error decoding patch: json: cannot unmarshal {what} into Go struct field "
+                    f"jsonPatchOp.{key} of type string"
+                )
 
 
 def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
@@ -57,6 +75,37 @@ def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
 
 class TestFailed(Exception):
     """A `test` operation whose value differs."""
+
+
+class RawText(str):
+    """The text of a string or a number in JSON."""
+
+    __slots__ = ()
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def raw_values(text: str) -> Any:
+    """The value of a JSON text with the texts of its strings and numbers instead of their values."""
+    quoted = _STRING.sub(lambda match: json.dumps(match[0]), text)
+    return json.loads(quoted, object_pairs_hook=_raw_object, parse_int=RawText, parse_float=RawText)
+
+
+def _raw_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {json.loads(key, strict=False): value for key, value in pairs}
+
+
+def check_tests(document: Any, operations: list[dict[str, Any]], body: bytes) -> None:
+    """Raises 422 if a test fails on the texts of the document and of the patch, or an operation before it."""
+    if not any(operation.get("op") == "test" for operation in operations):
+        return
+    texts = raw_values(body.decode("utf-8", "replace"))
+    raw = [
+        {**one, "value": text["value"]} if text and "value" in text else one
+        for one, text in zip(operations, texts, strict=True)
+    ]
+    apply(raw_values(gojson.go_json(document)), raw)
 
 
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:

@@ -6,7 +6,10 @@ from typing import Any
 
 
 def apply(document: Any, patch: Any) -> Any:
-    """Merges `patch` into `document`: null deletes a member, maps are merged, other values are replaced."""
+    """Merges `patch` into `document`: null deletes a member, maps are merged, other values are replaced.
+
+    The fields of merged maps are in the order in which Go encodes a map.
+    """
     if not isinstance(patch, dict):
         return _without_nulls_in_maps(patch)
     merged = dict(document) if isinstance(document, dict) else {}
@@ -15,7 +18,7 @@ def apply(document: Any, patch: Any) -> Any:
             merged.pop(key, None)
         else:
             merged[key] = apply(merged.get(key), value)
-    return merged
+    return {key: merged[key] for key in sorted(merged)}
 
 
 def _without_nulls_in_maps(value: Any) -> Any:

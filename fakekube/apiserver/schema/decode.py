@@ -300,8 +300,6 @@ def _scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
 
 def _integer(schema: Schema, value: Any, shown: str, struct: str) -> int:
     limit = INTEGER_LIMITS[schema.type]
-    if type(value) is float and value.is_integer() and abs(value) < limit:
-        raise WrongType(f"json: cannot unmarshal number {value} into {_place(struct, shown)} of type {schema.go_type}")
     if type(value) is not int:
         raise wrong(value, struct, shown, schema)
     if not -limit <= value < limit:
@@ -379,11 +377,15 @@ def _microtime(schema: Schema, value: Any, shown: str, struct: str) -> str | Non
 def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int | str:
     if isinstance(value, str):
         return value
-    if isinstance(value, float) or (type(value) is int and not -(2**31) <= value < 2**31):
-        raise WrongType(f"json: cannot unmarshal number {gojson.encode(value).decode()} into Go value of type int32")
-    if type(value) is int:
+    if type(value) is int and -(2**31) <= value < 2**31:
         return value
-    raise WrongType(f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type int32")
+    what = gojson.type_name(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        what = f"number {_number_text(value)}"
+    raise WrongType(
+        f"json: cannot unmarshal {what} into {_place(struct, shown)} of type int32",
+        f"json: cannot unmarshal {what} into Go value of type int32",
+    )
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
@@ -395,8 +397,27 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
+class SentNumber(float):
+    """A number in JSON that is not a 64-bit integer, with its text: errors quote it as it was sent."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, text: str) -> SentNumber:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def _number_text(value: float) -> str:
+    return value.text if isinstance(value, SentNumber) else gojson.encode(value).decode()
+
+
 def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
-    what = f"number {value}" if isinstance(value, float) and schema.type in INTEGER_LIMITS else gojson.type_name(value)
+    what = gojson.type_name(value)
+    if isinstance(value, float) and schema.type in INTEGER_LIMITS:
+        what = f"number {_number_text(value)}"
     go_type = go_type or _go_type(struct, shown, schema)
     return WrongType(f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from fakekube.apiserver.wire.goprint import go_quote
-
 #: A fraction of a second is accepted although the layout has none.
 _RFC3339 = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:\d\d)")
 _MICRO = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})(Z|[+-]\d\d:\d\d)")
@@ -75,10 +73,21 @@ def _problem(text: str, layout: str) -> str:
             continue
         match = re.match(pattern, rest)
         if not match:
-            return f"parsing time {go_quote(text)} as {layout}: cannot parse {go_quote(rest)} as {go_quote(element)}"
+            return f"parsing time {_quote(text)} as {layout}: cannot parse {_quote(rest)} as {_quote(element)}"
         rest = rest[match.end() :]
         if word and not least <= int(match[0]) <= most:
-            return f"parsing time {go_quote(text)}: {word} out of range"
+            return f"parsing time {_quote(text)}: {word} out of range"
     if rest:
-        return f"parsing time {go_quote(text)}: extra text: {go_quote(rest)}"
-    return f"parsing time {go_quote(text)}: day out of range"
+        return f"parsing time {_quote(text)}: extra text: {_quote(rest)}"
+    return f"parsing time {_quote(text)}: day out of range"
+
+
+def _quote(text: str) -> str:
+    """A text in double quotes; control characters and all but ASCII as bytes (Go's `time.quote`)."""
+    shown = []
+    for char in text:
+        if char < " " or char >= "\x80":
+            shown += [f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")]
+        else:
+            shown.append(f"\\{char}" if char in '"\\' else char)
+    return f'"{"".join(shown)}"'

@@ -6,6 +6,7 @@ integers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fakekube.apiserver.resource import Object
@@ -32,6 +33,27 @@ def converted(schema: Schema, obj: Object) -> Object:
     """The object with the numbers that its kind has. Raises WrongType."""
     header = {key: _value(_HEADER[key], obj[key]) for key in _HEADER if obj.get(key) is not None}
     return {**_value(schema, obj), **header}
+
+
+def unknown_fields(schema: Schema, obj: Object) -> list[str]:
+    """The paths of unknown fields in order; they do not contain the keys of maps."""
+    return sorted(_unknown(schema, {key: value for key, value in obj.items() if key not in _HEADER}, ""))
+
+
+def _unknown(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    if schema.type == "object" and isinstance(value, dict):
+        for key, item in value.items():
+            here = f"{path}.{key}" if path else key
+            if key not in schema.fields:
+                yield here
+            else:
+                yield from _unknown(schema.fields[key], item, here)
+    elif schema.type == "map" and isinstance(value, dict) and schema.values is not None:
+        for item in value.values():
+            yield from _unknown(schema.values, item, path)
+    elif schema.type == "list" and isinstance(value, list) and schema.items is not None:
+        for i, item in enumerate(value):
+            yield from _unknown(schema.items, item, f"{path}[{i}]")
 
 
 def _value(schema: Schema, value: Any) -> Any:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import orjson
 
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson, goyaml, protobuf
-from fakekube.apiserver.wire.gojson import with_go_numbers
+from fakekube.apiserver.wire.gojson import Pairs, with_go_numbers
 from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import StatusError, bad_request, too_large, unsupported_media_type
 
@@ -65,18 +66,36 @@ class Decoded:
         self.object, self.duplicates = obj, duplicates
         self.body, self._kind = body, kind
 
-    def strict_errors(self, unknown: list[str], *, typed: bool) -> list[str]:
+    @property
+    def repeats(self) -> bool:
+        """Whether a JSON body has fields that occur more than once in their object."""
+        if self.duplicates or self.body is None or self._kind != JSON:
+            return self._kind == JSON and bool(self.duplicates)
+        return bool(duplicates(self.object, self.body))
+
+    def pairs(self) -> Any:
+        """The JSON body, its objects with all their fields."""
+        return _pairs(self.body or b"null")
+
+    def sent(self, number: Callable[[str], Any]) -> Any:
+        """The JSON body with those numbers that are not 64-bit integers made by `number`; None for other bodies."""
+        if self.body is None or self._kind != JSON:
+            return None
+        whole: Callable[[str], Any] = lambda text: int(text) if _is_int64(text) else number(text)  # noqa: E731
+        return json.loads(self.body.decode("utf-8", "replace"), parse_float=number, parse_int=whole)
+
+    def strict_errors(self, unknown: list[str], *, opaque: Callable[[str], bool] | None = None) -> list[str]:
         """The errors for duplicate fields and for the paths of `unknown` fields.
 
-        In the order of the document if a JSON body is decoded into Go's types (`typed`): there the fields of an unknown
-        field do not count.
+        In the order of the document if a JSON body is decoded into Go's types: there the fields of an unknown field do
+        not count, nor those of a field that is `opaque` because it has a decoder of its own.
         """
         duplicates = self.duplicates
         if self._kind == YAML:
             listed = "\n  ".join(duplicates)
             return [f"yaml: unmarshal errors:\n  {listed}"] * bool(duplicates) + unknown_fields(unknown)
-        if typed and duplicates and unknown:
-            return _strict_errors(self.body or b"", frozenset(unknown))
+        if opaque is not None and duplicates:
+            return _strict_errors(self.body or b"", frozenset(unknown), opaque)
         return [_duplicate(path) for path in duplicates] + unknown_fields(unknown)
 
 
@@ -246,18 +265,14 @@ def summary(data: bytes) -> str:
     return (head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()) + more
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """The pairs of an object, duplicates included."""
-
-
 def duplicate_fields(body: bytes) -> list[str]:
     """The paths of fields that occur more than once in their object, in the order of their second occurrence."""
-    return list(dict.fromkeys(path for path, again in _fields(_tree(body), "", frozenset()) if again))
+    return list(dict.fromkeys(path for path, again in _fields(_pairs(body), "", lambda path: False) if again))
 
 
-def _strict_errors(body: bytes, unknown: frozenset[str]) -> list[str]:
+def _strict_errors(body: bytes, unknown: frozenset[str], opaque: Callable[[str], bool]) -> list[str]:
     found: dict[str, None] = {}
-    for path, again in _fields(_tree(body), "", unknown):
+    for path, again in _fields(_pairs(body), "", lambda path: path in unknown or opaque(path)):
         if path in unknown:
             found[f'unknown field "{path}"'] = None
         elif again:
@@ -265,26 +280,31 @@ def _strict_errors(body: bytes, unknown: frozenset[str]) -> list[str]:
     return list(found)
 
 
-def _tree(body: bytes) -> Any:
-    return json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=str)
+def _pairs(body: bytes) -> Any:
+    whole: Callable[[str], Any] = lambda text: int(text) if _is_int64(text) else float(text)  # noqa: E731
+    return json.loads(body.decode("utf-8", "replace"), object_pairs_hook=Pairs, parse_int=whole)
 
 
-def _fields(value: Any, path: str, leaves: frozenset[str]) -> Iterator[tuple[str, bool]]:
+def _is_int64(text: str) -> bool:
+    return len(text) < 18 or -(2**63) <= Decimal(text) < 2**63
+
+
+def _fields(value: Any, path: str, is_leaf: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
     """The path of each field in the order of the document, and whether its object has had the field before.
 
-    The fields of `leaves` are left out.
+    The fields of leaves are left out.
     """
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, item in value:
             here = f"{path}.{key}" if path else key
             yield here, key in seen
             seen.add(key)
-            if here not in leaves:
-                yield from _fields(item, here, leaves)
+            if not is_leaf(here):
+                yield from _fields(item, here, is_leaf)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            yield from _fields(item, f"{path}[{i}]", leaves)
+            yield from _fields(item, f"{path}[{i}]", is_leaf)
 
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:

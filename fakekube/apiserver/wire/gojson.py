@@ -13,6 +13,10 @@ import orjson
 _HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
+class Pairs(list[tuple[str, Any]]):
+    """The fields of an object in the order of the document, repeated ones included."""
+
+
 def go_json(value: Any) -> str:
     """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
     return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)

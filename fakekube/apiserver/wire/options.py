@@ -262,6 +262,9 @@ def delete_options(body: Object | None, request: Request) -> DeleteOptions:
             raw["propagationPolicy"] = policy
         if query.get("dryRun"):
             raw["dryRun"] = list(query["dryRun"])
+        wanted = {key: value for key in ("uid", "resourceVersion") if (value := _first(query, key))}
+        if wanted:
+            raw["preconditions"] = wanted
     else:
         raw = body
     dry_run = raw.get("dryRun") or []

@@ -233,14 +233,18 @@ def expired(message: str, *, metadata: Object | None = None) -> StatusError:
     return StatusError(410, "Expired", message, metadata=metadata)
 
 
-def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504 of a read of a resourceVersion in the future."""
-    details = {
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-        "retryAfterSeconds": 1,
-    }
+def too_large_resource_version(asked: int, current: int, *, cached: bool = True) -> StatusError:
+    """504 of a read of a resourceVersion in the future. `cached`: the kind has a watch cache, which may catch up."""
+    details: Object = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
-    return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
+    if not cached:
+        return StatusError(504, "Timeout", message, details)
+    return StatusError(504, "Timeout", message, {**details, "retryAfterSeconds": 1}, headers={"Retry-After": "1"})
+
+
+def is_routing_error(error: StatusError) -> bool:
+    """Whether go-restful rejects the request before its handler, which adds the warnings of a deprecated kind."""
+    return error.message.startswith(("406: ", "415: "))
 
 
 def too_many_requests(message: str, retry_after: int = 1) -> StatusError:

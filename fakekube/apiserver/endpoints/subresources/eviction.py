@@ -9,11 +9,11 @@ from fakekube.apiserver import commit
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.delete import check_preconditions, delete_entry
-from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.endpoints.write import Action, read_body
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire import selectors
+from fakekube.apiserver.wire import codec, selectors
 from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
 
@@ -53,6 +53,16 @@ _EVICTION = Resource(
 
 def _as_eviction(call: Call) -> Call:
     return call.of_kind(call.server.body_registration(_EVICTION))
+
+
+def _read(call: Call, body: Call, options: WriteOptions) -> Object:
+    """Decode the body. An Eviction of policy/v1beta1 is accepted as well, although the version is not served."""
+    sent = body.request.body
+    if isinstance(sent, bytes) and b"policy/v1beta1" in sent:
+        decoded = codec.decode(sent, body.request.headers.get("content-type"), kind="Eviction").object
+        if (decoded.get("apiVersion"), decoded.get("kind")) == ("policy/v1beta1", "Eviction"):
+            body = replace(body, request=body.request._replace(body={**decoded, "apiVersion": "policy/v1"}))
+    return read_body(call, body, options)
 
 
 def _check(call: Call, eviction: Object) -> None:
@@ -227,4 +237,4 @@ def with_condition(conditions: Any, condition: Object) -> list[Object]:
     return found if seen else [*found, condition]
 
 
-EVICTION = Action(_check, evict, body=_as_eviction)
+EVICTION = Action(_check, evict, body=_as_eviction, read=_read)

@@ -99,7 +99,7 @@ def validate_variables(spec: Field, compile: Compile) -> Compiler:
         if not name.text.strip():
             name.missing("name is not specified")
         elif not _identifier.fullmatch(name.text) or name.text in _RESERVED:
-            name.invalid("name is not a valid CEL identifier")
+            name.invalid("must be a valid CEL identifier")
         Compiler(compile, Environment("any", params, variables=tuple(known))).check_given(expression)
         known.append((name.text, expression.text))
     return Compiler(compile, Environment(params=params, variables=tuple(known)))

@@ -30,6 +30,8 @@ def default_namespace(obj: Object) -> None:
     """The label is a default, so that who creates the namespace owns it; a generated name is not known yet."""
     if obj["metadata"].get("name"):
         obj.update(_labelled(obj))
+    obj["status"] = {**(obj.get("status") or {})}
+    obj["status"]["phase"] = obj["status"].get("phase") or "Active"
 
 
 def prepare_namespace(obj: Object) -> Object:

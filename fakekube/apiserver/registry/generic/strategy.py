@@ -67,7 +67,7 @@ class Strategy:
     is always 1. `create_on_update`: a PUT creates an object that does not exist (AllowCreateOnUpdate).
     `unconditional_update`: a PUT needs no resourceVersion (AllowUnconditionalUpdate). `returns_deleted`: a DELETE
     returns the object instead of a Status. `status_on_create`: a create can set the status. `fields_message`: the
-    wording of the error for an unknown field label.
+    wording of the error for an unknown field label (`known`, `label`, or the kind that it names).
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
@@ -176,7 +176,7 @@ def check_fields(strategy: Strategy, resource: Resource, names: list[str]) -> No
     for name in names:
         if name in strategy.fields:
             continue
-        own = strategy.fields_message == "label"
+        own = strategy.fields_message != "known"
         if name == "metadata.name" or (name == "metadata.namespace" and (resource.namespaced or not own)):
             continue
         raise unknown_field(strategy, name)
@@ -186,6 +186,8 @@ def unknown_field(strategy: Strategy, name: str) -> StatusError:
     """The 400 error for an unknown field label; its wording depends on the kind."""
     if strategy.fields_message == "label":
         return bad_request(f"field label not supported: {name}")
+    if strategy.fields_message != "known":
+        return bad_request(f"field label not supported for {strategy.fields_message}: {name}")
     return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 

@@ -31,7 +31,7 @@ def selector_warnings(obj: Object) -> list[str]:
 
 
 def validate(runtime_class: Field) -> None:
-    runtime_class["handler"].dns_label()
+    runtime_class["handler"].required().dns_label()
     overhead = runtime_class["overhead"]
     if overhead.value is not None:
         resourcerequirements.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))

@@ -232,6 +232,7 @@ def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "resourceslices.resource.k8s.io",
     Strategy(
+        fields_message="resource.k8s.io/v1, Kind=ResourceSlice",
         fields={"spec.nodeName": string_at("spec", "nodeName"), "spec.driver": string_at("spec", "driver")},
         returns_deleted=True,
         generation=("spec",),

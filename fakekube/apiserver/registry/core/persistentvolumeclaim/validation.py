@@ -96,7 +96,7 @@ def validate_status_update(new: Field, old: Field) -> None:
     for quantity in status["capacity"].entries():
         validate_basic_quantity(quantity)
     for state in status["allocatedResourceStatuses"].entries():
-        path = status.at("allocatedResourceStatus", state.key)
+        path = status.at("allocatedResourceStatuses", state.key)
         _validate_key(path)
         if state.value not in RESIZE_STATUSES:
             path.not_supported(RESIZE_STATUSES)

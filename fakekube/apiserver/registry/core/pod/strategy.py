@@ -140,12 +140,14 @@ def _pod_ip(obj: Object) -> str:
 
 POD_FIELDS: dict[str, Callable[[Object], str]] = {
     "spec.nodeName": string_at("spec", "nodeName"),
+    "spec.host": string_at("spec", "nodeName"),
     "spec.restartPolicy": string_at("spec", "restartPolicy"),
     "spec.schedulerName": string_at("spec", "schedulerName"),
     "spec.serviceAccountName": string_at("spec", "serviceAccountName"),
     "spec.hostNetwork": _host_network,
     "status.phase": string_at("status", "phase"),
     "status.podIP": _pod_ip,
+    "status.podIPs": lambda pod: "",  # accepted, but without a value (`podutils.PodToSelectableFields`)
     "status.nominatedNodeName": string_at("status", "nominatedNodeName"),
 }
 
