@@ -163,7 +163,7 @@ def _managed(meta: Object, now: str) -> Object:
         "subresource": "status",
     }
     entries = meta.get("managedFields") or ()
-    others = [one for one in entries if (one["manager"], one.get("subresource")) != ("kube-apiserver", "status")]
+    others = [one for one in entries if (one.get("manager"), one.get("subresource")) != ("kube-apiserver", "status")]
     return {**meta, "managedFields": [*others, entry]}
 
 

@@ -211,7 +211,7 @@ def _managed(meta: Object, now: str) -> Object:
         "fieldsV1": {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': {".": {}, **fields}}}},
         "subresource": "status",
     }
-    others = [one for one in meta.get("managedFields") or () if one["manager"] != MANAGER]
+    others = [one for one in meta.get("managedFields") or () if one.get("manager") != MANAGER]
     return {**meta, "managedFields": [entry, *others]}
 
 

@@ -137,18 +137,27 @@ def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
     for entry in entries:
         operation, version = entry["operation"], entry["apiVersion"]
         applied = operation == "Apply"
-        manager = Manager(entry["manager"], operation, "" if applied else version, entry.get("subresource", ""))
+        manager = Manager(entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", ""))
         managers[manager] = VersionedSet(entry["fieldsV1"], version, applied, entry)
         if "time" in entry:
             times[manager] = entry["time"]
     return Managed(managers, times)
 
 
+_ORDER = ("time", "manager", "apiVersion", "subresource")
+
+
 def encode(managed: Managed) -> list[ManagedFieldsEntry]:
     """Encodes the entries in the real server's order: by operation, time, manager and version."""
     entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
     entries.sort(
-        key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", ""))
+        key=lambda e: (
+            e["operation"],
+            e.get("time", ""),
+            e.get("manager", ""),
+            e["apiVersion"],
+            e.get("subresource", ""),
+        )
     )
     return entries
 
@@ -172,6 +181,8 @@ def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFi
     entry["fieldsV1"] = fieldset.in_order(owned.fields)
     if manager.subresource:
         entry["subresource"] = manager.subresource
+    if not manager.name:
+        del entry["manager"]
     return entry
 
 

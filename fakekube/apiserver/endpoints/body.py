@@ -39,7 +39,7 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
         raise _cannot_be_handled(version, kind, why, call.resource.kind) from None
     if strict and (decoded.duplicates or unknown):
         errors = decoded.strict_errors(unknown, opaque=partial(is_opaque, schema) if schema is not None else None)
-        if field_validation == "Strict":
+        if errors and field_validation == "Strict":
             raise _cannot_be_handled(version, kind, f"strict decoding error: {', '.join(errors)}", kind)
         for error in errors:
             call.warnings += _as_warnings(error)

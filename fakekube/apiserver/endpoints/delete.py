@@ -41,7 +41,8 @@ def delete(call: Call) -> Step:
         return Response(body=Document(_success(call, existing.object)))
     if call.converted is not None:
         yield from conversion.read(call, [entry])
-    return Response(body=StoredObject(entry, representation.view(call)))
+    accepted = not done and options.orphan_dependents is False
+    return Response(202 if accepted else 200, body=StoredObject(entry, representation.view(call)))
 
 
 def _warn(call: Call, options: DeleteOptions) -> None:
@@ -210,7 +211,7 @@ def _graceful(call: Call, existing: Entry, options: DeleteOptions) -> Object | N
     standing = meta.get("deletionGracePeriodSeconds") or 0
     if options.grace_period is None or grace >= standing:
         if grace == 0 == standing:
-            return pod
+            return mark(call, pod, 0, finalizers_for(call.strategy, pod, options))
         return None
     marked = mark(call, pod, grace)
     meta = {

@@ -7,7 +7,7 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.wire.options import parse_resource_version
-from fakekube.apiserver.wire.status import StatusError, not_found, too_large_resource_version
+from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, too_large_resource_version
 
 
 def get(call: Call) -> Step:
@@ -16,6 +16,8 @@ def get(call: Call) -> Step:
     try:
         revision = parse_resource_version(requested)
     except ValueError as error:
+        if not call.strategy.watch_cached:
+            raise bad_request(f"invalid resource version: {error}") from None
         raise StatusError(500, "", str(error)) from None
     if revision > call.server.store.revision:
         cached = call.strategy.watch_cached

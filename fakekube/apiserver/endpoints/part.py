@@ -136,12 +136,15 @@ def _status_metadata(call: Call, obj: Object, old: Object) -> Object:
     return meta
 
 
+#: The metadata that a write through /status does not change (`meta/v1.ResetObjectMetaForStatus`).
+_RESET = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
+
+
 def _with_owners(obj: Object, old: Object) -> Object:
-    """The stored metadata with the new managedFields (`rest.ResetObjectMetaForStatus`)."""
-    meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
-    if "managedFields" in obj["metadata"]:
-        meta["managedFields"] = obj["metadata"]["managedFields"]
-    return meta
+    """The new metadata with the stored values of the fields that the write does not change."""
+    meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
+    kept = {key: value for key, value in meta.items() if key not in _RESET}
+    return kept | {key: old["metadata"][key] for key in _RESET if key in old["metadata"]}
 
 
 def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:

@@ -162,12 +162,17 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         if deletions is not None:
             merged = _merge_list(merged, deletions, field, True)
         if isinstance(items, list):
-            merged = _merge_list(merged, items, field, False)
+            if present is not None and "merge" not in field.patch_strategy:
+                merged = items
+            else:
+                merged = _merge_list(merged, items, field, False)
         original[name] = _in_order(merged, order, before, field.merge_key)
 
 
 def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) -> None:
     """Raises BadPatch if the items of the patch are not in the specified order."""
+    if not order:
+        return
     keys = [_key_of(item, merge_key) for item in order]
     last = -1
     for item in items:

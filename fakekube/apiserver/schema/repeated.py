@@ -63,7 +63,7 @@ def _over(schema: Schema, old: Any, value: Any) -> Any:
         return {**old, **_first(schema, value)}
     if schema.type == "list" and isinstance(old, list) and type(value) is list and schema.items is not None:
         return [_item(schema.items, old, i, item) for i, item in enumerate(value)]
-    return _first(schema, value)
+    return _first(schema, value) if old is None or _fits(schema, old) else old
 
 
 def _item(schema: Schema, old: list[Any], index: int, value: Any) -> Any:

@@ -133,7 +133,7 @@ NEW = [
         'spec.paramKind.kind: Invalid value: "A_": may have mixed case, but should otherwise match: a DNS-1035 label…',
     ]),
     ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"variables": [{"name": "in", "expression": ""}]}}), [
-        'spec.variables[0].name: Invalid value: "in": name is not a valid CEL identifier',
+        'spec.variables[0].name: Invalid value: "in": must be a valid CEL identifier',
         "spec.variables[0].expression: Required value: expression is not specified",
     ]),
     ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"validations": [

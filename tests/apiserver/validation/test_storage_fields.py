@@ -164,8 +164,8 @@ STATUSES = [
     ]),
     ("PersistentVolumeClaim", CLAIM, {"capacity": {"storage": "-1"}, "allocatedResourceStatuses": {"storage": "Later", "cpu": "NodeResizePending"}, "allocatedResources": {"storage": "1.5", "cpu": "1"}}, None, [
         'status.capacity[storage]: Invalid value: -1: must be a valid resource quantity',
-        'status.allocatedResourceStatus: Unsupported value: "storage": supported values: "ControllerResizeInProgress", "ControllerResizeInf…',
-        'status.allocatedResourceStatus: Unsupported value: "cpu": supported values: "storage"',
+        'status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInProgress", "ControllerResizeInf…',
+        'status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage"',
         'status.allocatedResources: Unsupported value: "cpu": supported values: "storage"',
     ]),
 ]  # fmt: skip

@@ -60,7 +60,7 @@ def bind(call: Call, binding: Object, options: WriteOptions) -> Response:
     existing = call.stored()
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)
-    _check_unbound(call, binding, existing)
+    _check_unbound(call, binding, existing, dry_run=options.dry_run)
     pod = bound(existing.object, binding, call.context.now)
     commit.update(call, call.resource.collection, call.path, existing, pod, dry_run=options.dry_run)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -87,7 +87,7 @@ def validate(binding: Object) -> list[FieldError]:
     return errors
 
 
-def _check_unbound(call: Call, binding: Object, existing: Entry) -> None:
+def _check_unbound(call: Call, binding: Object, existing: Entry, *, dry_run: bool) -> None:
     """Raises 409 if the pod cannot be assigned to a node, or if a precondition of the binding fails."""
     pod, name = existing.object, call.info.name
     spec = pod.get("spec") or {}
@@ -108,6 +108,10 @@ def _check_unbound(call: Call, binding: Object, existing: Entry) -> None:
         why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
     elif spec.get("schedulingGates"):
         why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why.startswith("Precondition failed"):
+        key = f"{'' if dry_run else '/registry'}/pods/{call.namespace}/{name}"
+        text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise conflict("pods", name, text)
     if why:
         raise conflict("pods/binding", name, why)
 

@@ -71,7 +71,7 @@ def validate(claim: Field) -> None:
 
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
-    new["spec"].immutable(old["spec"])
+    new["spec"].immutable_struct(old["spec"], "ResourceClaimSpec")
 
 
 def validate_status_update(new: Field, old: Field) -> None:

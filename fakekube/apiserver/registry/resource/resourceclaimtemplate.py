@@ -30,7 +30,7 @@ def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     validate(new)
     validate_metadata_update(new, old)
-    new["spec"].immutable(old["spec"])
+    new["spec"].immutable_struct(old["spec"], "ResourceClaimTemplateSpec")
 
 
 KIND = Kind(

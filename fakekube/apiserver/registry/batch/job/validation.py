@@ -253,7 +253,7 @@ def _validate_template_kept(after: Field, old: Field) -> None:
         return
     waiting = not status["startTime"] or has_condition(status, SUSPENDED)
     if not (old["spec"]["suspend"] and waiting) or template != _rescheduled(kept, template):
-        after["template"].invalid(IMMUTABLE, template)
+        after["template"].with_value(template).invalid_struct("PodTemplateSpec", IMMUTABLE)
 
 
 def _rescheduled(kept: Mapping[str, Any], template: Mapping[str, Any]) -> Object:

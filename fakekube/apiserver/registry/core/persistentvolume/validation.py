@@ -12,7 +12,7 @@ from fakekube.apiserver.registry.core.pod.validation.affinity import validate_no
 from fakekube.apiserver.registry.core.resourcenames import number_of, validate_basic_quantity
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, NOT_POSITIVE, label_value_problems
-from fakekube.apiserver.registry.generic.validation.diff import spec_diff
+from fakekube.apiserver.registry.generic.validation.diff import struct_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 
@@ -169,8 +169,8 @@ def validate_update(new: Field, old: Field) -> None:
         validate_volume_spec(after, any_values=any_values)
     source, known = _source(after, before), _source(before, before)
     if source != known:
-        why = f"spec.persistentvolumesource is immutable after creation\n{spec_diff(known, source)}"
-        after["persistentvolumesource"].forbidden(why)
+        changes = struct_diff("PersistentVolumeSource", known, source)
+        after["persistentvolumesource"].forbidden(f"spec.persistentvolumesource is immutable after creation\n{changes}")
     new.at("volumeMode", after["volumeMode"].value).immutable(before["volumeMode"])
     affinity, stored = after["nodeAffinity"].value, before["nodeAffinity"].value
     if stored is not None and affinity != stored and _renewed(stored, affinity) != affinity:

@@ -54,8 +54,6 @@ def prepare_claim(obj: Object) -> Object:
 
 def prepare_claim_update(new: Object, old: Object) -> Object:
     before = old.get("spec") or {}
-    if before.get("volumeName"):
-        return new
     return {**new, "spec": _one_source(new.get("spec") or {}, before)}
 
 

@@ -13,7 +13,7 @@ from fakekube.apiserver.registry.core.resourcenames import (
     validate_quantity,
 )
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, qualified_name_problems
-from fakekube.apiserver.registry.generic.validation.diff import spec_diff
+from fakekube.apiserver.registry.generic.validation.diff import struct_diff
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
@@ -45,7 +45,7 @@ def validate_update(new: Field, old: Field) -> None:
     comparable, stored = dict(after.struct), dict(before.struct)
     _allow_changes(comparable, stored, new, old)
     if _tidy(comparable) != _tidy(stored):
-        after.forbidden(f"{CHANGEABLE}\n{spec_diff(_tidy(stored), _tidy(comparable))}")
+        after.forbidden(f"{CHANGEABLE}\n{struct_diff('PersistentVolumeClaimSpec', stored, comparable)}")
     size = number_of(_requested(new))
     if size < number_of(_requested(old)) and size <= number_of(old.find("status.capacity.storage").value or "0"):
         after.find("resources.requests.storage").forbidden("field can not be less than status.capacity")

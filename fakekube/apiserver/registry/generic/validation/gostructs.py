@@ -11,10 +11,13 @@ import re
 from functools import cache
 from typing import Any
 
+from fakekube.apiserver.registry.generic.validation.internalstructs import INTERNAL
+
 Object = dict[str, Any]
 
 #: Struct -> its fields in order, each `Name=zero~json:Struct`: its value if it is not set (default: null), its name in
-#: JSON (default: the name with a small first letter), and the struct that it holds, or holds a list of.
+#: JSON (default: the name with a small first letter), and the struct that it holds, or holds a list of. `+Struct` is an
+#: embedded struct.
 STRUCTS = {
     "Capabilities": "Add Drop",
     "ContainerResizePolicy": 'ResourceName="" RestartPolicy=""',
@@ -67,14 +70,14 @@ STRUCTS = {
     ),
 }
 
-_FIELD = re.compile(r'(?P<name>\w+)(?:=(?P<zero>""|0|false))?(?:~(?P<json>\w+))?(?::(?P<struct>\w+))?')
+_FIELD = re.compile(r'(?P<name>\+?\w+)(?:=(?P<zero>"0?"|0|false|{}))?(?:~(?P<json>\w+))?(?::(?P<struct>\w+))?')
 
 
 @cache
 def _fields(struct: str) -> tuple[tuple[str, str, Any, str], ...]:
     """The name in Go, the name in JSON, the value if it is not set, the struct that it holds."""
     found = []
-    for text in STRUCTS[struct].split():
+    for text in (STRUCTS.get(struct) or INTERNAL[struct]).split():
         match = _FIELD.fullmatch(text)
         assert match is not None, text
         name, zero = match["name"], match["zero"]
@@ -85,21 +88,54 @@ def _fields(struct: str) -> tuple[tuple[str, str, Any, str], ...]:
 
 def shown(struct: str, value: Any) -> str:
     """A struct, or a list of them, as Go prints it; null for None."""
-    return marshal(_struct(struct, value))
+    return marshal(as_go(struct, value))
 
 
-def _struct(struct: str, value: Any) -> Any:
+def as_go(struct: str, value: Any) -> Any:
+    """The fields of a struct, or of a list of them, with their names in Go; None for None."""
     if value is None:
         return None
     if isinstance(value, list):
-        return [_struct(struct, item) for item in value]
+        return [as_go(struct, item) for item in value]
     if struct == "LabelSelector":
         return selector_fields(value)
+    if struct == "ObjectMeta":
+        return {key: _sorted(value[key]) for key in METADATA if value.get(key)}
+    if struct == "PodSpec":
+        value = _with_host_fields(value)
     made: Object = {}
     for go_name, name, unset, inner in _fields(struct):
-        found = value.get(name, unset)
-        made[go_name] = _struct(inner, found) if inner else found
+        if go_name == "+ObjectMeta":
+            made |= as_go("ObjectMeta", value.get("metadata") or {})
+        elif go_name.startswith("+"):
+            made |= as_go(go_name[1:], value)
+        else:
+            found = value.get(name)
+            found = unset if found is None else found
+            made[go_name] = as_go(inner, found) if inner else _sorted(found)
     return made
+
+
+#: The fields of metadata in their order.
+METADATA = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+)  # fmt: skip
+
+
+def _sorted(value: Any) -> Any:
+    """A map with its keys in order; other values as they are."""
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
+#: Fields of a pod's spec that the internal type has in its security context (`Convert_v1_PodSpec_To_core_PodSpec`).
+HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+
+
+def _with_host_fields(spec: Object) -> Object:
+    host = {key: spec[key] for key in HOST_FIELDS if key in spec}
+    return {**spec, "securityContext": {**(spec.get("securityContext") or {}), **host}}
 
 
 def selector_fields(selector: Object) -> Object:
@@ -116,9 +152,9 @@ def selector_fields(selector: Object) -> Object:
     return made
 
 
-def marshal(value: Any) -> str:
-    """`json.Marshal`: without spaces, with the special characters of HTML escaped."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def marshal(value: Any, *, indent: int | None = None) -> str:
+    """`json.Marshal`: without spaces (unless indented), with the special characters of HTML escaped."""
+    text = json.dumps(value, separators=(",", ":" if indent is None else ": "), indent=indent, ensure_ascii=False)
     for char in "<>&\u2028\u2029":
         if char in text:
             text = text.replace(char, f"\\u{ord(char):04x}")

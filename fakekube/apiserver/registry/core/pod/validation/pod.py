@@ -8,7 +8,7 @@ from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR, vali
 from fakekube.apiserver.registry.core.pod.validation.podstatus import validate_podstatus
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32, Errors
-from fakekube.apiserver.registry.generic.validation.diff import spec_diff
+from fakekube.apiserver.registry.generic.validation.diff import struct_diff
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.wire.goprint import quoted
@@ -157,7 +157,9 @@ def _validate_unchanged(spec: Field, before: Field) -> None:
     if old.get("schedulingGates"):
         rest = _validate_gated(spec.with_value(rest), before)
     if rest != old:
-        spec.forbidden(f"pod updates may not change fields other than {CHANGEABLE}\n{spec_diff(old, rest)}")
+        spec.forbidden(
+            f"pod updates may not change fields other than {CHANGEABLE}\n{struct_diff('PodSpec', old, rest)}"
+        )
 
 
 def with_fields(obj: Object, other: Object, fields: tuple[str, ...]) -> Object:
@@ -226,5 +228,5 @@ def validate_ephemeral_containers(new: Object, old: Object) -> Errors:
         if name not in found:
             containers.forbidden(f"{which} removed\n")
         elif found[name] != container.value:
-            containers.forbidden(f"{which} changed\n{spec_diff(container.value, found[name])}")
+            containers.forbidden(f"{which} changed\n{struct_diff('EphemeralContainer', container.value, found[name])}")
     return root.errors
