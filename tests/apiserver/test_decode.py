@@ -77,6 +77,7 @@ def test_the_zero_time_is_encoded_as_null():
 
 
 META = "Go struct field ObjectMeta.metadata"
+PORT = "Go struct field ServicePort.spec.ports.targetPort"
 SUFFIX = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
@@ -99,9 +100,9 @@ WRONG = [
     ("", "ConfigMap", {"metadata": {"deletionGracePeriodSeconds": True}}, f"json: cannot unmarshal bool into {META}.deletionGracePeriodSeconds of type int64"),
     ("coordination.k8s.io", "Lease", {"spec": {"renewTime": 1}}, "json: cannot unmarshal number into Go struct field LeaseSpec.spec.renewTime of type string"),
     ("coordination.k8s.io", "Lease", {"spec": {"leaseDurationSeconds": 2**31}}, "json: cannot unmarshal number 2147483648 into Go struct field LeaseSpec.spec.leaseDurationSeconds of type int32"),
-    ("", "Service", port(1.5), "json: cannot unmarshal number 1.5 into Go value of type int32"),
-    ("", "Service", port(True), "json: cannot unmarshal bool into Go value of type int32"),
-    ("", "Service", port({}), "json: cannot unmarshal object into Go value of type int32"),
+    ("", "Service", port(1.5), f"json: cannot unmarshal number 1.5 into {PORT} of type int32"),
+    ("", "Service", port(True), f"json: cannot unmarshal bool into {PORT} of type int32"),
+    ("", "Service", port({}), f"json: cannot unmarshal object into {PORT} of type int32"),
     ("", "Pod", limits(True), SUFFIX),
     ("", "Pod", limits("1x"), SUFFIX),
     ("", "Pod", limits("1.1.1"), SUFFIX),

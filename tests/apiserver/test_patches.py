@@ -37,7 +37,7 @@ def op(name, path, **more):
         pytest.param({"a": 1}, [op("copy", "/b", **{"from": "/a"})], {"a": 1, "b": 1}, id="copy"),
         pytest.param({"a/b": 1}, [op("remove", "/a~1b")], {}, id="escaped-slash"),
         pytest.param({"a": 1}, [op("replace", "", value={"b": 2})], {"b": 2}, id="the-whole-document"),
-        pytest.param({"a": 1}, [op("add", "", value=[1])], [1], id="the-whole-document-becomes-a-list"),
+        pytest.param({"a": 1}, [op("replace", "", value=[1])], [1], id="the-whole-document-becomes-a-list"),
         pytest.param({}, [op("test", "/a", value=None)], {}, id="missing-equals-null"),
         pytest.param({}, [op("test", "/a")], {}, id="missing-equals-no-value"),
         pytest.param({}, [op("replace", "/a", value=1)], {"a": 1}, id="missing-is-replaced-by-being-added"),

@@ -55,14 +55,14 @@ def _produced(
         raise bad_request(
             f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
         )
+    if options.field_validation == "Warn":
+        call.warnings += [warning for warning in repeated if warning not in call.warnings]
     if current is None:
         _check_new(call, obj)
     obj = check_place(body, obj, naming=True)
     if current is None:
         parsed_version(obj["metadata"].get("resourceVersion") or "")
         obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
-    if options.field_validation == "Warn":
-        call.warnings += [warning for warning in repeated if warning not in call.warnings]
     return obj
 
 

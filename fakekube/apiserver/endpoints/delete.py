@@ -135,6 +135,9 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
 def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> None:
     """Raises 409 if the uid or the resourceVersion differs from the precondition."""
     meta = existing.object["metadata"]
+    if call.resource.collection == "namespaces":
+        _check_namespace_preconditions(options, meta)
+        return
     qualified = qualify(call.resource.kind, call.named_group)
     if options.uid is not None and options.uid != meta["uid"]:
         raise conflict(
@@ -150,6 +153,16 @@ def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> 
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({meta['resourceVersion']}). The object might have been modified",
         )
+
+
+def _check_namespace_preconditions(options: DeleteOptions, meta: Object) -> None:
+    for what, wanted, have in (
+        ("UID", options.uid, meta["uid"]),
+        ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
+    ):
+        if wanted is not None and wanted != have:
+            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {have}"
+            raise conflict("namespaces", meta["name"], why)
 
 
 def finalizers_for(strategy: Strategy, obj: Object, options: DeleteOptions) -> list[str]:

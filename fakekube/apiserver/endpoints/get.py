@@ -12,6 +12,17 @@ from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, 
 
 def get(call: Call) -> Step:
     """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
+    check_requested_version(call)
+    entry = call.stored()
+    if entry is None:
+        raise not_found(call.resource.qualified, call.info.name)
+    if call.converted is not None:
+        yield from conversion.read(call, [entry])
+    return Response(body=StoredObject(entry, representation.view(call)))
+
+
+def check_requested_version(call: Call) -> None:
+    """Check that the store has the requested resourceVersion. Raises 400, 500 or 504."""
     requested = call.request.option("resourceVersion") or ""
     try:
         revision = parse_resource_version(requested)
@@ -22,9 +33,3 @@ def get(call: Call) -> Step:
     if revision > call.server.store.revision:
         cached = call.strategy.watch_cached
         raise too_large_resource_version(revision, call.server.store.revision, cached=cached)
-    entry = call.stored()
-    if entry is None:
-        raise not_found(call.resource.qualified, call.info.name)
-    if call.converted is not None:
-        yield from conversion.read(call, [entry])
-    return Response(body=StoredObject(entry, representation.view(call)))

@@ -219,8 +219,7 @@ def _put(value: Any) -> Any:
 
 
 def _add(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    value = operation.get("value")
-    return _edit(document, tokens, _put(value)) if tokens else value
+    return _edit(document, tokens, _put(operation.get("value")))
 
 
 def _remove(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
@@ -246,7 +245,7 @@ def _replace(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any
 
 def _from(operation: dict[str, Any]) -> list[str]:
     source = operation.get("from")
-    if not isinstance(source, str):
+    if not isinstance(source, str) or not source:
         raise patch_rejected()
     return _tokens(source)
 

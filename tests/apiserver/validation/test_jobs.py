@@ -318,7 +318,7 @@ def test_new_objects(kind, change, expected):
             {},
             {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}},
             [
-                'spec.template: Invalid value: {"metadata":{"labels":{"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"x","controller-uid":"u",…'
+                'spec.template: Invalid value: {"labels":{"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"x","controller-uid":"u",…'
             ],
         ),
         (
@@ -365,7 +365,7 @@ def test_new_objects(kind, change, expected):
             {"spec": {"suspend": True}},
             {"spec": {"template": {"spec": {"schedulerName": "x"}}}},
             [
-                'spec.template: Invalid value: {"metadata":{"labels":{"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"x","controller-uid":"u",…'
+                'spec.template.spec: Invalid value: {"Volumes":null,"InitContainers":null,"Containers":[{"Name":"c","Image":"i","Command":null,…'
             ],
         ),
         (

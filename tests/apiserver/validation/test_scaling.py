@@ -252,9 +252,7 @@ BASES = {
         (
             "RuntimeClass",
             {"handler": ""},
-            [
-                "handler: Invalid value: \"\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alpha…"
-            ],
+            ["handler: Required value"],
         ),
         (
             "RuntimeClass",

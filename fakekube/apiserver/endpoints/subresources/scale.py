@@ -9,6 +9,7 @@ from typing import Any
 from fakekube.apiserver.apply import scalehandler as fields
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.endpoints.get import check_requested_version
 from fakekube.apiserver.endpoints.part import WHOLE
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.generic.table.labels import label_set, selector_text
@@ -66,6 +67,7 @@ def as_scale(call: Call) -> Call:
 
 
 def get(call: Call) -> Response:
+    check_requested_version(call)
     found = call.stored()
     if found is None:
         raise not_found(call.resource.qualified, call.info.name)

@@ -9,7 +9,6 @@ from fakekube.apiserver.registry.core.podtemplate.replicas import (
     REPLICA_COLUMNS,
     default_replica_set,
     replica_cells,
-    status_replicas,
 )
 from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator
 from fakekube.apiserver.registry.core.podtemplate.validation import (
@@ -44,7 +43,6 @@ KIND = Kind(
     Strategy(
         generation=("spec",),
         default=default_replica_set,
-        fields={"status.replicas": status_replicas},
         validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
@@ -28,6 +29,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
@@ -55,7 +57,32 @@ ONLY_ONCE = 'node updates may not change {} except from "" to valid'
 def validate(node: Field) -> None:
     _validate_taints(node)
     _validate_resources(node["status"])
+    _validate_features(node["status"]["declaredFeatures"])
     _validate_pod_ranges(node["spec"]["podCIDRs"])
+
+
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*", re.ASCII)
+
+
+def _validate_features(features: Field) -> None:
+    """Names of features, sorted and without duplicates (`validateNodeDeclaredFeatures`)."""
+    last: str | None = None
+    for feature in features:
+        if last == feature.text:
+            feature.duplicate()
+        elif last is not None and last > feature.text:
+            feature.invalid("list must be sorted alphabetically")
+        last = feature.text
+        if len(last) > 253:
+            feature.invalid(f"invalid feature name {go_quote(last)}: must be no more than 253 characters")
+        elif not _FEATURE.fullmatch(last):
+            feature.invalid(f"invalid feature name {go_quote(last)}: {FEATURE}")
+
+
+FEATURE = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+    "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 
 
 def validate_update(new: Field, old: Field) -> None:
@@ -68,6 +95,7 @@ def validate_update(new: Field, old: Field) -> None:
 def validate_status_update(new: Field, old: Field) -> None:
     after, before, status = new["spec"], old["spec"], new["status"]
     _validate_resources(status)
+    _validate_features(status["declaredFeatures"])
     addresses = status["addresses"]
     for i, address in enumerate(addresses):
         if address.value in addresses.value[:i]:

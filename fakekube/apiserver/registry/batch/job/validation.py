@@ -252,7 +252,11 @@ def _validate_template_kept(after: Field, old: Field) -> None:
     if template == kept:
         return
     waiting = not status["startTime"] or has_condition(status, SUSPENDED)
-    if not (old["spec"]["suspend"] and waiting) or template != _rescheduled(kept, template):
+    if old["spec"]["suspend"] and waiting and not status["active"]:
+        spec = template.get("spec") or {}
+        if spec != _rescheduled(kept, template).get("spec"):
+            after["template"]["spec"].with_value(spec).invalid_struct("PodSpec", IMMUTABLE)
+    else:
         after["template"].with_value(template).invalid_struct("PodTemplateSpec", IMMUTABLE)
 
 
