@@ -56,22 +56,24 @@ class Decoded:
     """A decoded body, and its duplicate fields (only if decoded with `strict`): their paths in JSON, the errors for
     them in YAML."""
 
-    __slots__ = ("_kind", "body", "duplicates", "object")
+    __slots__ = ("_checked", "_kind", "body", "duplicates", "object")
 
     object: dict[str, Any]
     duplicates: list[str]
     body: bytes | None
 
-    def __init__(self, obj: Object, duplicates: list[str], body: bytes | None = None, kind: str = JSON) -> None:
+    def __init__(
+        self, obj: Object, duplicates: list[str], body: bytes | None = None, kind: str = JSON, *, checked: bool = True
+    ) -> None:
         self.object, self.duplicates = obj, duplicates
-        self.body, self._kind = body, kind
+        self.body, self._kind, self._checked = body, kind, checked
 
     @property
     def repeats(self) -> bool:
         """Whether a JSON body has fields that occur more than once in their object."""
-        if self.duplicates or self.body is None or self._kind != JSON:
-            return self._kind == JSON and bool(self.duplicates)
-        return bool(duplicates(self.object, self.body))
+        if self.body is None or self._kind != JSON:
+            return False
+        return bool(self.duplicates) if self._checked else bool(duplicates(self.object, self.body))
 
     def pairs(self) -> Any:
         """The JSON body, its objects with all their fields."""
@@ -136,7 +138,7 @@ def decode(body: Any, content_type: str | None, *, kind: str, api_version: str =
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
             f"json parse error: {header_problem} ({summary(body)})"
         )
-    return Decoded(value if isinstance(value, dict) else {}, duplicates, body, kind_of_body)
+    return Decoded(value if isinstance(value, dict) else {}, duplicates, body, kind_of_body, checked=strict)
 
 
 def _decode_protobuf(body: bytes, kind: str, api_version: str) -> Object:
