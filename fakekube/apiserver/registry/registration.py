@@ -98,6 +98,12 @@ OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "de
 
 SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
+#: The schemes of the groups of other API servers that kube-apiserver contains.
+SCHEMES = {
+    "apiextensions.k8s.io": 'in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"',
+    "apiregistration.k8s.io": 'in scheme "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"',
+}
+
 
 def _reader(convert: Convert | None) -> Read | None:
     return None if convert is None else lambda entry: convert(entry.object)
@@ -166,7 +172,8 @@ class BuiltinRegistration:
                     f"the API version in the data ({api_version}) does not match the expected API version "
                     f"({resource.api_version})"
                 )
-            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {SCHEME}')
+            scheme = SCHEMES.get(resource.group, SCHEME)
+            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {scheme}')
         short = resource.group.partition(".")[0] or "core"
         raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fakekube.apiserver.resource import Object
@@ -45,8 +45,15 @@ class WrongType(Exception):
 
 
 def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
-    """The object without unknown fields, whose paths are appended to `unknown`. Raises WrongType."""
-    return _struct(schema, obj, "", "", unknown)
+    """The object without unknown fields, whose paths are appended to `unknown`. Raises WrongType.
+
+    As in Go, decoding continues after a value of the wrong type and stops at an error of a type with its own decoder,
+    which is therefore reported in place of earlier ones.
+    """
+    try:
+        return _struct(schema, obj, "", "", unknown)
+    except WrongType as problem:
+        raise _decoder_problem(schema, obj, "") or problem from None
 
 
 def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]) -> Object:
@@ -75,6 +82,49 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             found[key] = decoded if decoded or not _is_nil(schema, key, field) else None
     complete(schema, found)
     return found
+
+
+#: The types with their own decoders.
+_OWN_DECODERS = ("quantity", "time", "microtime", "int-or-string")
+
+
+def _decoder_problem(schema: Schema, value: Object, shown: str) -> WrongType | None:
+    """The first error of a field whose type has its own decoder."""
+    embeds = schema.struct in EMBEDDED
+    for key, item in value.items():
+        field = schema.fields.get(key)
+        if field is None or item is None:
+            continue
+        name = in_path(schema.struct, key) if embeds else key
+        below = f"{shown}.{name}" if shown else name
+        if key in SCHEMA_OR_ELSE and schema.struct == JSON_SCHEMA:
+            try:
+                _schema_or_else(schema, key, item, below)
+            except WrongType as problem:
+                return problem
+        elif (found := _value_problem(field, item, below, schema.struct)) is not None:
+            return found
+    return None
+
+
+def _value_problem(schema: Schema, value: Any, shown: str, struct: str) -> WrongType | None:
+    kind = schema.type
+    if kind in _OWN_DECODERS:
+        try:
+            SPECIAL[kind](schema, value, shown, struct)
+        except WrongType as problem:
+            return problem
+    if kind == "object" and isinstance(value, dict):
+        return _decoder_problem(schema, value, shown)
+    below: Iterable[Any] = ()
+    if kind == "list" and isinstance(value, list):
+        below, inner = value, schema.items
+    elif kind == "map" and isinstance(value, dict):
+        below, inner = value.values(), schema.values
+    for item in below:
+        if item is not None and inner is not None and (found := _value_problem(inner, item, shown, struct)):
+            return found
+    return None
 
 
 def complete(schema: Schema, found: Object) -> None:
@@ -252,7 +302,7 @@ def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
     """
     try:
         if isinstance(value, dict):
-            return _struct(schema, value, "", "", [])
+            return decode(schema, value, [])
         if key in SCHEMA_OR_BOOL:
             if not isinstance(value, bool):
                 raise WrongType("boolean or JSON schema expected")
@@ -429,6 +479,8 @@ def _go_type(struct: str, shown: str, schema: Schema) -> str:
         return schema.go_type
     if schema.type in ("list", "map"):
         return named
+    if schema.type == "object":  # an item of a named type of lists
+        return schema.go_type
     return named.partition("]")[2] if named.startswith(("[]", "map[")) else named
 
 

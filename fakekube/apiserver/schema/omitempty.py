@@ -127,6 +127,7 @@ POINTER_STRINGS = _fields(
         "apiextensions.v1.WebhookClientConfig": "url",
         "apiextensions.v1.CustomResourceSubresourceScale": "labelSelectorPath",
         "apiextensions.v1.CustomResourceDefinitionVersion": "deprecationWarning",
+        "apiextensions.v1.ValidationRule": "reason",
         "apiextensions.v1.JSONSchemaProps": (
             "$ref x-kubernetes-list-type x-kubernetes-map-type x-kubernetes-preserve-unknown-fields"
         ),

@@ -149,6 +149,22 @@ REFUSED: list[Any] = [
         id="no versions",
     ),
     pytest.param(
+        {"metadata.generateName": "w-"},
+        [("metadata.generateName", 'Invalid value: "w-": must be spec.names.plural+"."+spec.group')],
+        id="generateName",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"deprecated": True, "deprecationWarning": "\x01"}]},
+        [
+            (
+                "spec.versions[0].deprecationWarning",
+                'Invalid value: "\\u0001": must only contain printable UTF-8 characters; non-printable character found at '
+                "index 0",
+            )
+        ],
+        id="deprecation control character",
+    ),
+    pytest.param(
         {"spec.versions": [VERSION, VERSION | {"storage": False}]},
         [
             (
@@ -182,7 +198,10 @@ REFUSED: list[Any] = [
     ),
     pytest.param(
         {"spec.versions": [VERSION | {"name": "V 1"}]},
-        [("spec.versions[0].name", 'Invalid value: "V 1": ' + LABEL)],
+        [
+            ("spec.versions[0].name", 'Invalid value: "V 1": ' + LABEL),
+            ("spec.version", 'Invalid value: "V 1": ' + LABEL),
+        ],
         id="bad version name",
     ),
     pytest.param(
@@ -442,6 +461,33 @@ MALFORMED: list[Any] = [
         'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal string into Go struct field CustomResourceValidation.spec.versions.schema.openAPIV3Schema of type v1.JSONSchemaProps',
         id="schema not object",
     ),
+    pytest.param(
+        {
+            "spec.versions": [
+                VERSION
+                | {
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": 1,
+                            "properties": {"a": {"type": "array", "items": {"type": [], "format": 1}}},
+                        }
+                    }
+                }
+            ]
+        },
+        'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal array into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.items.type of type string',
+        id="an error of a type with its own decoder, after another one",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"schema": {"openAPIV3Schema": {"x-kubernetes-validations": [[]]}}}]},
+        'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal array into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.x-kubernetes-validations of type v1.ValidationRule',
+        id="an item of a named type of lists",
+    ),
+    pytest.param(
+        {"kind": "Foo"},
+        'Foo in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"',
+        id="another kind",
+    ),
 ]
 
 
@@ -533,3 +579,52 @@ def test_a_conversion_webhook_that_is_a_service_has_a_port(api: Api) -> None:
     conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
     made = api.ok("POST", CRDS, widgets({"spec.conversion": conversion}))
     assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["port"] == 443
+
+
+def test_an_empty_reason_is_not_supported(api: Api) -> None:
+    rules = [{"rule": "true", "reason": ""}]
+    schema = {"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-validations": rules}}}
+    changes = {"spec.versions": [VERSION | {"schema": {"openAPIV3Schema": schema}}]}
+    code, status = api.call("POST", CRDS, widgets(changes))
+    assert (code, [field.rpartition(".")[2] for field, _ in causes(status)]) == (422, ["reason"])
+
+
+@pytest.mark.parametrize("keyword", [{"externalDocs": {}}, {"minItems": 0}, {"x-kubernetes-map-type": "atomic"}])
+def test_metadata_has_no_keywords_that_are_zero(api: Api, keyword: Object) -> None:
+    schema = {"type": "object", "properties": {"metadata": {"type": "object", **keyword}}}
+    code, status = api.call(
+        "POST", CRDS, widgets({"spec.versions": [VERSION | {"schema": {"openAPIV3Schema": schema}}]})
+    )
+    assert code == 422
+    assert "but metadata is implicitly specified" in status["message"]
+
+
+def test_sets_of_maps_cause_no_warning(api: Api) -> None:
+    items = {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}}
+    listed = {"type": "array", "x-kubernetes-list-type": "set", "items": items}
+    schema = {"type": "object", "properties": {"l": listed, "f": {"type": "string", "format": "nope"}}}
+    found = api.answer("POST", CRDS, widgets({"spec.versions": [VERSION | {"schema": {"openAPIV3Schema": schema}}]}))
+    assert (found.status, found.warnings) == (201, ['unrecognized format "nope"'])
+
+
+def test_an_established_definition_needs_a_valid_ca_bundle(api: Api) -> None:
+    """A create accepts any caBundle, an update an invalid one only if the present one is invalid."""
+    client = {"url": "https://a.example.com", "caBundle": "bm8="}
+    webhook = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+    current = api.ok("POST", CRDS, widgets({}))
+    path = f"{CRDS}/{current['metadata']['name']}"
+    current = api.ok("GET", path)
+    code, status = api.call("PUT", path, {**current, "spec": {**current["spec"], "conversion": webhook}})
+    why = "unable to load root certificates: unable to parse bytes as PEM block"
+    assert (code, causes(status)) == (
+        422,
+        [("spec.conversion.webhookClientConfig.caBundle", f'Invalid value: "bm8=": {why}')],
+    )
+    api.ok("DELETE", path)
+    current = api.ok("POST", CRDS, widgets({"spec.conversion": webhook}))
+    labelled = {**current, "metadata": {**current["metadata"], "labels": {"a": "b"}, "resourceVersion": ""}}
+    assert api.ok("PUT", path, {**labelled, "metadata": {**labelled["metadata"], **_version(api, path)}})
+
+
+def _version(api: Api, path: str) -> Object:
+    return {"resourceVersion": api.ok("GET", path)["metadata"]["resourceVersion"]}

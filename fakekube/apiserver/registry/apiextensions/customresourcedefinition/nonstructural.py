@@ -146,8 +146,31 @@ def _metadata_errors(schema: Node, level: str, path: str) -> list[FieldError]:
     return errors
 
 
+#: Keywords that are pointers in Go: a zero value is not the same as none.
+_POINTERS = frozenset(
+    [
+        "externalDocs",
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+        "minProperties",
+        "maxProperties",
+        "minimum",
+        "maximum",
+        "multipleOf",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+    ]
+)
+
+
 def _names_only(metadata: Node) -> bool:
-    others = {key: value for key, value in metadata.items() if key not in ("type", "default", "properties") and value}
+    others = {
+        key
+        for key, value in metadata.items()
+        if key not in ("type", "default", "properties") and (value or (key in _POINTERS and value is not None))
+    }
     return not others and set(metadata.get("properties") or ()) <= {"name", "generateName"}
 
 

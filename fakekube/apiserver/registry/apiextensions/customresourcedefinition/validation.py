@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,9 +80,10 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
     spec = internal_spec(crd["spec"])
     errors: list[FieldError] = []
     required = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
-    name = crd["metadata"].get("name") or ""
-    if name and name != required:
-        errors.append(field_invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+    for key in ("generateName", "name"):
+        name = crd["metadata"].get(key) or ""
+        if name and name != required:
+            errors.append(field_invalid(f"metadata.{key}", name, 'must be spec.names.plural+"."+spec.group'))
     errors += _spec_errors(spec, DefinitionCheck(meta))
     errors += _status_errors(crd)
     return errors + _approval_errors(crd, None) + _preserve_errors(spec, None)
@@ -90,7 +92,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
     """Validates an update of a definition, some of whose fields are immutable."""
     spec, before = internal_spec(new["spec"]), internal_spec(old["spec"])
-    errors = _spec_errors(spec, DefinitionCheck(meta, _unchanged(new, old)))
+    errors = _spec_errors(spec, DefinitionCheck(meta, _unchanged(new, old))) + _bundle_errors(spec, old, before)
     if is_true(old, "Established"):
         errors += _immutable("spec.scope", spec.get("scope"), before.get("scope"))
         errors += _immutable("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind"))
@@ -136,6 +138,8 @@ def _spec_errors(spec: Object, whole: DefinitionCheck) -> list[FieldError]:
         status = _has_status(version) if any(one.get("subresources") for one in versions) else _has_status(spec)
         errors += _version_errors(version, here, status, whole, costs=name not in whole.unchanged)
     errors += _versions_errors(versions)
+    if versions and (first := versions[0].get("name")) and (problems := checks.dns1035_label_problems(first)):
+        errors.append(field_invalid("spec.version", first, ",".join(problems)))
     errors += [
         field_required(f"spec.names.{key}")
         for key in ("plural", "singular", "kind", "listKind")
@@ -218,7 +222,7 @@ def _label_errors(labels: Sequence[str] | None, path: str) -> list[FieldError]:
 def _version_errors(version: Node, path: str, status: bool, whole: DefinitionCheck, *, costs: bool) -> list[FieldError]:
     warning = version.get("deprecationWarning")
     errors = [
-        field_invalid(f"{path}.deprecationWarning", warning, why)
+        FieldError(f"{path}.deprecationWarning", "FieldValueInvalid", f"Invalid value: {go_json(warning)}: {why}")
         for why in _deprecation_problems(bool(version.get("deprecated")), warning)
     ]
     errors += _validation_errors(version.get("schema"), f"{path}.schema", status, whole, costs=costs)
@@ -417,6 +421,25 @@ def _client_errors(config: Node | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     validate_client(Field(config, path, errors))
     return errors
+
+
+def _bundle_errors(spec: Object, old: Object, before: Object) -> list[FieldError]:
+    """Validates the caBundle of an established definition, unless the present one is invalid (`ValidateCABundle`)."""
+    bundle, present = (_bundle(one.get("conversion") or {}) for one in (spec, before))
+    if not bundle or not is_true(old, "Established") or (present and not _has_certificates(present)):
+        return []
+    if _has_certificates(bundle) or (spec["conversion"]["strategy"] != "Webhook"):
+        return []
+    why = "unable to load root certificates: unable to parse bytes as PEM block"
+    return [field_invalid("spec.conversion.webhookClientConfig.caBundle", bundle, why)]
+
+
+def _bundle(conversion: Node) -> str:
+    return (conversion.get("webhookClientConfig") or {}).get("caBundle") or ""
+
+
+def _has_certificates(bundle: str) -> bool:
+    return b"-----BEGIN " in base64.b64decode(bundle)
 
 
 def _review_errors(versions: Sequence[str], path: str) -> list[FieldError]:

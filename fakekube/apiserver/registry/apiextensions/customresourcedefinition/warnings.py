@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.crd.schematraits import FORMAT, KEYED, SchemaTraits, traits_of
+from fakekube.apiserver.crd.schematraits import FORMAT, SchemaTraits, traits_of
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
 from fakekube.apiserver.resource import Object
@@ -15,16 +15,15 @@ Node = Mapping[str, Any]
 
 
 def warnings(crd: Object) -> list[str]:
-    """The warnings of a definition, for unsupported formats and list types."""
+    """The warnings of a definition: one for each unrecognized format."""
     spec = internal_spec(crd["spec"])
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
     found: list[str] = []
-    sets: set[str] = set()
     for one in schemas:
         if one and one.get("openAPIV3Schema"):
             schema = one["openAPIV3Schema"]
-            _walk(schema, traits_of(schema), lambda node: _note(node, found, sets))
-    return found + sorted(sets)
+            _walk(schema, traits_of(schema), lambda node: _note(node, found))
+    return found
 
 
 def update_warnings(new: Object, old: Object) -> list[str]:
@@ -36,14 +35,14 @@ def update_warnings(new: Object, old: Object) -> list[str]:
 def _walk(schema: Node, traits: SchemaTraits, visit: Callable[[Node], None]) -> None:
     visit(schema)
     for one in nonstructural.below(schema):
-        if traits.of(one) & (FORMAT | KEYED):
+        if traits.of(one) & FORMAT:
             _walk(one, traits, visit)
 
 
 _NUMBER_FORMATS: Mapping[str, tuple[str, ...]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def _note(node: Node, found: list[str], sets: set[str]) -> None:
+def _note(node: Node, found: list[str]) -> None:
     kind, form = node.get("type") or "", node.get("format") or ""
     if form:
         known = (
@@ -51,9 +50,3 @@ def _note(node: Node, found: list[str], sets: set[str]) -> None:
         )
         if not known:
             found.append(f'unrecognized format "{form}"')
-    items = node.get("items")
-    if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict):
-        inner = items.get("type")
-        if inner in ("object", "array"):
-            text = f'x-kubernetes-list-type: set for items of type "{inner}" is not supported by server-side apply'
-            sets.add(f"{text} or CEL validation rules")
