@@ -97,6 +97,8 @@ TRUE = [
     "url('https://user:pw@example.com:80/path?q=1').getHostname() == 'example.com' && isURL('/path')",
     "url('/a/b').getEscapedPath() == '/a/b' && url('/a').getScheme() == '' && url('https://h/').getPort() == '' && url('https://h/?a=b').getQuery() == {'a': ['b']}",
     "quantity('1k') == quantity('1000') && quantity('1').isInteger() && !quantity('1500m').isInteger() && quantity('2').sub(quantity('1')).asInteger() == 1",
+    "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![1].filter(x, x > 1).first().hasValue()",
+    "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(1), optional.none()].unwrapOpt() == [1]",
     "quantity('1').isLessThan(quantity('2')) && quantity('3').isGreaterThan(quantity('2')) && quantity('1').compareTo(quantity('2')) == -1",
     "quantity('50k').add(20) == quantity('50020') && sign(quantity('0')) == 0 && sign(quantity('5')) == 1",
     "ip('10.0.0.1').family() == 4 && ip('224.0.0.1').isLinkLocalMulticast() && ip('ff02::1').isLinkLocalMulticast() && ip('169.254.1.1').isLinkLocalUnicast()",

@@ -21,8 +21,11 @@ _SUMMABLE: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration
 
 
 def _order(a: Any, b: Any) -> int:
-    """Compares two items; NaN is neither less nor greater."""
-    return 0 if a != a or b != b else compare(a, b)
+    """Compares two items; NaN, and values that cannot be compared, are neither less nor greater."""
+    try:
+        return 0 if a != a or b != b else compare(a, b)
+    except CelError:
+        return 0
 
 
 def is_sorted(items: Items) -> bool:
@@ -143,6 +146,18 @@ def opt_index(items: Any, key: Any) -> Optional:
         raise
 
 
+def first(items: Items) -> Optional:
+    return Optional(True, items[0]) if items else NONE
+
+
+def last(items: Items) -> Optional:
+    return Optional(True, items[-1]) if items else NONE
+
+
+def unwrap(items: list[Optional]) -> Items:
+    return [one.value for one in items if one.present]
+
+
 def _templates(function: str, id: str, result: str, run: Any, kinds: tuple[str, ...] = _COMPARABLE) -> list[Overload]:
     return [
         overload(function, id.format(kind), f"list({kind}).() -> {result or kind}".replace("@", kind), run)
@@ -196,6 +211,10 @@ OVERLOADS: list[Overload] = [
         "optional_type(A).(A) -> A",
         lambda one, other: one.value if one.present else other,
     ),
+    overload("first", "list_first", "list(A).() -> optional_type(A)", first),
+    overload("last", "list_last", "list(A).() -> optional_type(A)", last),
+    overload("optional.unwrap", "optional_unwrap", "(list(optional_type(A))) -> list(A)", unwrap),
+    overload("unwrapOpt", "optional_unwrapOpt", "list(optional_type(A)).() -> list(A)", unwrap),
     overload("_[?_]", "list_optindex_optional_int", "(list(A), int) -> optional_type(A)", opt_index),
     overload(
         "_[?_]", "optional_list_optindex_optional_int", "(optional_type(list(A)), int) -> optional_type(A)", opt_index
