@@ -59,6 +59,8 @@ class Resource:
     listed_verbs: tuple[str, ...] = ()
     names_group: bool = False
     custom: bool = False
+    hashed_version: str | None = None
+    """The version whose hash discovery shows as `storageVersionHash` (None: this one; "": none)."""
 
     @property
     def api_version(self) -> str:

@@ -30,6 +30,7 @@ def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[
     group, plural = spec["group"], names["plural"]
     subresources: dict[str, Subresource] = {}
     declared = version.get("subresources") or {}
+    stored = next((one["name"] for one in spec["versions"] if one.get("storage") and one.get("served")), "")
     if "status" in declared:
         subresources["status"] = Subresource("status", names["kind"], group, version["name"], _PART_VERBS)
     if "scale" in declared:
@@ -49,6 +50,7 @@ def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[
         subresources=subresources,
         patch_types=UNTYPED_PATCH_TYPES,
         listed_verbs=listed_verbs,
+        hashed_version=stored,
         names_group=True,
         custom=True,
     )

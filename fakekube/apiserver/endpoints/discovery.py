@@ -99,8 +99,9 @@ def _resource_row(resource: Resource) -> Object:
         row["shortNames"] = list(resource.short_names)
     if resource.categories:
         row["categories"] = list(resource.categories)
-    if "list" in resource.verbs and resource.qualified not in UNSTORED:
-        row["storageVersionHash"] = storage_version_hash(resource.group, resource.version, resource.kind)
+    hashed = resource.version if resource.hashed_version is None else resource.hashed_version
+    if "list" in resource.verbs and resource.qualified not in UNSTORED and hashed:
+        row["storageVersionHash"] = storage_version_hash(resource.group, hashed, resource.kind)
     return row
 
 
