@@ -17,7 +17,7 @@ from fakekube.apiserver.cel.folding import check_constants
 from fakekube.apiserver.cel.library.functions import TYPES
 from fakekube.apiserver.cel.tree import Node, parts
 from fakekube.apiserver.cel.types import Type
-from fakekube.apiserver.cel.values import NO_OVERLOAD, OVER_BUDGET, CelError, Message, Optional, OverBudget
+from fakekube.apiserver.cel.values import NO_OVERLOAD, OVER_BUDGET, CelError, Checked, Message, Optional, OverBudget
 
 
 class Program:
@@ -34,7 +34,8 @@ class Program:
 
     def __call__(self, variables: Mapping[str, Any], budget: int = CALL_LIMIT) -> tuple[Any, int]:
         """Evaluates the expression. Returns its value and its cost. Raises CelError."""
-        activation = Activation(dict(variables), budget - self.cost)
+        names = variables.copy() if isinstance(variables, dict) else dict(variables)
+        activation = Activation(names, budget - self.cost)
         try:
             value = self._run(activation)
         except TYPE_FAILURES:
@@ -99,7 +100,7 @@ def _select(node: Node) -> Interpretable:
     key, convert = (field.key, field.convert) if field is not None else (node.name, None)
     name, declared = node.name, field is not None
     if node.test:
-        return _has(operand, key, declared)
+        return _has(operand, key, declared, convert if isinstance(convert, Checked) else None)
 
     def run(activation: Activation) -> Any:
         value = operand(activation)
@@ -119,7 +120,7 @@ def _select(node: Node) -> Interpretable:
     return run
 
 
-def _has(operand: Interpretable, key: str, declared: bool) -> Interpretable:
+def _has(operand: Interpretable, key: str, declared: bool, check: Checked | None) -> Interpretable:
     def run(activation: Activation) -> bool:
         value = operand(activation)
         if isinstance(value, Optional):
@@ -128,7 +129,10 @@ def _has(operand: Interpretable, key: str, declared: bool) -> Interpretable:
             if isinstance(value, list):
                 raise no_field(value, key)
             return False
-        return is_present(value, key, declared=declared)
+        found = is_present(value, key, declared=declared)
+        if found and check is not None:
+            check(value[key])
+        return found
 
     return run
 

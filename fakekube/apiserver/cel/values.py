@@ -16,6 +16,8 @@ from typing import Any
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
+from fakekube.apiserver.wire.gojson import WholeFloat
+from fakekube.apiserver.wire.goprint import type_of
 
 
 class CelError(Exception):
@@ -148,7 +150,7 @@ def _duration(value: Any) -> Any:
         return value
     found = loose_duration(value)
     if found is None:
-        raise CelError(f"Invalid duration format '{value}'")
+        raise CelError(f"Invalid duration {value}: unable to parse {value} as duration")
     return Duration(found)
 
 
@@ -160,14 +162,14 @@ def _date(value: Any) -> Any:
 
 
 def _date_time(value: Any) -> Any:
-    found = timestamp(value) if isinstance(value, str) else None
+    found = timestamp(value or "1970-01-01T00:00:00Z") if isinstance(value, str) else None
     if found is None:
         raise CelError(f"Invalid date-time formatted string '{value}'")
     return found
 
 
 def _number(value: Any) -> Any:
-    return float(value) if type(value) is int else value
+    return float(value) if type(value) is int or type(value) is WholeFloat else value
 
 
 def _list(item: Convert | None, list_type: str, keys: tuple[str, ...]) -> Convert | None:
@@ -203,6 +205,51 @@ CONVERTERS: Mapping[str, Any] = {
     "number": _number,
     "list": _list,
     "map": _map,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A conversion that fails for values of other types; `problem` may have the value's type in Go as placeholder."""
+
+    accepts: Callable[[Any], bool]
+    problem: str
+    then: Convert | None = None
+
+    def __call__(self, value: Any) -> Any:
+        if value is not None and not self.accepts(value):
+            raise CelError(self.problem.format(type_of(value)))
+        return value if self.then is None else self.then(value)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool | WholeFloat)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_MAP_EXPECTED = "invalid data, expected a map for the provided schema with type=object"
+_LIST_EXPECTED = "invalid data, expected an array for the provided schema with type=array"
+_TEXT_EXPECTED = "invalid data, expected string, got {}"
+_INT_OR_STRING = "invalid data, expected XIntOrString value to be either a string or integer"
+
+#: Conversions of values that may not be of their declared types (`UnstructuredToVal`).
+CHECKED_CONVERTERS: Mapping[str, Any] = {
+    "string": Checked(_is_text, _TEXT_EXPECTED),
+    "integer": Checked(_is_int, "invalid data, expected int, got {}"),
+    "boolean": Checked(lambda value: isinstance(value, bool), "invalid data, expected bool, got {}"),
+    "object": Checked(lambda value: isinstance(value, dict), _MAP_EXPECTED),
+    "int-or-string": Checked(lambda value: _is_text(value) or _is_int(value), _INT_OR_STRING),
+    "number": Checked(_is_number, "invalid data, expected float, got {}", _number),
+    **{form: Checked(_is_text, _TEXT_EXPECTED, CONVERTERS[form]) for form in ("byte", "duration", "date", "date-time")},
+    "list": lambda item, *how: Checked(lambda value: isinstance(value, list), _LIST_EXPECTED, _list(item, *how)),
+    "map": lambda item: Checked(lambda value: isinstance(value, dict), _MAP_EXPECTED, _map(item)),
 }
 
 

@@ -84,3 +84,16 @@ def _object(node: Node, preserve: bool, object_meta: Schema, own: Mapping[str, S
 
 def _fields(properties: Node, preserve: bool, object_meta: Schema, own: Mapping[str, Schema]) -> Mapping[str, Schema]:
     return {**{name: _schema(node, preserve, object_meta) for name, node in properties.items()}, **own}
+
+
+def has_unmergeable_sets(openapi: Any) -> bool:
+    """Whether the schema has sets of lists or of maps, which validation accepts and server-side apply does not."""
+    if isinstance(openapi, list):
+        return any(has_unmergeable_sets(one) for one in openapi)
+    if not isinstance(openapi, dict):
+        return False
+    items = openapi.get("items")
+    if openapi.get("x-kubernetes-list-type") == "set" and isinstance(items, dict):
+        return items.get("type") in ("array", "object")
+    below = [openapi.get("additionalProperties"), items, *(openapi.get("properties") or {}).values()]
+    return has_unmergeable_sets(below)

@@ -12,7 +12,7 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import DeclType, optional_of
-from fakekube.apiserver.cel.values import CONVERTERS, CelError
+from fakekube.apiserver.cel.values import CHECKED_CONVERTERS, CONVERTERS, CelError
 from fakekube.apiserver.crd.decltypes import schema_decl_type
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
@@ -38,9 +38,13 @@ class CompiledRule:
     field_path: str = ""
 
 
-def declare_self(schema: Structural, *, root: bool) -> DeclType | None:
-    """The type of `self` in the rules of a schema; None if it cannot be declared."""
-    return schema_decl_type(schema, SELF_TYPE, CONVERTERS, root=root or schema.embedded)
+def declare_self(schema: Structural, *, root: bool, checked: bool = False) -> DeclType | None:
+    """The type of `self` in the rules of a schema; None if it cannot be declared.
+
+    `checked`: values that are not of their declared types fail when they are read.
+    """
+    converters = CHECKED_CONVERTERS if checked else CONVERTERS
+    return schema_decl_type(schema, SELF_TYPE, converters, root=root or schema.embedded)
 
 
 def compile_rule(rule: Node, schema: Structural, declared: DeclType, *, estimated: bool = True) -> CompiledRule:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from fakekube.apiserver.crd import defaulting, pruning
-from fakekube.apiserver.crd.applyschema import apply_schema
+from fakekube.apiserver.crd.applyschema import apply_schema, has_unmergeable_sets
 from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
@@ -22,7 +22,7 @@ from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.decode import WrongType, decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.gojson import type_name
+from fakekube.apiserver.wire.gojson import type_name, with_go_numbers
 from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
 from fakekube.apiserver.wire.status import FieldError, field_invalid
 
@@ -77,6 +77,8 @@ class CustomVersion:
         self.storage, self.webhook = storage or self, webhook
         #: Whether stored objects can have been written with another schema.
         self.changed: bool = (crd["metadata"].get("generation") or 1) > 1 or len(crd["spec"]["versions"]) > 1
+        #: Whether valid objects may not conform to the schema for server-side apply.
+        self.nonconforming: bool = self.changed or has_unmergeable_sets(openapi)
         self._meta = meta
         subresources = version.get("subresources") or {}
         self.has_status: bool = subresources.get("status") is not None
@@ -163,7 +165,15 @@ class CustomVersion:
 
     def write(self, obj: Object) -> Object:
         """An object of this version in the storage version. Not to be used if a webhook converts."""
-        return self.storage.pruned(obj)
+        kept = self.storage.pruned(obj)
+        # rules have the stored object as `oldSelf`
+        return with_go_numbers(kept) if self._has_rules else kept
+
+    @cached_property
+    def _has_rules(self) -> bool:
+        return any(
+            version.structural is not None and version.structural.has_rules for version in self.versions.values()
+        )
 
     def decoded(self, stored: Object) -> Object:
         """A stored object decoded in this version."""
@@ -202,29 +212,30 @@ class CustomVersion:
     def validate(self, obj: Object, *, blocked: bool = False) -> list[FieldError]:
         """Validates a new object except for its metadata. `blocked`: its metadata has errors that block the rules."""
         whole = self.whole(obj)
-        errors = self._type_errors(whole)
+        errors, accepted = self._type_errors(whole), self._accepts(whole)
         if not errors:
-            errors = self._value_errors(whole) + self._scale_spec_errors(whole) + self._scale_status_errors(whole)
+            errors = [] if accepted else self._value_errors(whole)
+            errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural)
         if self.structural is not None:
             errors += list_errors(whole, self.structural)
         if blocked:
             return errors + ([UNCHECKED] if self._rules is not None else [])
-        return errors + self._rule_errors(errors, whole)
+        return errors + self._rule_errors(errors, whole, accepted=accepted)
 
     def validate_update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
         """Validates an update. Errors of unchanged values are tolerated (ratcheting); those of rules are warnings."""
         whole, before = self.whole(new), self.whole(old)
         correlated = self._correlated(whole, before)
-        errors = self._type_errors(whole)
+        errors, accepted = self._type_errors(whole), self._accepts(whole)
         if not errors:
-            errors = self._value_errors(whole, correlated)
+            errors = [] if accepted else self._value_errors(whole, correlated)
             errors += self._scale_spec_errors(whole) + self._scale_status_errors(whole)
         errors += embedded_errors(whole, self.structural) + self._new_list_errors(whole, before)
-        errors += self._rule_errors(errors, whole, before, correlated, warnings)
+        errors += self._rule_errors(errors, whole, before, correlated, warnings, accepted=accepted)
         return errors
 
-    def validate_status_update(self, new: Object, old: Object) -> list[FieldError]:
+    def validate_status_update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
         whole, before = self.whole(new), self.whole(old)
         correlated = self._correlated(whole, before)
         errors: list[FieldError] = []
@@ -233,7 +244,8 @@ class CustomVersion:
             known = correlated.key("status") if correlated is not None else None
             errors += field_errors(status.check(whole["status"], "", known).problems, "status")
         errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
-        return errors + self._rule_errors(errors, whole, before, correlated)
+        accepted = self._rules is None or self._accepts(whole)
+        return errors + self._rule_errors(errors, whole, before, correlated, warnings, accepted=accepted)
 
     def warnings(self, obj: Object) -> list[str]:
         """The warnings of a create."""
@@ -255,10 +267,12 @@ class CustomVersion:
     def _correlated(self, new: Object, old: Object) -> CorrelatedObject | None:
         return CorrelatedObject(new, old, self.structural) if self.structural is not None else None
 
+    def _accepts(self, whole: Object) -> bool:
+        """Whether the object certainly conforms to the schema."""
+        return self.values is None or self.values.accepts(whole)
+
     def _value_errors(self, whole: Object, correlated: CorrelatedObject | None = None) -> list[FieldError]:
-        if self.values is None or self.values.accepts(whole):
-            return []
-        return field_errors(self.values.check(whole, "", correlated).problems)
+        return field_errors(self.values.check(whole, "", correlated).problems) if self.values is not None else []
 
     def _rule_errors(
         self,
@@ -267,13 +281,19 @@ class CustomVersion:
         before: Object | None = None,
         correlated: CorrelatedObject | None = None,
         warnings: list[str] | None = None,
+        *,
+        accepted: bool,
     ) -> list[FieldError]:
-        """The errors of the validation rules, which are not evaluated after certain errors of the schema."""
+        """The errors of the validation rules, which are not evaluated after certain errors of the schema.
+
+        `accepted`: the object certainly conforms to the schema. The old one does if the schema has not changed.
+        """
         if self._rules is None:
             return []
         if any(error.reason in BLOCKING for error in errors):
             return [UNCHECKED]
-        found = RuleResults()
+        conforms = accepted and (not self.changed or before is None or self._accepts(before))
+        found = RuleResults(checked=not conforms)
         self._rules.apply(whole, before, "", RatchetingOptions(correlated), found)
         if warnings is not None:
             warnings += found.warnings
@@ -327,6 +347,8 @@ def nested(obj: Object, path: str, kind: type) -> Any:
     parts = path.lstrip(".").split(".")
     value: Any = obj
     for i, part in enumerate(parts):
+        if value is None:
+            return None
         if not isinstance(value, dict):
             where = ".".join(parts[:i])
             why = f"{plain(value)} is of the type {type_of(value)}, expected map[string]interface{{}}"

@@ -49,7 +49,8 @@ def schema_decl_type(
     """
     longest = schema.node.get("maxLength")
     if schema.int_or_string:
-        return DeclType(DYN, largest=4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2, smallest=1)
+        largest = 4 * max(longest, 0) if longest is not None else REQUEST_LIMIT - 2
+        return DeclType(DYN, largest=largest, smallest=1, convert=converters.get("int-or-string"))
     if schema.type == "array":
         return _declare_list(schema, name, converters)
     if schema.type == "object":
@@ -59,9 +60,9 @@ def schema_decl_type(
     if schema.type == "string":
         return _declare_string(schema, converters)
     if schema.type == "boolean":
-        return DeclType(BOOL, smallest=4)
+        return DeclType(BOOL, smallest=4, convert=converters.get("boolean"))
     if schema.type == "integer":
-        return DeclType(INT, smallest=1)
+        return DeclType(INT, smallest=1, convert=converters.get("integer"))
     if schema.type == "number":
         return DeclType(DOUBLE, smallest=1, convert=converters["number"])
     return None
@@ -146,7 +147,8 @@ def _declare_object(schema: Structural, name: str, converters: Mapping[str, Any]
         declared = fields.declared(key) if key in properties and properties[key].get("default") is None else None
         if declared is not None:
             smallest += len(key) + declared.smallest + 4
-    return DeclType(Type("struct", (), name, fields), largest=0, smallest=smallest, fields=fields)
+    made = Type("struct", (), name, fields)
+    return DeclType(made, largest=0, smallest=smallest, fields=fields, convert=converters.get("object"))
 
 
 _FORMATTED = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "date-time": (TIMESTAMP, 21, 32)}
@@ -167,4 +169,4 @@ def _declare_string(schema: Structural, converters: Mapping[str, Any]) -> DeclTy
         largest = max((len(one.encode()) for one in enum if isinstance(one, str)), default=0)
     else:
         largest = REQUEST_LIMIT - 2
-    return DeclType(STRING, largest=largest, smallest=2)
+    return DeclType(STRING, largest=largest, smallest=2, convert=converters.get("string"))

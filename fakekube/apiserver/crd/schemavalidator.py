@@ -15,6 +15,7 @@ from fakekube.apiserver.crd.quickvalidation import INT64, NUMBER_FORMATS, accept
 from fakekube.apiserver.crd.validationresult import ValidationProblem, ValidationResult, wrong_type
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire import goprint
+from fakekube.apiserver.wire.gojson import WholeFloat
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
@@ -25,10 +26,10 @@ def _type_of(value: Any) -> tuple[str, str]:
     """The JSON type of a value, and the format of its Go type."""
     if isinstance(value, bool):
         return "boolean", ""
+    if isinstance(value, float | WholeFloat):
+        return "number", "float64"
     if isinstance(value, int):
         return "integer", "int64"
-    if isinstance(value, float):
-        return "number", "float64"
     if isinstance(value, str):
         return "string", ""
     return ("array", "") if isinstance(value, list) else ("object", "")
@@ -117,7 +118,7 @@ class SchemaValidator:
         for step in steps:
             result.merge(step(value, path))
             result.matches += 1
-        result.merge(self._combined(value, path, known))
+        result.merge(self._combined(value, path))
         result.matches += 1
         if isinstance(value, str):
             result.merge(self._string(value, path))
@@ -146,7 +147,7 @@ class SchemaValidator:
                 return ValidationResult([wrong_type(path, ",".join(types), "null")])
             return ValidationResult(matches=1)
         found, go_format = _type_of(value)
-        integral = found == "number" and value.is_integer() and abs(value) <= 2**53 and "integer" in types
+        integral = found == "number" and float(value).is_integer() and abs(value) <= 2**53 and "integer" in types
         fits = found in types or integral or (found == "integer" and "number" in types)
         textual = isinstance(value, str | list)
         if not textual and form and not (fits or go_format == form):
@@ -209,7 +210,7 @@ class SchemaValidator:
                 continue
             strange = self._out_of_range(bound, label, path)
             result.add(*strange)
-            whole = not strange and isinstance(value, int)
+            whole = not strange and isinstance(value, int) and not isinstance(value, WholeFloat)
             problem = _bounded(key, value, int(bound) if whole else float(bound), node, path)
             if problem is not None:
                 result.add(problem)
@@ -270,14 +271,15 @@ class SchemaValidator:
                 result.add(ValidationProblem("required", f"{path}.{key}", f"{path}.{key} in body is required"))
         return result
 
-    def _combined(self, value: Any, path: str, known: CorrelatedObject | None) -> ValidationResult:
+    def _combined(self, value: Any, path: str) -> ValidationResult:
+        """The errors of the logical junctors, within which unchanged values are validated too."""
         result = ValidationResult()
         if self.any_of:
-            self._any_of(value, path, known, result)
+            self._any_of(value, path, result)
         if self.one_of:
-            self._one_of(value, path, known, result)
+            self._one_of(value, path, result)
         if self.all_of:
-            results = [one._check(value, path, known) for one in self.all_of]
+            results = [one._check(value, path, None) for one in self.all_of]
             for one in results:
                 result.merge(one)
             passed = sum(not one.problems for one in results)
@@ -286,15 +288,15 @@ class SchemaValidator:
                 result.add(
                     ValidationProblem("invalid", None, f"{go_quote(path)} must validate all the schemas (allOf){more}")
                 )
-        if self.negated is not None and not self.negated._check(value, path, known).problems:
+        if self.negated is not None and not self.negated._check(value, path, None).problems:
             result.add(ValidationProblem("invalid", None, f"{go_quote(path)} must not validate the schema (not)"))
         result.matches += 1
         return result
 
-    def _any_of(self, value: Any, path: str, known: CorrelatedObject | None, result: ValidationResult) -> None:
+    def _any_of(self, value: Any, path: str, result: ValidationResult) -> None:
         best: ValidationResult | None = None
         for alternative in self.any_of:
-            found = alternative._check(value, path, known)
+            found = alternative._check(value, path, None)
             if not found.problems:
                 result.merge(found)
                 return
@@ -304,8 +306,8 @@ class SchemaValidator:
         if best is not None:
             result.merge(best)
 
-    def _one_of(self, value: Any, path: str, known: CorrelatedObject | None, result: ValidationResult) -> None:
-        results = [alternative._check(value, path, known) for alternative in self.one_of]
+    def _one_of(self, value: Any, path: str, result: ValidationResult) -> None:
+        results = [alternative._check(value, path, None) for alternative in self.one_of]
         passed = [one for one in results if not one.problems]
         if len(passed) == 1:
             result.merge(passed[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,8 @@ from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
 
+Convert = Callable[[Any], Any]
+
 #: The cost limit of all rules for one object.
 OBJECT_LIMIT = 10_000_000
 
@@ -30,12 +32,45 @@ OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further
 class RuleResults:
     """The results of the rules for an object, and the remaining cost budget (below 0: evaluation has ended).
 
-    `warnings` are the errors of unchanged values.
+    `warnings` are the errors of unchanged values. `checked`: the values may not conform to the schema.
     """
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     budget: int = OBJECT_LIMIT
+    checked: bool = False
+
+
+class Variables(dict[str, Any]):
+    """The variables of a rule. Reading one whose value could not be converted raises the error of its conversion."""
+
+    __slots__ = ("problems",)
+
+    def __init__(self, values: Mapping[str, Any], problems: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.problems: Mapping[str, str] = problems
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], convert: Convert | None) -> Variables:
+        """Converts the values."""
+        if convert is None:
+            return cls(values, {})
+        found: dict[str, Any] = {}
+        problems: dict[str, str] = {}
+        for name, value in values.items():
+            try:
+                found[name] = convert(value)
+            except CelError as problem:
+                problems[name] = str(problem)
+        return cls(found, problems)
+
+    def copy(self) -> Variables:
+        return Variables(self, self.problems)
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.problems:
+            raise CelError(self.problems[name])
+        raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +121,15 @@ class RuleValidator:
     @cached_property
     def compiled(self) -> Sequence[CompiledRule]:
         """The compiled rules of the node."""
-        declared = self.declared if self.written else None
+        return self._compiled(self.declared) if self.written else []
+
+    @cached_property
+    def checked(self) -> tuple[DeclType | None, Sequence[CompiledRule]]:
+        """The type of `self` and the compiled rules for values that may not conform to the schema."""
+        declared = declare_self(self.schema, root=self.root, checked=True) if self.written else None
+        return declared, self._compiled(declared)
+
+    def _compiled(self, declared: DeclType | None) -> Sequence[CompiledRule]:
         if declared is None:
             return []
         return [compile_rule(rule, self.schema, declared, estimated=False) for rule in self.written]
@@ -145,10 +188,10 @@ class RuleValidator:
     # --- the rules of one value --------------------------------------------------------------------------------------
 
     def _apply_own(self, value: Any, old: Any, path: str, known: RatchetingOptions, found: RuleResults) -> None:
-        assert self.declared is not None
-        convert = self.declared.convert
-        variables: dict[str, Any] | None = None
-        for rule in self.compiled:
+        declared, rules = self.checked if found.checked else (self.declared, self.compiled)
+        assert declared is not None
+        variables: Variables | None = None
+        for rule in rules:
             if rule.program is None:
                 if rule.problem:
                     found.errors.append(self._invalid_type(path, f"rule compile error: {rule.problem}"))
@@ -161,16 +204,15 @@ class RuleValidator:
                 found.budget = -1
                 return
             if variables is None:
-                variables = {"self": value if convert is None else convert(value)}
-                if old is not None:
-                    variables["oldSelf"] = old if convert is None else convert(old)
+                known_values = {"self": value} if old is None else {"self": value, "oldSelf": old}
+                variables = Variables.of(known_values, declared.convert)
             if not self._holds(rule, variables, optional, path, known, value, found):
                 return
 
     def _holds(
         self,
         rule: CompiledRule,
-        variables: dict[str, Any],
+        variables: Variables,
         optional: bool,
         path: str,
         known: RatchetingOptions,
@@ -181,8 +223,10 @@ class RuleValidator:
         assert rule.program is not None
         given = variables
         if optional:
-            old = variables.get("oldSelf")
-            given = {**variables, "oldSelf": NONE if old is None else Optional(True, old)}
+            given = variables.copy()
+            if "oldSelf" not in given.problems:
+                old = given.get("oldSelf")
+                given["oldSelf"] = NONE if old is None else Optional(True, old)
         try:
             result, cost = rule.program(given, CALL_LIMIT)
         except OverBudget as problem:

@@ -44,6 +44,7 @@ def _produced(
     if current is None and call.info.subresource:
         raise not_found(call.resource.qualified, call.info.name)
     if part.unconvertible and current is not None and not current["metadata"].get("managedFields"):
+        _check_type(body, config)
         _check_configuration(body, config)
         what = f"failed to convert live object (/; {_kind(config)})"
         raise _unconvertible(config, f"failed to create manager for existing fields: {what}")
@@ -90,12 +91,20 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
 
 def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Object:
     """The merged object with its managedFields. Raises StatusError."""
+    _check_type(call, config)
+    updater = ownership.updater(call)
+    if updater.check_live is not None and current is not None and not current["metadata"].get("managedFields"):
+        _check_live(
+            updater.check_live,
+            current,
+            config,
+            "failed to create manager for existing fields: failed to convert new object {} to smd typed",
+        )
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
     live = current if current is not None else ownership.empty(call)
-    updater = ownership.updater(call)
     if updater.check_live is not None:
-        _check_live(updater.check_live, live, config)
+        _check_live(updater.check_live, live, config, "failed to create typed live object {}")
     try:
         made = managedfields.applied(live, config, updater, ownership.writer(call, options), force=options.force)
     except values.Mismatch as problem:
@@ -159,11 +168,15 @@ def _named(config: Object) -> str:
     return f"{_text(meta, 'namespace')}/{_text(meta, 'name')}; {_kind(config)}"
 
 
-def _check_configuration(call: Call, config: Object) -> None:
-    """Check a configuration. Raises 400 for another kind or for managedFields, 500 for values of wrong types."""
+def _check_type(call: Call, config: Object) -> None:
+    """Raises 400 if the configuration has another apiVersion or kind."""
     resource = call.resource
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {_kind(config)}")
+
+
+def _check_configuration(call: Call, config: Object) -> None:
+    """Check a configuration. Raises 400 for managedFields, 500 for values of wrong types."""
     if isinstance(config.get("metadata"), dict) and _metadata(config).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     try:
@@ -172,14 +185,17 @@ def _check_configuration(call: Call, config: Object) -> None:
         raise StatusError(500, "", f"failed to create typed patch object ({_named(config)}): {problem}") from None
 
 
-def _check_live(check: Callable[[Object], None], live: Object, config: Object) -> None:
-    """Raises 500 if the stored object does not conform to the schema, as after an incompatible change of it."""
+def _check_live(check: Callable[[Object], None], live: Object, config: Object, what: str) -> None:
+    """Raises 500 if the stored object does not conform to the schema, as after an incompatible change of it.
+
+    `what` is the error message, with a placeholder for the name and the type of the object.
+    """
     try:
         check(live)
     except values.Mismatch as problem:
         meta = live["metadata"]
-        named = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)}"
-        raise StatusError(500, "", f"failed to create typed live object ({named}): {problem}") from None
+        named = f"({meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)})"
+        raise StatusError(500, "", f"{what.format(named)}: {problem}") from None
 
 
 def _check_new(call: Call, obj: Object) -> None:

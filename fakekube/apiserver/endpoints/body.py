@@ -26,7 +26,7 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     if call.registration.unstructured:
         version, kind = _custom_type(call, decoded, strict=strict)
     else:
-        check_kind(call, decoded.object, decoded.body)
+        check_kind(call, decoded)
     unknown: list[str] = []
     schema = None if call.registration.unstructured else call.registration.schema
     sent = decoded.object
@@ -39,6 +39,9 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
         raise _cannot_be_handled(version, kind, why, call.resource.kind) from None
     if strict and (decoded.duplicates or unknown):
         errors = decoded.strict_errors(unknown, opaque=partial(is_opaque, schema) if schema is not None else None)
+        untyped = call.registration.unstructured and not decoded.object.get("apiVersion")
+        if errors and field_validation == "Strict" and untyped:
+            raise bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         if errors and field_validation == "Strict":
             raise _cannot_be_handled(version, kind, f"strict decoding error: {', '.join(errors)}", kind)
         for error in errors:
@@ -84,7 +87,7 @@ def _custom_type(call: Call, decoded: Decoded, *, strict: bool) -> tuple[str, st
     A typed decoder completes both from the path instead, as `check_kind` does.
     """
     obj, body = decoded.object, decoded.body
-    api_version, kind = _header(call, obj, body)
+    api_version, kind = _header(call, decoded)
     version = api_version.rpartition("/")[2]
     if not kind:
         text = (codec.encoded(obj) if body is None else body).decode("utf-8", "replace")
@@ -109,24 +112,24 @@ def _cannot_be_handled(version: str, kind: str, why: str, wanted: str) -> Status
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
-def check_kind(call: Call, obj: Object, body: bytes | None = None) -> None:
+def check_kind(call: Call, decoded: Decoded) -> None:
     """Check that the apiVersion and the kind of the body, if set, are those of the path. Raises 400 or 422."""
     resource = call.resource
-    api_version, kind = _header(call, obj, body)
+    api_version, kind = _header(call, decoded)
     api_version, kind = api_version or resource.api_version, kind or resource.kind
     if (api_version, kind) != (resource.api_version, resource.kind):
-        call.registration.check_kind(api_version, kind, obj)
+        call.registration.check_kind(api_version, kind, decoded.object)
 
 
-def _header(call: Call, obj: Object, body: bytes | None) -> tuple[str, str]:
+def _header(call: Call, decoded: Decoded) -> tuple[str, str]:
     """The apiVersion and the kind of the body ("": not set). Raises 400 for values that are no strings."""
-    given = obj.get("apiVersion"), obj.get("kind")
-    for key, value in zip(("apiVersion", "kind"), given, strict=True):
+    obj, body = decoded.object, decoded.body
+    for key, value in decoded.header():
         if value is not None and not isinstance(value, str):
             what = gojson.type_name(value)
             message = f"json: cannot unmarshal {what} into Go struct field .{key} of type string"
             raise _unrecognized(call, body, f"couldn't get version/kind; json parse error: {message}")
-    api_version, kind = given[0] or "", given[1] or ""
+    api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     if api_version.count("/") > 1:
         raise _unrecognized(call, body, f"unexpected GroupVersion string: {api_version}")
     return api_version, kind

@@ -127,7 +127,7 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
     finalizers = finalizers_for(call.strategy, existing.object, options)
     finalizers += [one for one in call.strategy.delete_finalizers if one not in finalizers]
     if finalizers:
-        obj = mark(call, existing.object, 0, finalizers)
+        obj = _stored_form(call, mark(call, _shown(call, existing), 0, finalizers))
         return _store_mark(call, path, existing, obj, options), False
     return _remove(call, path, existing, options), True
 
@@ -206,8 +206,20 @@ def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = Non
     return {**obj, "metadata": meta}
 
 
+def _shown(call: Call, existing: Entry) -> Object:
+    """The object in the version of the request, unless a webhook converts it."""
+    return existing.object if call.converted is not None else call.shown(existing)
+
+
+def _stored_form(call: Call, obj: Object) -> Object:
+    """The object of `_shown` as it is stored, without the fields that the version of the request does not have."""
+    write_version = call.registration.write
+    return obj if write_version is None or call.converted is not None else write_version(obj)
+
+
 def _store_mark(call: Call, path: str, existing: Entry, obj: Object, options: DeleteOptions) -> Entry:
-    return commit.update(call, call.resource.collection, path, existing, obj, dry_run=options.dry_run)
+    version = existing.version if call.converted is not None else call.registration.stored_version
+    return commit.update(call, call.resource.collection, path, existing, obj, dry_run=options.dry_run, version=version)
 
 
 def _remove(call: Call, path: str, existing: Entry, options: DeleteOptions) -> Entry:

@@ -110,8 +110,12 @@ def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Update
         return obj, other.apply_schema
 
     def conform(live: Object, new: Object) -> None:
-        """Raises Mismatch. Validation covers what the path writes, unless the schema can have changed."""
-        if version.changed:
+        """Raises Mismatch. Validation covers what the path writes, unless it accepts what the schema does not."""
+        if new.get("kind", version.kind) != version.kind or (
+            "apiVersion" in new and version.sibling(new["apiVersion"]) is None
+        ):
+            raise Mismatch("the type of the object is not that of the definition")
+        if version.nonconforming:
             check(new, version.apply_schema, duplicates=True)
             return
         for key, value in new.items():
@@ -126,7 +130,7 @@ def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Update
         empty(call),
         reconciles=True,
         check=conform,
-        check_live=(lambda live: check(live, version.apply_schema, duplicates=True)) if version.changed else None,
+        check_live=(lambda live: check(live, version.apply_schema, duplicates=True)) if version.nonconforming else None,
     )
 
 

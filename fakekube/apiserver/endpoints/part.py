@@ -59,6 +59,8 @@ class Part:
     is_whole: bool = False
     unconvertible: bool = False
     """kube-apiserver cannot convert the result of an apply: it answers 500 unless there are conflicts."""
+    unregistered_in: str = ""
+    """The scheme of kube-apiserver's decoder, if it does not contain the kind of the bodies."""
     checks_uid: bool = False
     """`merged` checks the uid of the body, with its own error message."""
 
@@ -148,7 +150,10 @@ def _with_owners(obj: Object, old: Object) -> Object:
 
 
 def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:
-    return call.strategy.validate_status_update(obj, old)
+    strategy = call.strategy
+    if strategy.validate_status_with_warnings is not None:
+        return strategy.validate_status_with_warnings(obj, old, call.warnings)
+    return strategy.validate_status_update(obj, old)
 
 
 STATUS = Part(_prepare_status, _validate_status)

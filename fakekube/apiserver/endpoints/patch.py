@@ -200,6 +200,8 @@ def _as_custom_resource(
 ) -> tuple[Object, list[str]]:
     """Decode the result of a patch of a custom resource. Raises 422."""
     why = _type_problem(result) or ("" if result.get("kind") else f"Object 'Kind' is missing in '{shown()}'")
+    if not why and result.get("apiVersion", "") is None:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
     if why:
         raise invalid_patch(shown(), why)
     unknown: list[str] = []

@@ -11,6 +11,7 @@ from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
+from fakekube.apiserver.wire.status import StatusError, bad_request
 
 Object = dict[str, Any]
 
@@ -19,11 +20,22 @@ def update(call: Call, part: Part = WHOLE) -> Step:
     """Replace the object, or the part of it that the path writes; create it if its kind allows that."""
     options = parse_write_options(call.request, "UpdateOptions")
     body = part.body(call)
-    obj = check_place(body, decode_object(body, field_validation=options.field_validation), naming=True)
+    obj = check_place(body, _decoded(body, part, options), naming=True)
     creates = part.is_whole and call.strategy.create_on_update
     uid = obj["metadata"].get("uid") or ""
     produce = partial(_produced, body, obj, options)
     return (yield from write(call, Write(options, produce, part, creates=creates, uid="" if part.checks_uid else uid)))
+
+
+def _decoded(body: Call, part: Part, options: WriteOptions) -> Object:
+    """The decoded body. If kube-apiserver has not registered its kind, all errors have one message (`ObjectKinds`)."""
+    try:
+        return decode_object(body, field_validation=options.field_validation)
+    except StatusError as error:
+        if error.code != 400 or not part.unregistered_in:
+            raise
+        why = f"no kind is registered for the type v1.{body.resource.kind} in scheme"
+        raise bad_request(f'{why} "{part.unregistered_in}"') from None
 
 
 def _produced(call: Call, obj: Object, options: WriteOptions, current: Object | None) -> Object:

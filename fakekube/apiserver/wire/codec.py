@@ -27,6 +27,7 @@ _HEADER = (
     'json: cannot unmarshal {} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
+_HEADER_FIELDS = frozenset(("apiVersion", "kind"))
 _KEY = re.compile(rb'"\s*:')
 _ESCAPED_KEY = re.compile(rb"\\u00(?:2[02]|3[aA])")
 #: What YAML reads differently in JSON with escapes: an escaped slash, surrogates, and several lines.
@@ -85,6 +86,13 @@ class Decoded:
             return None
         whole: Callable[[str], Any] = lambda text: int(text) if _is_int64(text) else number(text)  # noqa: E731
         return json.loads(self.body.decode("utf-8", "replace"), parse_float=number, parse_int=whole)
+
+    def header(self) -> list[tuple[str, Any]]:
+        """The apiVersion and the kind in the order of the document, repeated ones included."""
+        fields: Iterable[tuple[str, Any]] = self.object.items()
+        if self._kind == JSON and self.body and not _HEADER_FIELDS.isdisjoint(self.duplicates):
+            fields = _outermost(self.body)
+        return [(key, value) for key, value in fields if key in _HEADER_FIELDS]
 
     def strict_errors(self, unknown: list[str], *, opaque: Callable[[str], bool] | None = None) -> list[str]:
         """The errors for duplicate fields and for the paths of `unknown` fields.
@@ -289,6 +297,18 @@ def _pairs(body: bytes) -> Any:
 
 def _is_int64(text: str) -> bool:
     return len(text) < 18 or -(2**63) <= Decimal(text) < 2**63
+
+
+def _outermost(body: bytes) -> list[tuple[str, Any]]:
+    """The fields of the outermost object, repeated ones included."""
+    fields: list[tuple[str, Any]] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields[:] = pairs  # the outermost object ends last
+        return dict(pairs)
+
+    json.loads(body.decode("utf-8", "replace"), object_pairs_hook=note)
+    return fields
 
 
 def _fields(value: Any, path: str, is_leaf: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:

@@ -17,6 +17,10 @@ class Pairs(list[tuple[str, Any]]):
     """The fields of an object in the order of the document, repeated ones included."""
 
 
+class WholeFloat(int):
+    """A whole number of a body that Go holds as a float64 until the object is stored: `1.0`."""
+
+
 def go_json(value: Any) -> str:
     """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
     return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)
@@ -27,7 +31,9 @@ def _whole(value: Any) -> Any:
         return {key: _whole(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_whole(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(Decimal(repr(value)))  # its shortest digits, not its exact value
+    return value
 
 
 def go_json_ordered(value: Any) -> str:
@@ -55,18 +61,27 @@ def _without_exponent(match: re.Match[bytes]) -> bytes:
 def with_go_numbers(value: Any) -> Any:
     """The value with its numbers as a Go map has them when it is read from storage: int64 if they are whole and fit,
     else float64. Returns `value` itself if nothing changes."""
+    return _with_numbers(value, int)
+
+
+def with_body_numbers(value: Any) -> Any:
+    """The value with its numbers as a Go map has them when it is read from a JSON body: whole floats stay floats."""
+    return _with_numbers(value, WholeFloat)
+
+
+def _with_numbers(value: Any, whole: type[int]) -> Any:
     kind = type(value)
     if kind is dict:
-        changed = {key: new for key, one in value.items() if (new := with_go_numbers(one)) is not one}
+        changed = {key: new for key, one in value.items() if (new := _with_numbers(one, whole)) is not one}
         return {**value, **changed} if changed else value
     if kind is list:
-        items = [with_go_numbers(one) for one in value]
+        items = [_with_numbers(one, whole) for one in value]
         return items if any(new is not one for new, one in zip(items, value, strict=True)) else value
     if kind is float and value.is_integer() and -(2.0**63) <= value < 2.0**63:
-        return int(value)
+        return whole(value)
     if kind is int and not -(2**63) <= value < 2**63:
         return float(value)
-    return value
+    return int(value) if kind is WholeFloat else value
 
 
 # --- syntax errors ---------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.gojson import WholeFloat, go_json
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {
     "\f": "\\f",
@@ -40,9 +40,9 @@ def quoted(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict | list | float):
+    if isinstance(value, dict | list):
         return go_json(value)
-    return str(value)
+    return general(value) if isinstance(value, float | WholeFloat) else str(value)
 
 
 def plain(value: Any) -> str:
@@ -53,7 +53,11 @@ def plain(value: Any) -> str:
         return "[" + " ".join(plain(item) for item in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "<nil>" if value is None else number(value) if isinstance(value, float) else str(value)
+    if value is None:
+        return "<nil>"
+    if isinstance(value, WholeFloat):
+        return general(value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def syntax(value: Any) -> str:
@@ -81,6 +85,7 @@ TYPES: dict[type, str] = {
     bool: "bool",
     int: "int64",
     float: "float64",
+    WholeFloat: "float64",
     str: "string",
     list: "[]interface {}",
     dict: "map[string]interface {}",
@@ -100,7 +105,7 @@ def general(value: float) -> str:
     """%g of a float64: the shortest representation, with an exponent below -4 and from 6 on: `1e+06`."""
     if not math.isfinite(value):
         return number(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)
     point = len(digits) + exponent - 1
     shown = "".join(map(str, digits))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
 
@@ -47,7 +48,7 @@ def _node(value: Any) -> yaml.Node:
     elif isinstance(value, float) and (value != int(value) or abs(value) >= 2**64):
         plain = general(value)
     else:
-        plain = str(int(value))
+        plain = str(int(Decimal(repr(value))))
     return yaml.ScalarNode(_TEXT, plain)
 
 

@@ -156,6 +156,11 @@ class Recorder:
                 else None
             ),
             validate_status_update=stage(VALIDATE, strategy.validate_status_update),
+            validate_status_with_warnings=(
+                stage(VALIDATE, strategy.validate_status_with_warnings)
+                if strategy.validate_status_with_warnings is not None
+                else None
+            ),
         )
 
     def send(

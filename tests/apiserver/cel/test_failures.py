@@ -189,7 +189,7 @@ CONVERTED: list[Any] = [
     ({"type": "string", "format": "date-time"}, "2026-01-02T03:04:05Z", "self.f.getHours() == 3", None),
     ({"type": "string", "format": "date-time"}, "x", "self.f.getHours() == 3", "Invalid date-time formatted string 'x'"),
     ({"type": "string", "format": "duration"}, "1m", "self.f.getSeconds() == 60", None),
-    ({"type": "string", "format": "duration"}, "x", "self.f.getSeconds() == 60", "Invalid duration format 'x'"),
+    ({"type": "string", "format": "duration"}, "x", "self.f.getSeconds() == 60", "Invalid duration x: unable to parse x as duration"),
     ({"type": "number"}, 2, "self.f == 2.0", None),
     ({"type": "object", "additionalProperties": {"type": "number"}}, {"a": 2}, "self.f['a'] == 2.0", None),
     ({"type": "array", "items": {"type": "string", "format": "duration"}}, ["1s"], "self.f[0] == duration('1s')", None),

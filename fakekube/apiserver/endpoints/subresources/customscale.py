@@ -146,4 +146,5 @@ SCALE = replace(
     is_whole=False,
     checks_uid=True,
     unconvertible=True,
+    unregistered_in="k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781",
 )

@@ -18,7 +18,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout, without_kind
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.wire.gojson import encode, go_json, with_go_numbers
+from fakekube.apiserver.wire.gojson import encode, go_json, with_body_numbers, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -61,11 +61,11 @@ class CustomRegistration:
         resource = self.resource
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if kind == resource.kind and version == resource.api_version:
-            return stored_layout(self._version.decode(with_go_numbers(obj), unknown))
+            return stored_layout(self._version.decode(with_body_numbers(obj), unknown))
         if version is None and kind is None:  # not a body
             obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
         obj = {"apiVersion": "", **obj}
-        decoded = self._version.decode_foreign(with_go_numbers(obj), unknown)
+        decoded = self._version.decode_foreign(with_body_numbers(obj), unknown)
         different = self._version.type_of(decoded)
         return {**stored_layout(decoded), **different}
 
@@ -146,7 +146,7 @@ def strategy_of(definition: Object, resource: Resource, version: CustomVersion) 
         counts_update=_counts_update(resource),
         validate=version.validate,
         validate_update_with_warnings=version.validate_update,
-        validate_status_update=version.validate_status_update,
+        validate_status_with_warnings=version.validate_status_update,
         warnings=version.warnings,
         update_warnings=version.update_warnings,
     )

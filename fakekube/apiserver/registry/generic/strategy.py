@@ -125,6 +125,8 @@ class Strategy:
     validate_update_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
     """In place of `validate_update`, for kinds whose validation of an update also warns."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
+    validate_status_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
+    """In place of `validate_status_update`, for kinds whose validation of a status also warns."""
     """Validates a write to /status."""
     repeats_metadata: bool = True
     """The kind's own validation checks the metadata of an update again (`ValidateObjectMetaUpdate`), so that each of
