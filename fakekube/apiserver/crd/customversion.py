@@ -241,11 +241,21 @@ class CustomVersion:
         errors: list[FieldError] = []
         status = self.values.properties.get("status") if self.values is not None else None
         if status is not None and "status" in whole and not status.accepts(whole["status"]):
-            known = correlated.key("status") if correlated is not None else None
+            known = self._correlated_status(whole, before, correlated)
             errors += field_errors(status.check(whole["status"], "", known).problems, "status")
         errors += self._scale_status_errors(whole) + self._new_list_errors(whole, before)
         accepted = self._rules is None or self._accepts(whole)
         return errors + self._rule_errors(errors, whole, before, correlated, warnings, accepted=accepted)
+
+    def _correlated_status(
+        self, new: Object, old: Object, correlated: CorrelatedObject | None
+    ) -> CorrelatedObject | None:
+        """The status with its old value; an absent one counts as null (`RatchetingSchemaValidator.ValidateUpdate`)."""
+        if self.structural is None or correlated is None:
+            return None
+        return correlated.key("status") or CorrelatedObject(
+            new["status"], old.get("status"), self.structural.properties["status"]
+        )
 
     def warnings(self, obj: Object) -> list[str]:
         """The warnings of a create."""

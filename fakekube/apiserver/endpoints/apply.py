@@ -18,6 +18,7 @@ from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.gojson import type_name
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
 
@@ -81,10 +82,9 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        what = "array" if isinstance(value, list) else type(value).__name__
         raise bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
-            f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {type_name(value)} into Go value of type map[string]interface {{}}"
         )
     return value, repeated
 

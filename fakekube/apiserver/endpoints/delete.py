@@ -115,7 +115,10 @@ def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions)
     would be)."""
     check_preconditions(call, options, existing)
     if call.resource.collection == "namespaces":
-        return _delete_namespace(call, path, existing, options)
+        if not existing.object["metadata"].get("deletionTimestamp"):
+            return _store_mark(call, path, existing, _mark_namespace(call, existing.object, options), options), False
+        if (existing.object.get("spec") or {}).get("finalizers"):
+            return existing, False
     if call.strategy.graceful:
         marked = _graceful(call, existing, options)
         if marked is None:
@@ -192,13 +195,14 @@ def _policy(strategy: Strategy, finalizers: list[str], options: DeleteOptions) -
 
 def mark(call: Call, obj: Object, grace: int, finalizers: list[str] | None = None) -> Object:
     """Mark the object as terminating: sets deletionTimestamp and grace period and increments the generation. If it is
-    terminating already, only its finalizers change."""
+    terminating already, only its finalizers change, and a grace period is set if it has none."""
     meta = dict(obj["metadata"])
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.context.after(grace)
         meta["deletionGracePeriodSeconds"] = grace
         if meta.get("generation"):
             meta["generation"] += 1
+    meta.setdefault("deletionGracePeriodSeconds", grace)
     if finalizers is not None:
         meta["finalizers"] = finalizers
         if not finalizers:
@@ -255,24 +259,30 @@ def _finish_pod(call: Call, path: str, existing: Entry, marked: Object, options:
     return _remove(call, path, entry, options), True
 
 
-def _delete_namespace(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
-    """The first delete sets the phase Terminating; a later one removes the namespace if it has no finalizers
-    (`namespace/storage.REST.Delete`)."""
-    obj = existing.object
-    meta = obj["metadata"]
-    if not meta.get("deletionTimestamp"):
-        marked = {
-            **obj,
-            "metadata": {**meta, "deletionTimestamp": call.context.now},
-            "status": {**(obj.get("status") or {}), "phase": "Terminating"},
-        }
-        finalizers = finalizers_for(call.strategy, obj, options)
-        if finalizers:
-            marked["metadata"]["finalizers"] = finalizers
-        return _store_mark(call, path, existing, marked, options), False
-    if (obj.get("spec") or {}).get("finalizers") or meta.get("finalizers"):
-        return existing, False
-    return _remove(call, path, existing, options), False
+def _mark_namespace(call: Call, obj: Object, options: DeleteOptions) -> Object:
+    """The namespace as terminating (`namespace/storage.REST.Delete`)."""
+    marked = {
+        **obj,
+        "metadata": {**obj["metadata"], "deletionTimestamp": call.context.now},
+        "status": {**(obj.get("status") or {}), "phase": "Terminating"},
+    }
+    finalizers = _namespace_finalizers(obj["metadata"].get("finalizers") or [], options)
+    if finalizers:
+        marked["metadata"]["finalizers"] = finalizers
+    else:
+        marked["metadata"].pop("finalizers", None)
+    return marked
+
+
+def _namespace_finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """The finalizers of a namespace that is deleted. Unlike other kinds, `orphanDependents: false` means Foreground."""
+    policy = options.propagation
+    if options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Foreground"
+    if not policy:
+        return present
+    kept = [name for name in present if PROPAGATION_FINALIZERS.get(name, policy) == policy]
+    return kept + [name for name, its in PROPAGATION_FINALIZERS.items() if its == policy and name not in present]
 
 
 def delete_collection(call: Call) -> Step:

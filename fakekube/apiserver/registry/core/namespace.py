@@ -101,7 +101,8 @@ KIND = Kind(
     Strategy(
         name_check=names.dns_label_problems,
         name_limit=63,
-        fields={"status.phase": _phase},
+        returns_deleted=True,
+        fields={"status.phase": _phase, "name": metadata_field("name")},
         fields_message="label",
         repeats_metadata=False,
         default=default_namespace,

@@ -12,7 +12,7 @@ from fakekube.apiserver.registry.core.podtemplate.replicas import (
     replica_cells,
     status_replicas,
 )
-from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator
+from fakekube.apiserver.registry.core.podtemplate.status import replica_status_validator, with_labels_of_template
 from fakekube.apiserver.registry.core.podtemplate.validation import (
     spec_update_validator,
     spec_validator,
@@ -65,6 +65,7 @@ KIND = Kind(
         default_propagation="Orphan",
         generation=("spec",),
         default=default_replication_controller,
+        prepare_status_update=with_labels_of_template,
         fields={"status.replicas": status_replicas},
         fields_message="label",
         validate=spec_validator(_validate_spec),

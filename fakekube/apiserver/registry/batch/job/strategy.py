@@ -8,6 +8,7 @@ from fakekube.apiserver.registry.batch.job import status, validation
 from fakekube.apiserver.registry.batch.job.table import PRINTER
 from fakekube.apiserver.registry.batch.job.warnings import of_job, of_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.podtemplate.status import with_labels_of_template
 from fakekube.apiserver.registry.core.podtemplate.warnings import where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -77,6 +78,7 @@ KIND = Kind(
         generation=("spec",),
         default=default_job,
         prepare_create=prepare_job,
+        prepare_status_update=with_labels_of_template,
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
         fields_message="label",
         validate=validator(validation.validate),

@@ -50,3 +50,11 @@ replica_status_validator = partial(
     at_most_all=REPLICA_COUNTS,
     more_than_ready=MORE_THAN_READY,
 )
+
+
+def with_labels_of_template(obj: Object, old: Object) -> Object:
+    """An object without labels has those of its template when it is read, also if a status write removes its labels."""
+    labels = ((obj["spec"].get("template") or {}).get("metadata") or {}).get("labels")
+    if not labels or obj["metadata"].get("labels"):
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "labels": dict(labels)}}
