@@ -71,6 +71,14 @@ def dns_subdomain_problems(name: str, prefix: bool = False) -> list[str]:
     return problems
 
 
+def long_name_problems(name: str, prefix: bool = False) -> list[str]:
+    """A DNS subdomain whose prefix (generateName) is not validated (`validate.LongName` in
+    `ValidateObjectMetaWithOpts`)."""
+    if prefix:
+        return []
+    return [one.replace(too_long(253), too_many_bytes(253)) for one in dns_subdomain_problems(name)]
+
+
 def dns_label_problems(name: str, prefix: bool = False) -> list[str]:
     name = _masked(name, prefix)
     problems = [too_long(63)] if len(name) > 63 else []
@@ -115,8 +123,7 @@ def qualified_name_problems(value: str) -> list[str]:
         if not prefix:
             problems.append("prefix part must be non-empty")
         else:
-            errors = (one.replace(too_long(253), too_many_bytes(253)) for one in dns_subdomain_problems(prefix))
-            problems += ["prefix part " + one for one in errors]
+            problems += ["prefix part " + one for one in long_name_problems(prefix)]
     name = parts[-1]
     if not name:
         problems.append("name part must be non-empty")

@@ -197,13 +197,19 @@ def _edit(document: Any, tokens: list[str], change: Any) -> Any:
     copy: Any = document.copy()
     if not rest:
         change(copy, token)
-        return copy
+        return _sorted(copy)
     child = _child(document, token)
     if child is _ABSENT or child is None:
         raise patch_rejected()
     key = token if isinstance(copy, dict) else _position(copy, token)
     copy[key] = _edit(child, rest, change)
-    return copy
+    return _sorted(copy)
+
+
+def _sorted(parent: Any) -> Any:
+    """A map that is changed, with sorted members, as in a Go map that is encoded: unknown fields are reported in this
+    order."""
+    return dict(sorted(parent.items())) if isinstance(parent, dict) else parent
 
 
 def _put(value: Any) -> Any:

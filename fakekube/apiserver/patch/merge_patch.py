@@ -24,7 +24,7 @@ def apply(document: Any, patch: Any) -> Any:
 def _without_nulls_in_maps(value: Any) -> Any:
     """A new value without the nulls in its maps; nulls in lists are kept."""
     if isinstance(value, dict):
-        return {k: _without_nulls_in_maps(v) for k, v in value.items() if v is not None}
+        return {k: _without_nulls_in_maps(v) for k, v in sorted(value.items()) if v is not None}
     if isinstance(value, list):
         return [_without_nulls_in_maps(v) for v in value]
     return value

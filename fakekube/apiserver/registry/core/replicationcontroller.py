@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.replicas import (
@@ -62,6 +63,7 @@ def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "replicationcontrollers",
     Strategy(
+        name_check=names.long_name_problems,
         default_propagation="Orphan",
         generation=("spec",),
         default=default_replication_controller,

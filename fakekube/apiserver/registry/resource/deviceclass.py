@@ -30,6 +30,7 @@ def validate(device_class: Field) -> None:
 KIND = Kind(
     "deviceclasses.resource.k8s.io",
     Strategy(
+        name_check=names.long_name_problems,
         returns_deleted=True,
         generation=("spec",),
         validate=validator(validate),
