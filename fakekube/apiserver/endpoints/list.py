@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import builtins
 import posixpath
 from collections.abc import Generator
@@ -21,6 +20,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection
 from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.status import bad_request, expired, too_large_resource_version
 
@@ -160,10 +160,10 @@ def continue_token(start: str, prefix: str, revision: int) -> str:
 
 def parse_continue(token: str, prefix: str) -> tuple[str, int]:
     """The first key and the revision of a continue token, for a list of the keys with `prefix`. Raises 400."""
-    try:
-        raw = _decode_base64url(token)
-    except _Illegal as illegal:
-        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {illegal.position}") from None
+    illegal = illegal_byte(token, URL_SAFE, padded=False)
+    if illegal is not None:
+        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {illegal}")
+    raw = base64.urlsafe_b64decode(token + "==")
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -183,22 +183,6 @@ def parse_continue(token: str, prefix: str) -> tuple[str, int]:
     if "//" in start or posixpath.normpath(start) != start:
         raise _bad_token(f"continue key is not valid: {value['start']}")
     return prefix + start[1:], revision
-
-
-class _Illegal(Exception):
-    def __init__(self, position: int) -> None:
-        self.position = position
-
-
-def _decode_base64url(token: str) -> bytes:
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    for i, char in enumerate(token):
-        if char not in alphabet:
-            raise _Illegal(i)
-    try:
-        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError):
-        raise _Illegal(len(token) - 1) from None
 
 
 def _bad_token(why: str) -> Exception:

@@ -47,18 +47,23 @@ def answer(server: Server, request: Request) -> Response:
         raise method_not_allowed()
     if path == "/version":
         check_produced(request.headers.get("accept"), (JSON,), JSON)
-        return Response(body=Cached(server.catalog.document("version", lambda: server.version).json, raw=False))
+        return _indented(server.version)
     if path == "/metrics":
         return metrics.answer(server)
     if path == "/metrics/slis":
         return metrics.slis()
     if path == "/":
-        return Response(body=Cached(server.catalog.document("/", lambda: {"paths": paths(server)}).json, raw=False))
+        return _indented({"paths": paths(server)})
     if path in ("/api", "/apis"):
         return _groups(server, request, path)
     if path.startswith(("/api/", "/apis/")):
         return _group(server, request, path)
     raise PlainAnswer(404, "404 page not found\n")
+
+
+def _indented(value: Object) -> Response:
+    """A document that is indented for all clients (`responsewriters.WriteRawJSON`)."""
+    return Response(body=Cached(orjson.dumps(value, option=orjson.OPT_INDENT_2)))
 
 
 def _groups(server: Server, request: Request, path: str) -> Response:

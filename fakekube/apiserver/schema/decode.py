@@ -24,6 +24,7 @@ from fakekube.apiserver.schema.omitempty import (
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire.gobase64 import illegal_byte
 
 #: The type of schemas in definitions, and its fields that are either a schema or another value.
 JSON_SCHEMA = "JSONSchemaProps"
@@ -362,7 +363,7 @@ def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
         return base64.b64encode(bytes(_byte(schema, one, shown, struct) for one in value)).decode()
     if type(value) is not str:
         raise wrong(value, struct, shown, schema)
-    position = illegal_base64(value)
+    position = illegal_byte(value)
     if position is not None:
         text = f"illegal base64 data at input byte {position}"
         raise WrongType(text, f"error decoding from json: {text}")
@@ -378,20 +379,6 @@ def _byte(schema: Schema, value: Any, shown: str, struct: str) -> int:
     if not 0 <= value < 256:
         raise WrongType(f"json: cannot unmarshal number {value} into {_place(struct, shown)} of type uint8")
     return value
-
-
-def illegal_base64(text: str) -> int | None:
-    """The position of the first error in standard base64, as Go's decoder counts; None if the text is valid."""
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    plain = [(i, c) for i, c in enumerate(text) if c not in "\r\n"]
-    body = "".join(c for _, c in plain)
-    for n, (i, char) in enumerate(plain):
-        if char in alphabet:
-            continue
-        if char == "=" and n % 4 >= 2 and body[n:] in ("=", "==") and (n + len(body[n:])) % 4 == 0:
-            return None
-        return i
-    return len(text) - len(body) % 4 if len(body) % 4 else None
 
 
 def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:

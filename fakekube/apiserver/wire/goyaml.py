@@ -6,7 +6,6 @@ Both PyYAML and go-yaml parse with libyaml's grammar; what a plain scalar means 
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 import yaml
 
+from fakekube.apiserver.wire.gobase64 import illegal_byte
 from fakekube.apiserver.wire.goprint import go_quote
 
 #: The limit of the nesting of collections.
@@ -108,6 +108,8 @@ def _parsed(parse: Callable[[], T]) -> T:
 
 def _message(error: yaml.YAMLError) -> str:
     """The message of go-yaml: it counts a parser's lines from zero and a scanner's from one."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return str(error.reason)
     problem = getattr(error, "problem", None) or str(error)
     marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
     at, began = (mark.line if mark is not None else 0 for mark in marks)
@@ -249,11 +251,11 @@ class _Key:
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", type(self.value))
 
-    @property
-    def text(self) -> str:
-        """The key in JSON (`convertToJSONableObject`)."""
+    def text(self, item: Any) -> str:
+        """The key in JSON (`convertToJSONableObject`). `item`: its value, which the error of a null key quotes."""
         if self.value is None:
-            raise YamlProblem("unsupported map key of type: %!s(<nil>), key: <nil>")
+            shown = "<nil>" if item is None else _go_value(item)
+            raise YamlProblem(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
         if isinstance(self.value, bool):
             return "true" if self.value else "false"
         if isinstance(self.value, float):
@@ -267,10 +269,9 @@ def _scalar(node: _Node, text: str) -> Any:
     if not tag and not node.plain:
         return text
     if tag == _BINARY:
-        try:
-            return base64.b64decode(text, validate=True).decode("utf-8", "replace")
-        except (binascii.Error, ValueError):
-            raise YamlProblem("yaml: !!binary value contains invalid base64 data") from None
+        if illegal_byte(text) is not None:
+            raise YamlProblem("yaml: !!binary value contains invalid base64 data")
+        return base64.b64decode(text).decode("utf-8", "replace")
     if tag not in ("", _BOOL, _INT, _FLOAT, _NULL, _TIMESTAMP):
         return text
     found, value = resolve(text)
@@ -340,7 +341,7 @@ def _go_value(value: Any) -> str:
 def _jsonable(value: Any) -> Any:
     """The decoded value with text keys. Raises YamlProblem for a number that JSON does not have."""
     if isinstance(value, dict):
-        return {key.text: _jsonable(one) for key, one in value.items()}
+        return {key.text(one): _jsonable(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_jsonable(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -195,8 +195,17 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 def is_pretty(request: Request) -> bool:
     """Whether JSON is indented: if the client requests it or is an interactive program."""
+    accept = request.headers.get("accept", "")
+    if "pretty" in accept and _is_pretty_clause(accept):
+        return True
     asked = request.option("pretty")
     return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
+
+
+def _is_pretty_clause(accept: str) -> bool:
+    """Whether the first clause that accepts JSON has the parameter `pretty=1`."""
+    chosen = next((one for one in clauses(accept) if JSON in one.taken), None)
+    return chosen is not None and chosen.parameters.get("pretty") == "1"
 
 
 def refuse_known() -> StatusError:

@@ -11,6 +11,7 @@ from typing import Any
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ForwardRequest, LogRequest, in_bytes, result_of
 from fakekube.apiserver.response import Raw, Response, Upgrade
+from fakekube.apiserver.schema.times import InvalidTime, time_text
 from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, Session, choose
 from fakekube.apiserver.wire.options import parse_bool, parse_int
 from fakekube.apiserver.wire.status import (
@@ -54,21 +55,34 @@ def log(call: Call) -> Response:
 
 
 def _log_options(call: Call) -> dict[str, int | None]:
-    """The numeric options of a log request. Raises 422 (`ValidatePodLogOptions`)."""
-    found = {name: parse_int(call.request.query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
-    tail, limit, since = found.values()
+    """The numeric options of a log request. Raises 400, 422 (`ValidatePodLogOptions`)."""
+    since = parse_int(call.request.query, "sinceSeconds")
+    _check_time(call.request.option("sinceTime"))
+    tail, limit = (parse_int(call.request.query, name) for name in ("tailLines", "limitBytes"))
+    found = {"tailLines": tail, "limitBytes": limit, "sinceSeconds": since}
     errors: list[FieldError] = []
     if tail is not None and tail < 0:
         errors.append(field_invalid("tailLines", tail, "must be greater than or equal to 0"))
     if limit is not None and limit < 1:
         errors.append(field_invalid("limitBytes", limit, "must be greater than 0"))
     if since is not None and call.request.option("sinceTime"):
-        errors.append(field_forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+        errors.append(field_forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     elif since is not None and since < 1:
         errors.append(field_invalid("sinceSeconds", since, "must be greater than 0"))
+    if call.request.option("stream") is not None:
+        errors.append(field_forbidden("stream", "may not be specified"))
     if errors:
         raise invalid("", "PodLogOptions", call.info.name, errors)
     return found
+
+
+def _check_time(text: str | None) -> None:
+    """Raises 400 for a `sinceTime` that is no time."""
+    if text and text != "null":
+        try:
+            time_text(text)
+        except InvalidTime as problem:
+            raise bad_request(str(problem)) from None
 
 
 def cut(text: bytes, tail: int | None, limit: int | None) -> bytes:
@@ -132,6 +146,7 @@ def _ports(texts: Sequence[str]) -> list[int]:
 
 def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
     """Upgrade the connection to a WebSocket. Raises 400 if the client does not offer a supported protocol."""
+    _check_upgrade(call)
     headers = call.request.headers
     if "websocket" not in headers.get("upgrade", "").lower():
         raise bad_request("unable to upgrade: fakekube speaks WebSocket only, not SPDY")
@@ -140,6 +155,12 @@ def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
     if offered and not protocol:
         raise bad_request(f"unable to upgrade: no subprotocol of {', '.join(offered)} is supported")
     return Response(101, upgrade=Upgrade(protocol, open(protocol)))
+
+
+def _check_upgrade(call: Call) -> None:
+    """Raises 400 if the request for a stream is not one to upgrade the connection (`httpstream.IsUpgradeRequest`)."""
+    if call.info.subresource != "log" and "upgrade" not in call.request.headers.get("connection", "").lower():
+        raise bad_request("Upgrade request required")
 
 
 # --- shared checks ------------------------------------------------------------------------------------------
@@ -159,18 +180,17 @@ def _names(pod: Object, kind: str) -> list[str]:
 def _container(call: Call, pod: Object) -> str:
     """The requested container; without a request, the only one of the pod. Raises 400."""
     requested, name = call.request.option("container") or "", call.info.name
-    containers, initial = _names(pod, "containers"), _names(pod, "initContainers")
+    containers = _names(pod, "containers")
+    known = [*_names(pod, "initContainers"), *containers, *_names(pod, "ephemeralContainers")]
     if requested:
-        if requested not in [*containers, *initial, *_names(pod, "ephemeralContainers")]:
+        if requested not in known:
             raise bad_request(f"container {requested} is not valid for pod {name}")
         return requested
     if len(containers) == 1:
         return containers[0]
     text = f"a container name must be specified for pod {name}"
     if containers:
-        text += f", choose one of: [{' '.join(containers)}]"
-        if initial:
-            text += f" or one of the init containers: [{' '.join(initial)}]"
+        text += f", choose one of: [{' '.join(known)}]"
     raise bad_request(text)
 
 
@@ -180,6 +200,7 @@ def _no_handler(call: Call, pod: Object, register: str) -> StatusError:
     if not node:
         return bad_request(f"pod {call.info.name} does not have a host assigned")
     check_node(call, node)
+    _check_upgrade(call)
     return not_implemented(f"{call.info.subresource} of pods without a handler: register one with {register}()")
 
 
@@ -187,7 +208,7 @@ def check_node(call: Call, name: str) -> None:
     """Raises 404 if the node does not exist, 500 if its status has no addresses (`GetConnectionInfo`)."""
     found = call.server.store.get("nodes", name)
     if found is None:
-        raise not_found("nodes", name)
+        raise not_found(call.resource.qualified, name)  # the registry names the resource of the request
     if not (found.object.get("status") or {}).get("addresses"):
         raise internal_error("no preferred addresses found; known addresses: []")
 
