@@ -40,7 +40,7 @@ class Resource:
     `collection` is the collection of the store; the versions of a resource, and the two groups of Event, share one.
     `custom`: a CustomResourceDefinition defines the resource; only `ApiServer` reads it. `listed_verbs`
     are the verbs in the order of discovery. `names_group`: aggregated discovery names the group and version of the
-    kind.
+    kind. `stored_version`: of a custom resource, the version in which it is stored ("": it is not served).
     """
 
     group: str
@@ -59,8 +59,7 @@ class Resource:
     listed_verbs: tuple[str, ...] = ()
     names_group: bool = False
     custom: bool = False
-    hashed_version: str | None = None
-    """The version whose hash discovery shows as `storageVersionHash` (None: this one; "": none)."""
+    stored_version: str = ""
 
     @property
     def api_version(self) -> str:

@@ -339,7 +339,7 @@ def test_columns_have_the_descriptions_of_a_real_server(api):
     assert all(described.values())
 
 
-def test_wd_097_kinds_that_are_not_stored_have_no_table(api):
+def test_a11_wd_097_kinds_that_are_not_stored_have_no_table(api):
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

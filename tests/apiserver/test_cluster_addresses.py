@@ -71,7 +71,7 @@ def test_an_address_is_taken_by_an_ipaddress_of_another_controller():
     assert message.endswith("failed to allocate IP 10.0.0.9: provided IP is already allocated")
 
 
-def test_addresses_come_from_further_service_cidrs():
+def test_a8_addresses_come_from_further_service_cidrs():
     api = Api(options=ClusterOptions("10.0.0.0/29"))
     for i in range(5):
         api.ok("POST", SERVICES, service(f"s-{i}"))
@@ -98,7 +98,7 @@ def test_a_service_cidr_that_is_not_ready_gives_no_addresses():
     assert message.endswith("failed to allocate IP 192.0.2.7: the provided network does not match the current range")
 
 
-def test_the_default_service_cidr_is_ready():
+def test_a8_the_default_service_cidr_is_ready():
     found = Api(options=DUAL).ok("GET", f"{CIDRS}/kubernetes")
     assert found["spec"] == {"cidrs": ["10.0.0.0/16", "2001:db8::/112"]}
     condition = {key: value for key, value in found["status"]["conditions"][0].items() if key != "lastTransitionTime"}

@@ -304,7 +304,7 @@ def test_whole_numbers_become_integers_and_large_ones_floats():
     assert found["b"] is value["b"]
 
 
-def test_strict_errors_come_in_the_order_of_the_document():
+def test_a10_strict_errors_come_in_the_order_of_the_document():
     body = b'{"a":{"x":1,"x":2},"b":1,"c":1,"c":2,"b":2,"d":[{"e":1,"e":2}]}'
     decoded = codec.decode(body, JSON, kind="Pod", strict=True)
     assert decoded.strict_errors(["b", "a"], opaque=lambda path: False) == [

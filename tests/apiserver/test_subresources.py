@@ -474,7 +474,7 @@ def test_without_a_kubelet_there_is_no_log(api):
     waiting(api)
     assert api.call("GET", f"{PODS}/a/log") == (204, None)
     running(api, "b")
-    assert api.refused("GET", f"{PODS}/b/log")[2] == 'nodes "n" not found'
+    assert api.refused("GET", f"{PODS}/b/log")[2] == 'pods "n" not found'
     addresses = [{"type": "InternalIP", "address": "192.0.2.1"}]
     api.ok("POST", NODES, {"metadata": {"name": "n"}, "status": {"addresses": addresses}})
     code, _, message = api.refused("GET", f"{PODS}/b/log")
@@ -487,7 +487,13 @@ def test_without_a_kubelet_there_is_no_log(api):
         ("?tailLines=-1", 422, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
         ("?limitBytes=0", 422, "limitBytes: Invalid value: 0: must be greater than 0"),
         ("?sinceSeconds=0", 422, "sinceSeconds: Invalid value: 0: must be greater than 0"),
-        ("?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z", 422, "at most one of `sinceTime` or `sinceSeconds`"),
+        (
+            "?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z",
+            422,
+            "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds`",
+        ),
+        ("?sinceTime=x", 400, 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
+        ("?stream=Stdout", 422, "stream: Forbidden: may not be specified"),
         ("?container=z", 400, "container z is not valid for pod a"),
     ],
 )
@@ -502,7 +508,7 @@ def test_a_container_must_be_named_where_there_are_several(api):
     containers = [{"name": name, "image": "i"} for name in "ab"]
     waiting(api, containers=containers, initContainers=[{"name": "i", "image": "i"}])
     assert api.refused("GET", f"{PODS}/a/log")[2] == (
-        "a container name must be specified for pod a, choose one of: [a b] or one of the init containers: [i]"
+        "a container name must be specified for pod a, choose one of: [i a b]"
     )
 
 
@@ -541,10 +547,14 @@ def test_streams_need_somebody_who_answers(api, path):
 def test_streams_are_web_sockets(api):
     waiting(api)
     api.apiserver.kubelet.exec = lambda request: "hello"
-    assert "WebSocket only" in api.refused("POST", f"{PODS}/a/exec?command=ls", upgrade="SPDY/3.1")[2]
-    other = {"upgrade": "websocket", "sec_websocket_protocol": "chat"}
+    assert api.refused("GET", f"{PODS}/a/exec?command=ls")[2] == "Upgrade request required"
+    spdy = {"connection": "Upgrade", "upgrade": "SPDY/3.1"}
+    assert "WebSocket only" in api.refused("POST", f"{PODS}/a/exec?command=ls", **spdy)[2]
+    other = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_protocol": "chat"}
     assert "no subprotocol of chat" in api.refused("GET", f"{PODS}/a/exec?command=ls", **other)[2]
-    upgrade = api.answer("GET", f"{PODS}/a/exec?command=ls", upgrade="websocket").upgrade
+    upgrade = api.answer(
+        "GET", f"{PODS}/a/exec?command=ls", connection="keep-alive, Upgrade", upgrade="websocket"
+    ).upgrade
     assert upgrade.session.opened()[0] == b"\x01hello"
 
 

@@ -84,7 +84,7 @@ async def test_events_in_protobuf():
 
 
 @on_a_loop
-async def test_the_initial_events_of_metadata_in_protobuf():
+async def test_a21_the_initial_events_of_metadata_in_protobuf():
     """The request of a metadata informer of client-go with WatchList."""
     path = f"{WATCH}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     accept = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"

@@ -23,14 +23,18 @@ def resources_of(crd: Object) -> list[Resource]:
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
     verbs = _TERMINATING_VERBS if definitionstatus.is_true(crd, "Terminating") else _VERBS
-    return [_resource(spec, names, version, verbs) for version in spec.get("versions") or () if version.get("served")]
+    return [_resource(spec, names, version, verbs) for version in _served(spec)]
+
+
+def _served(spec: Object) -> list[Object]:
+    return [version for version in spec.get("versions") or () if version.get("served")]
 
 
 def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[str, ...]) -> Resource:
     group, plural = spec["group"], names["plural"]
     subresources: dict[str, Subresource] = {}
     declared = version.get("subresources") or {}
-    stored = next((one["name"] for one in spec["versions"] if one.get("storage") and one.get("served")), "")
+    stored = next((one["name"] for one in _served(spec) if one.get("storage")), "")
     if "status" in declared:
         subresources["status"] = Subresource("status", names["kind"], group, version["name"], _PART_VERBS)
     if "scale" in declared:
@@ -50,9 +54,9 @@ def _resource(spec: Object, names: Object, version: Object, listed_verbs: tuple[
         subresources=subresources,
         patch_types=UNTYPED_PATCH_TYPES,
         listed_verbs=listed_verbs,
-        hashed_version=stored,
         names_group=True,
         custom=True,
+        stored_version=stored,
     )
 
 

@@ -99,9 +99,10 @@ def _resource_row(resource: Resource) -> Object:
         row["shortNames"] = list(resource.short_names)
     if resource.categories:
         row["categories"] = list(resource.categories)
-    hashed = resource.version if resource.hashed_version is None else resource.hashed_version
-    if "list" in resource.verbs and resource.qualified not in UNSTORED and hashed:
-        row["storageVersionHash"] = storage_version_hash(resource.group, hashed, resource.kind)
+    if "list" in resource.verbs and resource.qualified not in UNSTORED:
+        group, version = stored_in(resource)
+        if version:
+            row["storageVersionHash"] = storage_version_hash(group, version, resource.kind)
     return row
 
 
@@ -145,6 +146,23 @@ def _aggregated_row(resource: Resource) -> Object:
             for sub in resource.subresources.values()
         ]
     return row
+
+
+#: Resource -> the group and version in which kube-apiserver stores it, if another one.
+_STORED_IN = {
+    "events.events.k8s.io": ("", "v1"),
+    "horizontalpodautoscalers.autoscaling": ("autoscaling", "v2"),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": ("admissionregistration.k8s.io", "v1beta1"),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": ("admissionregistration.k8s.io", "v1beta1"),
+    "customresourcedefinitions.apiextensions.k8s.io": ("apiextensions.k8s.io", "v1beta1"),
+}
+
+
+def stored_in(resource: Resource) -> tuple[str, str]:
+    """The group and version in which a resource is stored; no version if the stored version is not served."""
+    if resource.custom:
+        return resource.group, resource.stored_version
+    return _STORED_IN.get(resource.qualified, (resource.group, resource.version))
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:

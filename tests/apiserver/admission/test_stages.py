@@ -445,7 +445,7 @@ def test_delete(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", of_verb("create", sub=lambda row: row.subresource in ACTIONS))
-def test_action(row: Row) -> None:
+def test_b4_action(row: Row) -> None:
     recorder = Recorder()
     name = "p"
     recorder.api.ok("POST", collection_of(row.resource), {**body_of(row.resource), **meta(name)})
@@ -480,7 +480,7 @@ def test_virtual_resources(row: Row) -> None:
 @pytest.mark.parametrize(
     "row", of_verb("get", "create", "update", "patch", "delete", sub=lambda row: row.subresource in CONNECTIONS)
 )
-def test_connect(row: Row) -> None:
+def test_b4_a6_connect(row: Row) -> None:
     recorder = Recorder()
     path = object_path(recorder, row)
     recorder.record(row.resource)
