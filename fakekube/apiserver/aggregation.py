@@ -81,7 +81,7 @@ def service_of(api_service: Object) -> Service:
     return Service(reference["namespace"], reference["name"], reference.get("port") or 443)
 
 
-def affected(store: Store, change: Change) -> Iterator[str]:
+def affected_api_services(store: Store, change: Change) -> Iterator[str]:
     """The names of the APIServices whose availability a change can change."""
     if change.collection == COLLECTION:
         if change.after is not None and change.after.object["spec"].get("service"):
@@ -98,7 +98,7 @@ def affected(store: Store, change: Change) -> Iterator[str]:
             yield api_service
 
 
-def unavailable(store: Store, api_service: Object) -> Condition | None:
+def unavailable_condition(store: Store, api_service: Object) -> Condition | None:
     """The condition of an APIService whose Service has no endpoint; None if its server must be tried
     (`AvailableConditionController.sync`)."""
     service = service_of(api_service)
@@ -257,7 +257,7 @@ def remote_version(
     fresh: bool,
     openapi: Mapping[int, Object] = MappingProxyType({}),
 ) -> RemoteVersion:
-    """What discovery and OpenAPI show of an APIService; `resources`: rows of aggregated discovery (None: unknown)."""
+    """The version of an APIService in discovery and OpenAPI; `resources`: rows of aggregated discovery (None: unknown)."""
     spec = api_service["spec"]
     return RemoteVersion(
         group=spec.get("group") or "",
@@ -270,8 +270,8 @@ def remote_version(
     )
 
 
-def described(api_service: Object, found: RemoteVersion | None) -> RemoteVersion:
-    """What discovery shows of an APIService, given what was read of its server (None: nothing)."""
+def discovered_version(api_service: Object, found: RemoteVersion | None) -> RemoteVersion:
+    """The version of an APIService in discovery, with what was read from its server (None: nothing yet)."""
     if found is None:
         return remote_version(api_service, None, fresh=False)
     return remote_version(api_service, found.resources, fresh=found.fresh, openapi=found.openapi)

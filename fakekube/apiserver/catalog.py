@@ -104,6 +104,14 @@ class Catalog:
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
 
+    def find_remote_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of an apiVersion and kind that another server serves, if discovery knows it."""
+        group, _, version = api_version.rpartition("/")
+        remote = self.remote(group, version)
+        rows = (remote.resources or ()) if remote is not None else ()
+        row = next((one for one in rows if one["responseKind"]["kind"] == kind), None)
+        return _from_row(group, version, row) if row is not None else None
+
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
         """The served resource of an apiVersion and kind, if any."""
         group, _, version = api_version.rpartition("/")

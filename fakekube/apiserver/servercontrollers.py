@@ -125,7 +125,7 @@ class ServerControllers:
 
     def _aggregate(self, change: Change, context: RequestContext) -> None:
         """Update the availability of the APIServices that a change affects, and discovery."""
-        for name in list(aggregation.affected(self.server.store, change)):
+        for name in list(aggregation.affected_api_services(self.server.store, change)):
             entry = self.server.store.get(autoregister.COLLECTION, name)
             assert entry is not None, "it is affected"
             condition = self.unavailable(entry.object)
@@ -140,7 +140,7 @@ class ServerControllers:
         """The condition of an APIService whose Service has no address; None if its server must be tried."""
         if self.is_mapped(aggregation.service_of(api_service)):
             return None
-        return aggregation.unavailable(self.server.store, api_service)
+        return aggregation.unavailable_condition(self.server.store, api_service)
 
     def check_api_services(self) -> None:
         """Try the servers of all APIServices, after the address of a Service has changed."""
@@ -163,7 +163,8 @@ class ServerControllers:
         self._discovered = {name: known[name] for name in services if name in known}
         if services or self.aggregates:
             self.server.catalog.set_remote(
-                aggregation.described(entry.object, self._discovered.get(name)) for name, entry in services.items()
+                aggregation.discovered_version(entry.object, self._discovered.get(name))
+                for name, entry in services.items()
             )
         self.aggregates = bool(services)
 

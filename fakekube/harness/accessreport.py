@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -58,11 +58,12 @@ class AccessReport:
     @property
     def minimal_roles(self) -> list[Object]:
         """Minimal roles for `used`: a ClusterRole for requests in all namespaces, and a Role for each namespace."""
-        everywhere = [one for one in self.used if not one.namespace]
+        used = with_lists(self.used)
+        everywhere = [one for one in used if not one.namespace]
         covered = {(one.group, one.resource, one.verb) for one in everywhere}
         found = [self._role("ClusterRole", "", everywhere)] if everywhere else []
-        for namespace in sorted({one.namespace for one in self.used} - {""}):
-            own = [one for one in self.used if one.namespace == namespace]
+        for namespace in sorted({one.namespace for one in used} - {""}):
+            own = [one for one in used if one.namespace == namespace]
             left = [one for one in own if (one.group, one.resource, one.verb) not in covered]
             if left:
                 found.append(self._role("Role", namespace, left))
@@ -82,6 +83,12 @@ class AccessReport:
         for word, found in (("missing", self.missing), ("unused", self.unused)):
             lines += [f"{word}: {one}" for one in found]
         return "\n".join(lines)
+
+
+def with_lists(used: Iterable[Access]) -> list[Access]:
+    """The permissions, with `list` for each `watch`: an informer lists first where the server does not stream lists."""
+    used = list(used)
+    return sorted({*used, *(replace(one, verb="list") for one in used if one.verb == "watch")})
 
 
 def rules_of(used: Iterable[Access]) -> list[Rule]:
@@ -154,13 +161,14 @@ def report(store: Store, records: Iterable[RequestRecord], user: User) -> Access
     names = _names(own)
     grants = list(_grants(store, user))
     missing = [one for one in used if not all(_is_granted(one, name, grants) for name in names.get(one, ("",)))]
+    needed = with_lists(used)
     unused = sorted(
         access
         for grant in grants
         if grant.own
         for part in parts(grant.rule)
         for access in _accesses(grant.namespace, part)
-        if not _is_used(_Grant(grant.namespace, part, own=True), used, names)
+        if not _is_used(_Grant(grant.namespace, part, own=True), needed, names)
     )
     account = serviceaccount.split(user.name)
     subject = {"name": account[1] if account is not None else user.name.replace(":", "-")}

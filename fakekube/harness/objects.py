@@ -118,12 +118,13 @@ class Objects:
         return self._call("DELETE", self._path(api_version, kind, name, namespace), body=body)
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind. Raises LookupError for a kind that the server does not have."""
+        """The resource of a kind, which an aggregated API server may serve. Raises LookupError for an unknown kind."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             raise TypeError(f"api_version={api_version!r}, kind={kind!r}: both must be text")
-        found = self._apiserver.catalog.find_kind(api_version, kind)
+        catalog = self._apiserver.catalog
+        found = catalog.find_kind(api_version, kind) or catalog.find_remote_kind(api_version, kind)
         if found is None:
-            raise LookupError(manifests.no_kind(api_version, kind, list(self._apiserver.catalog.resources())))
+            raise LookupError(manifests.no_kind(api_version, kind, list(catalog.resources())))
         return found
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:

@@ -160,10 +160,13 @@ def _services(texts: Sequence[str]) -> dict[Service, str]:
     for text in texts:
         name, _, url = text.partition("=")
         namespace, _, name = name.partition("/")
+        service = Service(namespace, name, 0)
         try:
-            found[Service(namespace, name, 0)] = base_url(url)
             if not (namespace and name):
                 raise ValueError("the Service is not in the form NAMESPACE/NAME")
+            if service in found:
+                raise ValueError(f"the Service has an address already, {found[service]}")
+            found[service] = base_url(url)
         except ValueError as problem:
             example = "default/my-webhook=https://127.0.0.1:9443"
             raise CannotServe(f"--webhook-service {text}: {problem} (example: {example})") from None

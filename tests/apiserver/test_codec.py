@@ -226,6 +226,21 @@ def test_invalid_yaml_is_rejected(text):
     assert why.startswith(("yaml: ", "json: unsupported value: ", "unsupported map key ", "exceeded max depth"))
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"a: \x01", "yaml: control characters are not allowed"),
+        (b"\x00", "yaml: control characters are not allowed"),
+        (b"a: \xff", "yaml: invalid leading UTF-8 octet"),
+        (b"~: b", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "b"'),
+        (b"~:", "unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>"),
+        (b"a: !!binary YQ=x", "yaml: !!binary value contains invalid base64 data"),
+    ],
+)
+def test_errors_of_yaml_have_the_words_of_go(text, why):
+    assert refusal(text, YAML)[1].partition("(must be of type Pod): ")[2].startswith(f"{why} (")
+
+
 def test_yaml_aliases_that_multiply_are_rejected():
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12)

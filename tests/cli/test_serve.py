@@ -310,6 +310,10 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
             ["--webhook-service", "hook=https://127.0.0.1:1"],
             "--webhook-service hook=https://127.0.0.1:1: the Service is not in the form NAMESPACE/NAME",
         ),
+        (
+            ["--webhook-service", "a/b=https://127.0.0.1:1", "--webhook-service", "a/b=https://127.0.0.1:2"],
+            "--webhook-service a/b=https://127.0.0.1:2: the Service has an address already, https://127.0.0.1:1",
+        ),
         (["--kubeconfig", "nowhere/kc"], "--kubeconfig nowhere/kc: No such file or directory"),
         (["--kubeconfig", "none"], "--kubeconfig none: Is a directory"),
         (["--enable-admission-plugins", "Nope"], '--enable-admission-plugins plugin "Nope" is unknown'),

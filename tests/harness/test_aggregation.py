@@ -3,6 +3,8 @@
 import json
 import sys
 
+import pytest
+
 NAME = "v1alpha1.wardle.example.com"
 
 #: A program that prints what a URL returns.
@@ -46,6 +48,9 @@ def test_an_aggregated_server_becomes_available(fakekube):
     fakekube.inject_ca_bundle()
     fakekube.advance_until(lambda: reason(fakekube) == "Passed", timeout=60)
     path = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders"
+    assert fakekube.list("wardle.example.com/v1alpha1", "Flunder") == []
+    with pytest.raises(LookupError, match="Other"):
+        fakekube.list("wardle.example.com/v1alpha1", "Other")
     done = fakekube.run_process([sys.executable, "-c", READ, fakekube.url + path])
     assert json.loads(done.stdout)["kind"] == "FlunderList"
 
