@@ -1,12 +1,17 @@
 """The README's promises: every Python block is text of an example that ran, every file that it links is there."""
 
+import inspect
 import re
 from pathlib import Path
 
+import click
 import pytest
+
+from fakekube import FakeKube, cli
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = "\n".join(path.read_text() for path in sorted((ROOT / "tests" / "examples").glob("*.py")))
 
 
@@ -23,3 +28,36 @@ def test_links_lead_somewhere(link):
 def test_the_second_command_runs_all_tests():
     """`.ci/run` runs it as it stands."""
     assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2 -m ''\n")
+
+
+#: Options of other programs: pip, kubectl, and the replay of the packs.
+FOREIGN = frozenset({"--cascade", "--editable", "--help", "--quiet", "--url", "--wait"})
+
+
+def options_of(command):
+    found = {name for parameter in command.params for name in parameter.opts if isinstance(parameter, click.Option)}
+    return found.union(*(options_of(one) for one in getattr(command, "commands", {}).values()))
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda path: path.name)
+def test_options_exist(page, pytestconfig):
+    plugin = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")}
+    named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", page.read_text())
+    assert set(named) - options_of(cli.main) - plugin - FOREIGN == set()
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda path: path.name)
+def test_methods_of_a_cluster_exist(page):
+    named = re.findall(r"\bfakekube\.([a-z_]+)\(", page.read_text())
+    assert [name for name in named if not hasattr(FakeKube, name)] == []
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda path: path.name)
+def test_arguments_of_the_marker_exist(page):
+    known = inspect.signature(FakeKube).parameters
+    named = [
+        name
+        for text in re.findall(r"mark\.fakekube\((.*?)\)", page.read_text())
+        for name in re.findall(r"(\w+)=", text)
+    ]
+    assert [name for name in named if name not in known] == []

@@ -257,7 +257,8 @@ def remote_version(
     fresh: bool,
     openapi: Mapping[int, Object] = MappingProxyType({}),
 ) -> RemoteVersion:
-    """The version of an APIService in discovery and OpenAPI; `resources`: rows of aggregated discovery (None: unknown)."""
+    """The version of an APIService in discovery and OpenAPI; `resources`: rows of aggregated discovery (None:
+    unknown)."""
     spec = api_service["spec"]
     return RemoteVersion(
         group=spec.get("group") or "",

@@ -173,6 +173,7 @@ async def test_a_client_that_expects_100_continue_gets_it():
         ("/api/v1/namespaces/default?pretty=true", "kubectl/v1.36", True),
         ("/api/v1/namespaces/nobody?pretty=1", "kubectl/v1.36", True),
         ("/apis/apps", "curl/8.0", True),
+        ("/version", "kubectl/v1.36", True),
     ],
 )
 @on_a_loop
@@ -182,6 +183,24 @@ async def test_json_is_indented_for_people(path, agent, pretty):
             text = await response.text()
         assert text.startswith('{\n  "') is pretty
         assert text.endswith("\n") is not pretty
+
+
+@pytest.mark.parametrize(
+    ("accept", "pretty"),
+    [
+        ("application/json;pretty=1", True),
+        ("*/*; pretty=1", True),
+        ("application/json;pretty=true", False),
+        ("application/yaml;q=0.5,application/json;pretty=1", True),
+        ("application/json,application/json;pretty=1", False),
+    ],
+)
+@on_a_loop
+async def test_json_is_indented_if_the_accept_header_requests_it(accept, pretty):
+    async with served() as api:
+        headers = {"User-Agent": "kubectl/v1.36", "Accept": accept}
+        async with api.session.get(f"{api.url}/api/v1/namespaces/default", headers=headers) as response:
+            assert (await response.text()).startswith('{\n  "') is pretty
 
 
 @on_a_loop
