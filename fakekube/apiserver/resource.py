@@ -40,7 +40,8 @@ class Resource:
     `collection` is the collection of the store; the versions of a resource, and the two groups of Event, share one.
     `custom`: a CustomResourceDefinition defines the resource; only `ApiServer` reads it. `listed_verbs`
     are the verbs in the order of discovery. `names_group`: aggregated discovery names the group and version of the
-    kind. `stored_version`: of a custom resource, the version in which it is stored ("": it is not served).
+    kind. `stored_version`: of a custom resource, the version in which it is stored ("": it is not served;
+    None: a built-in resource).
     """
 
     group: str
@@ -59,7 +60,7 @@ class Resource:
     listed_verbs: tuple[str, ...] = ()
     names_group: bool = False
     custom: bool = False
-    stored_version: str = ""
+    stored_version: str | None = None
 
     @property
     def api_version(self) -> str:

@@ -1,12 +1,13 @@
 """JSON Patch (RFC 6902) and merge patch (RFC 7386): examples, deviations of the real server, and properties."""
 
 import copy
+import json
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.patch import json_patch, merge_patch
+from fakekube.apiserver.patch import json_patch, merge_patch, testedvalues
 from fakekube.apiserver.wire.status import StatusError
 
 
@@ -199,3 +200,38 @@ def difference(before, after):
         for key, value in after.items()
         if key not in before or before[key] != value or type(before[key]) is not type(value)
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "literal", "same"),
+    [
+        ("\u00e9", '"\u00e9"', True),
+        ("\u00e9", r'"\u00e9"', False),
+        ("<", '"<"', False),
+        ("<", r'"\u003c"', True),
+        ("a\tb\\", r'"a\tb\\"', True),
+        (1, "1", True),
+        (1, "1.0", False),
+        (1, '"1"', False),
+        (True, "true", True),
+        (1, "true", False),
+        (None, "null", True),
+        ({"a": [1, {"b": ":"}]}, '{"a" : [1, {"b":":"}]}', True),
+        ({"a": [1]}, '{"a":[1.0]}', False),
+    ],
+)
+def test_a_test_compares_texts(value, literal, same):
+    body = f'[{{"op":"test","path":"/x","value":{literal}}}]'
+    operations = testedvalues.with_literals(json_patch.check(json.loads(body)), body.encode())
+    document = {"x": value}
+    if same:
+        assert json_patch.apply(document, operations) == document
+    else:
+        with pytest.raises(StatusError):
+            json_patch.apply(document, operations)
+
+
+def test_what_the_patch_itself_has_written_is_compared_by_value():
+    body = '[{"op":"add","path":"/x","value":"<"},{"op":"test","path":"/x","value":"<"}]'
+    operations = testedvalues.with_literals(json_patch.check(json.loads(body)), body.encode())
+    assert json_patch.apply({}, operations) == {"x": "<"}

@@ -160,7 +160,7 @@ _STORED_IN = {
 
 def stored_in(resource: Resource) -> tuple[str, str]:
     """The group and version in which a resource is stored; no version if the stored version is not served."""
-    if resource.custom:
+    if resource.stored_version is not None:
         return resource.group, resource.stored_version
     return _STORED_IN.get(resource.qualified, (resource.group, resource.version))
 

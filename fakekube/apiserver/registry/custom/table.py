@@ -17,14 +17,24 @@ from fakekube.apiserver.schema.times import InvalidTime, time_text
 Object = dict[str, Any]
 
 #: The columns of a definition without printer columns.
-DEFAULT_COLUMNS: Sequence[Object] = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
-
-SCALED = RECORDED["columns"]["scales.autoscaling"]
+DEFAULT_COLUMNS: Sequence[Object] = (
+    {
+        "name": "Age",
+        "type": "date",
+        "jsonPath": ".metadata.creationTimestamp",
+        "description": RECORDED["creationTimestamp"],
+    },
+)
 
 #: The columns of `/scale` (`getScaleColumnsForVersion`).
 SCALE_COLUMNS: Sequence[Object] = (
-    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": SCALED["Desired"]},
-    {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": SCALED["Available"]},
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Number of desired replicas"},
+    {
+        "name": "Available",
+        "type": "integer",
+        "jsonPath": ".status.replicas",
+        "description": "Number of actual replicas",
+    },
     *DEFAULT_COLUMNS,
 )
 
