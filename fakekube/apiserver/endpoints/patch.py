@@ -12,6 +12,7 @@ from fakekube.apiserver.endpoints.apply import apply
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
+from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
 from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
