@@ -6,7 +6,7 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_field
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
