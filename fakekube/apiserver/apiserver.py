@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -52,6 +52,7 @@ from fakekube.apiserver.wire.negotiation import (
     TABLELESS,
     UNCONVERTED,
     UNSTRUCTURED,
+    Representation,
     Restrictions,
     choose,
     negotiate,
@@ -210,13 +211,7 @@ class ApiServer:
         try:
             registration.check_route(request, info)
             warns = True
-            representation = negotiate(
-                request.headers.get("accept") if info.subresource not in CONNECTED else None,
-                _restrictions(registration, info),
-                restful=not registration.unstructured,
-                listing=not info.name and info.verb != "create",
-                log=info.subresource == "log",
-            )
+            representation = _representation(registration, request, info)
         except StatusError as error:
             error.warnings = warnings if warns and not is_routing_error(error) else ()
             raise
@@ -224,7 +219,7 @@ class ApiServer:
         call.warnings += warnings
         try:
             response = endpoint(call)(call)
-            if isinstance(response, Generator):
+            if not isinstance(response, Response):
                 response = yield from response
             if representation is not PLAIN:
                 response = represented(call, response)
@@ -325,6 +320,20 @@ class ApiServer:
 _ACTIONS = frozenset({"binding", "eviction", "token"})
 
 _READ = frozenset({"get", "list"})
+
+
+def _representation(registration: Registration, request: Request, info: RequestInfo) -> Representation:
+    """The negotiated representation of the response. Raises 406."""
+    accept = request.headers.get("accept")
+    if accept is None or info.subresource in CONNECTED:
+        return PLAIN
+    return negotiate(
+        accept,
+        _restrictions(registration, info),
+        restful=not registration.unstructured,
+        listing=not info.name and info.verb != "create",
+        log=info.subresource == "log",
+    )
 
 
 def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions:

@@ -61,16 +61,15 @@ class Resource:
     names_group: bool = False
     custom: bool = False
     stored_version: str | None = None
+    api_version: str = field(init=False, repr=False, compare=False)
+    """`v1`, `apps/v1`."""
+    qualified: str = field(init=False, repr=False, compare=False)
+    """The name of the resource in errors: `configmaps`, `deployments.apps`."""
 
-    @property
-    def api_version(self) -> str:
-        """`v1`, `apps/v1`."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def qualified(self) -> str:
-        """The name of the resource in errors: `configmaps`, `deployments.apps`."""
-        return qualify(self.plural, self.group)
+    def __post_init__(self) -> None:
+        version = f"{self.group}/{self.version}" if self.group else self.version
+        object.__setattr__(self, "api_version", version)  # every request reads both
+        object.__setattr__(self, "qualified", qualify(self.plural, self.group))
 
     def __repr__(self) -> str:
         return f"<Resource {self.plural}.{self.version}.{self.group}>"

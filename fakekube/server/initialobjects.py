@@ -81,7 +81,7 @@ def recorded() -> list[Object]:
 
 def fixed_uid(key: str) -> str:
     """The uid of an initial object, which does not depend on the seed of a test."""
-    return str(Seed().uuid("initial uid", key))
+    return Seed().uuid("initial uid", key)
 
 
 def _api_services(resources: Iterable[Resource], now: str) -> Iterator[Object]:

@@ -36,7 +36,7 @@ class SeededRandom:
         return self._attempts[purpose, key]
 
     def uid(self, key: str) -> str:
-        return str(self._seed.uuid("uid", key, self._attempt("uid", key)))
+        return self._seed.uuid("uid", key, self._attempt("uid", key))
 
     def suffix(self, key: str) -> str:
         draw = self._seed.random("suffix", key, self._attempt("suffix", key))

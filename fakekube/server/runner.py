@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
@@ -47,6 +47,12 @@ T = TypeVar("T")
 TRACE_HEADER = "x-fakekube-trace"
 
 
+@lru_cache(maxsize=4)
+def _in_seconds(moment: datetime) -> str:
+    """A time in seconds (RFC 3339). A write reads its time twice, and virtual time stands still between writes."""
+    return f"{moment.isoformat()[:19]}Z"  # faster than strftime
+
+
 @dataclass(frozen=True, slots=True)
 class ServerContext:
     """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
@@ -56,7 +62,7 @@ class ServerContext:
 
     @property
     def now(self) -> str:
-        return f"{self.clock.now().isoformat()[:19]}Z"  # faster than strftime; every write uses it
+        return _in_seconds(self.clock.now())
 
     @property
     def micro(self) -> str:
@@ -171,7 +177,8 @@ class ServerRunner:
     def begin(self, request: Request) -> Response | Suspended:
         """Run a request until it is answered or has to wait."""
         info = parse(request)
-        self._compactor.observe(self.clock.monotonic())
+        if info.verb != "get":  # a GET neither changes the revision nor reads an old one
+            self._compactor.observe(self.clock.monotonic())
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)

@@ -50,7 +50,9 @@ def test_consecutive_draws_are_uncorrelated(draw):
 
 
 def test_a_uuid_looks_like_a_random_one():
-    drawn = Seed(1).uuid("uid", "default/a")
+    text = Seed(1).uuid("uid", "default/a")
+    drawn = uuid.UUID(text)
+    assert str(drawn) == text
     assert (drawn.version, drawn.variant) == (4, uuid.RFC_4122)
 
 

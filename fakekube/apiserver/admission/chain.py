@@ -35,6 +35,7 @@ from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Waiting
+from fakekube.apiserver.storage.store import Entry, Store
 
 Object = dict[str, Any]
 
@@ -112,19 +113,39 @@ VALIDATING_POLICY = ("ValidatingAdmissionPolicy", policies.BINDINGS)
 VALIDATING_WEBHOOK = ("ValidatingAdmissionWebhook", webhooks.VALIDATING)
 
 
+class _Hooks:
+    """The objects in the store that configure policies and webhooks. Every write reads whether there are any."""
+
+    __slots__ = ("mutating", "validating")
+
+    def __init__(self, store: Store) -> None:
+        self.mutating: Sequence[Mapping[str, Entry]] = _live(store, MUTATING_WEBHOOK, MUTATING_POLICY)
+        self.validating: Sequence[Mapping[str, Entry]] = _live(store, VALIDATING_WEBHOOK, VALIDATING_POLICY)
+
+
+def _live(store: Store, *hooks: tuple[str, str]) -> Sequence[Mapping[str, Entry]]:
+    return tuple(store.collection(collection).live for _, collection in hooks)
+
+
 def _has(call: Call, hooks: tuple[str, str]) -> bool:
     """Whether the plugin is enabled and its collection has any objects."""
     plugin, collection = hooks
-    return webhooks.has_any(call, collection) and plugin in call.server.admission_plugins
+    return bool(call.server.store.collection(collection).live) and plugin in call.server.admission_plugins
 
 
 def has_mutating_hooks(call: Call) -> bool:
     """Whether there is any mutating policy or webhook."""
+    of_webhooks, of_policies = call.server.store.derived(_Hooks).mutating
+    if not of_webhooks and not of_policies:
+        return False
     return _has(call, MUTATING_WEBHOOK) or _has(call, MUTATING_POLICY)
 
 
 def has_validating_hooks(call: Call) -> bool:
     """Whether there is any validating policy or webhook."""
+    of_webhooks, of_policies = call.server.store.derived(_Hooks).validating
+    if not of_webhooks and not of_policies:
+        return False
     return _has(call, VALIDATING_WEBHOOK) or _has(call, VALIDATING_POLICY)
 
 

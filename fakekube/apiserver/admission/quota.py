@@ -48,9 +48,10 @@ TERMINAL = ("Succeeded", "Failed")
 
 def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> None:
     """Add the usage of a write to its quotas. Raises 403 if a quota would be exceeded or has no usage yet."""
-    if not call.namespace or not _handles(call, obj, old):
+    collection = call.server.store.collection(COLLECTION)
+    if not collection.live or not call.namespace or not _handles(call, obj, old):
         return
-    scanned = call.server.store.collection(COLLECTION).scan(f"{call.namespace}/", "", None)
+    scanned = collection.scan(f"{call.namespace}/", "", None)
     quotas = [(path, entry) for path, entry in scanned if _is_about(entry.object, call, obj)]
     for _, entry in quotas:
         _check_known(call, obj, entry.object)

@@ -50,11 +50,6 @@ class Hook:
 # --- plugins ---------------------------------------------------------------------------------------------------------
 
 
-def has_any(call: Call, collection: str) -> bool:
-    """Whether the collection is not empty; used to skip admission without configurations."""
-    return bool(call.server.store.collection(collection).keys)
-
-
 def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object | None]:
     """Call the matching mutating webhooks in order. Returns the changed object."""
     for key, spec in configured(attributes.call, MUTATING):

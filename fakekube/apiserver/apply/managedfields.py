@@ -150,16 +150,14 @@ _ORDER = ("time", "manager", "apiVersion", "subresource")
 def encode(managed: Managed) -> list[ManagedFieldsEntry]:
     """Encodes the entries in the real server's order: by operation, time, manager and version."""
     entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
-    entries.sort(
-        key=lambda e: (
-            e["operation"],
-            e.get("time", ""),
-            e.get("manager", ""),
-            e["apiVersion"],
-            e.get("subresource", ""),
-        )
-    )
+    if len(entries) > 1:
+        entries.sort(key=_entry_order)
     return entries
+
+
+def _entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
+    get = entry.get
+    return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 
 
 def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFieldsEntry:

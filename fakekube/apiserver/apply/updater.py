@@ -78,6 +78,13 @@ class Updater:
     """Raises Mismatch if the new object, whose live version is the first argument, does not conform to the schema."""
     check_live: Callable[[Object], None] | None = None
     """Raises Mismatch if the live object does not conform to the schema."""
+    schema: Schema = field(init=False, repr=False, compare=False)
+    """The schema of `version`."""
+
+    def __post_init__(self) -> None:
+        found = self.convert({}, self.version)
+        assert found is not None, "the version of the write exists"
+        object.__setattr__(self, "schema", found[1])
 
     def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
         """The sets after a create, update or patch: the manager owns the fields that it changed.
@@ -100,7 +107,7 @@ class Updater:
     ) -> tuple[Object, Managers]:
         """The live object merged with the configuration, and the sets after the apply. Raises Conflicts."""
         managers = self._reconciled(live, managers)
-        schema = self._schema()
+        schema = self.schema
         merged = merging.merge(live, config, schema)
         last = managers.get(manager)
         fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
@@ -113,11 +120,6 @@ class Updater:
 
     def _ignored(self, version: str) -> Tree:
         return self.ignored.get(version, fieldset.EMPTY)
-
-    def _schema(self) -> Schema:
-        found = self.convert({}, self.version)
-        assert found is not None, "the version of the write exists"
-        return found[1]
 
     def _reconciled(self, live: Object, managers: Managers) -> Managers:
         if not self.reconciles:
@@ -143,7 +145,7 @@ class Updater:
 
         The heir keeps its fields, as it would get them back, unless metadata changes, part of which is never owned.
         """
-        compared = compare(old, new, self._schema()).outside(self._ignored(self.version))
+        compared = compare(old, new, self.schema).outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
         conflicts: list[Conflict] = []

@@ -115,6 +115,9 @@ def _cannot_be_handled(version: str, kind: str, why: str, wanted: str) -> Status
 def check_kind(call: Call, decoded: Decoded) -> None:
     """Check that the apiVersion and the kind of the body, if set, are those of the path. Raises 400 or 422."""
     resource = call.resource
+    obj = decoded.object
+    if obj.get("kind") == resource.kind and obj.get("apiVersion") == resource.api_version and not decoded.duplicates:
+        return
     api_version, kind = _header(call, decoded)
     api_version, kind = api_version or resource.api_version, kind or resource.kind
     if (api_version, kind) != (resource.api_version, resource.kind):

@@ -6,18 +6,27 @@ from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.response import Response, StoredObject
+from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.options import parse_resource_version
 from fakekube.apiserver.wire.status import StatusError, bad_request, not_found, too_large_resource_version
 
 
-def get(call: Call) -> Step:
+def get(call: Call) -> Response | Step:
     """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
-    check_requested_version(call)
+    if call.request.option("resourceVersion"):
+        check_requested_version(call)
     entry = call.stored()
     if entry is None:
         raise not_found(call.resource.qualified, call.info.name)
-    if call.converted is not None:
-        yield from conversion.read(call, [entry])
+    return _answer(call, entry) if call.converted is None else _converted(call, entry)
+
+
+def _converted(call: Call, entry: Entry) -> Step:
+    yield from conversion.read(call, [entry])
+    return _answer(call, entry)
+
+
+def _answer(call: Call, entry: Entry) -> Response:
     return Response(body=StoredObject(entry, representation.view(call)))
 
 

@@ -21,6 +21,8 @@ Object = dict[str, Any]
 def view(call: Call, printer: Printer | None = None) -> View:
     """The view of objects in the response. `printer` prints tables (None: the resource's). Raises 400."""
     representation = call.representation
+    if not representation.shape:
+        return call.view
     if representation.shape.startswith("PartialObjectMetadata"):
         return partial_view(representation.shape_version, call.strategy.versioned_annotation)
     if representation.shape == "Table":

@@ -221,7 +221,7 @@ _ORDER = (
 
 def tidy(meta: Object) -> Object:
     """The metadata in Go's order, without empty strings, maps and lists, which Go's `omitempty` omits."""
-    return {k: v for k in _ORDER if (v := meta.get(k)) or (v == 0 and k == "deletionGracePeriodSeconds")}
+    return {k: v for k in _ORDER if k in meta and ((v := meta[k]) or (v == 0 and k == "deletionGracePeriodSeconds"))}
 
 
 def without_annotation(meta: Object, name: str) -> Object:
@@ -261,6 +261,8 @@ def without_kind(obj: Object) -> Object:
 
 def stored_layout(obj: Object) -> Object:
     """The object as it is stored: metadata first, without apiVersion and kind, which the path implies."""
-    kept: Object = {"metadata": strings_without_null(obj.get("metadata") or {})}
-    kept.update((key, value) for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata"))
+    kept: Object = {"metadata": None, **obj}
+    kept["metadata"] = strings_without_null(kept["metadata"] or {})
+    kept.pop("apiVersion", None)
+    kept.pop("kind", None)
     return kept

@@ -169,6 +169,8 @@ class WriteOptions:
 def parse_write_options(request: Request, kind: str, *, applying: bool = False) -> WriteOptions:
     """Parses the options of a write. `kind`: CreateOptions, UpdateOptions or PatchOptions. Raises 422."""
     query = request.query
+    if not query and not applying:
+        return _NO_OPTIONS
     manager = _first(query, "fieldManager") or ""
     force = parse_bool(query, "force")
     errors: list[FieldError] = []
@@ -189,6 +191,9 @@ def parse_write_options(request: Request, kind: str, *, applying: bool = False) 
         field_validation=validation or "Warn",
         force=force or False,
     )
+
+
+_NO_OPTIONS = WriteOptions(dry_run=False, field_manager="", field_validation="Warn", force=False)
 
 
 def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
