@@ -35,7 +35,8 @@ def _merge(live: Any, config: Any, schema: Schema) -> Any:
 def _merge_maps(live: Object, config: Object, schema: Schema) -> Object:
     out = dict(live)
     for key, value in config.items():
-        out[key] = _merge(live.get(key, ABSENT), value, child_schema(schema, key))
+        child = child_schema(schema, key)
+        out[key] = value if child.type == "string" else _merge(live.get(key, ABSENT), value, child)
     return out
 
 

@@ -9,7 +9,7 @@ from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.pathelement import BadItem, of_item, shown
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.model import NO_FIELDS, Schema
 from fakekube.apiserver.wire import goprint
 
 #: The schema of values without one: maps are granular, lists and scalars are atomic.
@@ -81,12 +81,18 @@ def _held(value: Any, schema: Schema) -> Tree | None:
 
 def _held_by_map(value: Object, schema: Schema) -> Tree:
     out: Tree = {}
+    fields, other = schema.fields if schema.type == "object" else NO_FIELDS, schema.values or ANY
     for key, item in value.items():
-        node = _held(item, child_schema(schema, key))
+        declared = fields.get(key)
+        child = other if declared is None else declared
+        if child.type == "string":
+            out["f:" + key] = LEAF  # the most frequent case
+            continue
+        node = _held(item, child)
         if node is None:
-            if item is None or item == {} or not _declared(schema, key):
+            if item is None or item == {} or declared is None:
                 out["f:" + key] = LEAF
-        elif node and not _declared(schema, key):
+        elif node and declared is None:
             out["f:" + key] = fieldset.member(node)
         else:
             out["f:" + key] = node
@@ -177,7 +183,11 @@ def _conforms(value: Any, schema: Schema, duplicates: bool) -> bool:
             fields, others = schema.fields, schema.values
             for key, item in value.items():
                 child = fields.get(key) or others
-                if child is None or not _conforms(item, child, duplicates):
+                if child is None:
+                    return False
+                if type(item) is str and child.type == "string":
+                    continue  # the most frequent case
+                if not _conforms(item, child, duplicates):
                     return False
             return True
         values = schema.values or ANY

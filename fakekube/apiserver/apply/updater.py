@@ -112,7 +112,7 @@ class Updater:
         last = managers.get(manager)
         fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
         managers[manager] = VersionedSet(fields, self.version, applied=True)
-        if last is not None and last.fields:
+        if last is not None and last.fields and not self._covers(fields, last, managers):
             with _explained("failed to prune fields"):
                 merged = self._pruned(merged, managers, last)
         managers, _ = self._changed(live, merged, managers, manager, force=force)
@@ -183,6 +183,15 @@ class Updater:
         return compare(before[0], after[0], before[1]).outside(self._ignored(version))
 
     # --- fields that an apply removes --------------------------------------------------------------------------------
+
+    def _covers(self, fields: Tree, last: VersionedSet, managers: Managers) -> bool:
+        """Whether an apply has all fields of the last one, so that it prunes nothing.
+
+        The values of built-in kinds conform to their schemas; those of others are walked, as that can fail.
+        """
+        if self.reconciles or any(owned.version != self.version for owned in (last, *managers.values())):
+            return False
+        return not fieldset.difference(last.fields, fields)
 
     def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
         """The object without the fields of the manager's last apply that no manager owns now."""

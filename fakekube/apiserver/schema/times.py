@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 #: A fraction of a second is accepted although the layout has none.
 _RFC3339 = re.compile(r"(\d{4})(-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:\d\d)")
@@ -23,11 +24,13 @@ class InvalidTime(Exception):
     """An invalid time; the message is Go's."""
 
 
+@lru_cache(maxsize=4096)  # a patch decodes the times of the stored object again
 def time_text(text: str) -> str | None:
     """A time in whole seconds, UTC; None for the zero time. Raises InvalidTime."""
     return _text(text, _RFC3339, LAYOUT, "%m-%dT%H:%M:%S")
 
 
+@lru_cache(maxsize=4096)
 def microtime_text(text: str) -> str | None:
     """A time with exactly six decimals, UTC; None for the zero time. Raises InvalidTime."""
     return _text(text, _MICRO, MICRO_LAYOUT, "%m-%dT%H:%M:%S.%f")
