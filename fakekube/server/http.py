@@ -90,7 +90,7 @@ async def listen(
     `sock`: the result of `listening`, which is closed at the end; else `host` and `port` are listened on. Entering the
     context does not wait. Raises OSError if the address is not available.
     """
-    handler = _Handler(runner)
+    handler = _Handler(runner, secure=tls is not None)
     server = web.Server(
         handler.handle,
         logger=_log,
@@ -145,8 +145,8 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class _Handler:
-    def __init__(self, runner: ServerRunner) -> None:
-        self._runner = runner
+    def __init__(self, runner: ServerRunner, *, secure: bool) -> None:
+        self._runner, self._secure = runner, secure
         self._streams: set[asyncio.Task[Any]] = set()
         self._proxied: set[asyncio.Task[Any]] = set()
         self._ending = False
@@ -169,17 +169,22 @@ class _Handler:
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         if not is_escaped(http.rel_url.raw_path):
             return _bad_url()
+        runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
         try:
-            request = await self._request(http)
+            user = runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certificate(http) if self._secure else None)
+            body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
         except StatusError as error:
-            request = Request(http.method, http.path, headers=RequestHeaders(http.headers))
-            return _plain(request, self._runner.refuse(request, error))
-        response = await self._runner.answer(request)
-        await self._runner.events_sent()
+            request = Request(http.method, http.path, headers=headers)
+            return _plain(request, runner.refuse(request, error))
+        request = Request(http.method, url.path, parse_query(url.raw_query_string), headers, body, user)
+        found = runner.begin(request)  # without a coroutine, as most requests do not wait
+        response = found if isinstance(found, Response) else await runner.complete(found)
+        if runner.woken:
+            await runner.events_sent()
         if response.reset:
             return _broken(http)
         if response.flow is not None:
-            response.headers |= self._runner.flow_headers(response)
+            response.headers |= runner.flow_headers(response)
         if response.watch is not None:
             return await self._stream(http, response, response.watch)
         if response.stream is not None:
@@ -187,13 +192,6 @@ class _Handler:
         if response.upgrade is not None:
             return await _web_socket(http, response.upgrade)
         return _plain(request, response)
-
-    async def _request(self, http: web.BaseRequest) -> Request:
-        headers = http.headers
-        user = self._runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certificate(http))
-        body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
-        url = http.rel_url
-        return Request(http.method, url.path, parse_query(url.raw_query_string), RequestHeaders(headers), body, user)
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
         write = _line if response.content_type == codec.JSON else _frame
@@ -306,8 +304,9 @@ async def _body(http: web.BaseRequest) -> bytes:
 def _plain(request: Request, response: Response) -> web.StreamResponse:
     headers, body = encode(request, response)
     answer = web.Response(body=body, status=response.status, headers=headers)
-    for value in warning.header_values(response.warnings):
-        answer.headers.add("Warning", value)
+    if response.warnings:
+        for value in warning.header_values(response.warnings):
+            answer.headers.add("Warning", value)
     if response.status == 413:
         answer.force_close()
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -39,7 +40,7 @@ class RequestHeaders(Mapping[str, str]):
         return [value for key, value in self._raw.items() if key.lower() == name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name.lower() for name in self._raw)
+        return map(str.lower, self._raw)
 
     def __len__(self) -> int:
         return len(self._raw)
@@ -52,21 +53,33 @@ def encode(request: Request, response: Response) -> tuple[dict[str, str], bytes]
         headers["Content-Type"] = response.content_type
     body = _body(request, response)
     if len(body) > COMPRESSED_FROM and _accepts_gzip(request):
-        body = zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+        is_kept = isinstance(response.body, Cached) and response.body.raw
+        body = _compressed_once(body) if is_kept else _compressed(body)
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = ", ".join(filter(None, (headers.get("Vary"), "Accept-Encoding")))
     return headers, body
 
 
+def _compressed(body: bytes) -> bytes:
+    return zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+
+
+#: Compresses OpenAPI documents, which are kept; their bytes keep their hash.
+_compressed_once = lru_cache(maxsize=32)(_compressed)
+
+
 def _body(request: Request, response: Response) -> bytes:
-    body = response.body
+    body, content_type = response.body, response.content_type
     if body is None:
         return b""
-    if response.content_type.startswith(codec.PROTOBUF):
-        return body.marshal()
-    if response.content_type.startswith(codec.YAML):
-        return yamlencoder.encode(body.to_object())
-    if not response.content_type.startswith(codec.JSON) or (isinstance(body, Cached) and body.raw):
+    if content_type != codec.JSON:  # the most frequent one
+        if content_type.startswith(codec.PROTOBUF):
+            return body.marshal()
+        if content_type.startswith(codec.YAML):
+            return yamlencoder.encode(body.to_object())
+        if not content_type.startswith(codec.JSON):
+            return body.encode()
+    if isinstance(body, Cached) and body.raw:
         return body.encode()
     if is_pretty(request):
         return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -148,7 +148,8 @@ class ServerRunner:
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
-        self._woken = False
+        self.woken = False
+        """Whether a write has woken watches for which `events_sent` has not waited."""
         self._generation = 0
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
@@ -315,20 +316,25 @@ class ServerRunner:
         So an event reaches its watchers no later than the answer reaches the writer, as on a real server, where
         controllers compare the two.
         """
-        if self._woken:
-            self._woken = False
+        if self.woken:
+            self.woken = False
             await asyncio.sleep(0)  # noqa: TID251 - the streams are scheduled before this task
 
     def _committed(self, change: Change) -> None:
-        self._woken = True
         for listener in self._listeners:
             listener(change)
-        _wake(self._waiters.get(change.collection, ()))
+        self._wake(self._waiters.get(change.collection))
         if change.collection == DEFINITIONS:
-            _wake(self._waiters.get(change.path, ()))
+            self._wake(self._waiters.get(change.path))
         if self._idle:
             idle, self._idle = self._idle, {}
-            _wake(idle)
+            self._wake(idle)
+
+    def _wake(self, waiters: Mapping[_Waiter, None] | None) -> None:
+        if waiters:
+            self.woken = True
+            for waiter in waiters:
+                waiter.wake()
 
     # --- watches ---------------------------------------------------------------------------------------------------
 
@@ -395,7 +401,7 @@ class ServerRunner:
         """End every open watch, as a restarting server does. Clients can watch again."""
         self._generation += 1
         for waiters in self._waiters.values():
-            _wake(waiters)
+            self._wake(waiters)
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -454,11 +460,6 @@ def _forget(listeners: list[T], listener: T) -> None:
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _wake(waiters: Iterable[_Waiter]) -> None:
-    for waiter in waiters:
-        waiter.wake()
 
 
 def _next_bookmark(previous: float, now: float, deadline: float) -> float:

@@ -36,6 +36,7 @@ INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 
 #: Types whose values are decoded unchanged, unless they are empty, and the Python type of the values.
 _UNCHANGED = {"string": str, "boolean": bool}
+_STRING = frozenset({str})
 
 
 class WrongType(Exception):
@@ -270,17 +271,10 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
     return _scalar(schema, value, shown, struct)
 
 
-def _are_strings(value: Object) -> bool:
-    for item in value.values():  # faster than `all` with a generator, as most maps are small
-        if type(item) is not str:
-            return False
-    return True
-
-
 def _map(schema: Schema, value: Object, path: str, shown: str, unknown: list[str], struct: str) -> Object:
     values = schema.values
     assert values is not None
-    if values.type == "string" and _are_strings(value):
+    if values.type == "string" and _STRING.issuperset(map(type, value.values())):
         return value
     found: Object = {}
     are_schemas = values.struct == JSON_SCHEMA

@@ -198,7 +198,7 @@ def is_pretty(request: Request) -> bool:
     accept = request.headers.get("accept", "")
     if "pretty" in accept and _is_pretty_clause(accept):
         return True
-    asked = request.option("pretty")
+    asked = request.option("pretty") if request.query else None
     return asked in _TRUE if asked else request.user_agent.startswith(_READERS)
 
 
