@@ -1,5 +1,7 @@
 """The entries after writes, against sets of paths."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,3 +75,22 @@ def test_unchanged_entries_are_not_encoded_again():
     assert ann_again is ann
     assert bob_again == {**bob, "time": "2026-01-01T00:00:02Z"}
     assert bob_again["fieldsV1"] is bob["fieldsV1"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), objects(), st.booleans()), min_size=2, max_size=6))
+def test_an_apply_with_the_fields_of_the_last_one_gives_the_same_object_with_and_without_pruning(writes):
+    """The schemas of built-in kinds do not change (`reconciles`): there pruning is skipped if it removes nothing."""
+    builtin = replace(UPDATER, reconciles=False)
+    live = {"metadata": {"name": "a"}}
+    for second, (who, config, is_apply) in enumerate(writes):
+        if not is_apply:
+            live = written(live, {**live, **config, "metadata": live["metadata"] | config["metadata"]}, who, second)
+            continue
+        for value in (config, {**config, **{key: live[key] for key in config.keys() & live.keys()}}):
+            writer = Writer(who, f"2026-01-01T00:00:{second:02}Z")
+            value = {**value, "metadata": {"name": "a", **config["metadata"]}}
+            pruned, skipped = (
+                managedfields.applied(live, value, updater, writer, force=True) for updater in (UPDATER, builtin)
+            )
+            assert skipped == pruned
+            live = pruned
