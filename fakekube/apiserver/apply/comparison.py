@@ -81,6 +81,9 @@ def _compare_maps(old: Object, new: Object, schema: Schema) -> _Nodes:
         before = old.get(key, ABSENT)
         if before is value or (type(value) is str and before == value):
             continue
+        if before is ABSENT:
+            added["f:" + key] = _whole(value, child_schema(schema, key)) if isinstance(value, dict | list) else LEAF
+            continue
         plus, other, minus = _compare(before, value, child_schema(schema, key))
         if plus is not None:
             added["f:" + key] = plus
