@@ -6,7 +6,7 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.strategy import Strategy, metadata_field
+from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
@@ -102,7 +102,7 @@ KIND = Kind(
         name_check=names.dns_label_problems,
         name_limit=63,
         returns_deleted=True,
-        fields={"status.phase": _phase, "name": metadata_field("name")},
+        fields={"status.phase": _phase},
         fields_message="label",
         repeats_metadata=False,
         default=default_namespace,
