@@ -33,9 +33,9 @@ class Descriptor:
 #: of their own in a cluster, so that `*` does not select them.
 CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("serviceaccount-token-controller", "serviceaccount-token"),
-    Descriptor("endpoints-controller", "endpoint"),
-    Descriptor("endpointslice-controller", "endpointslice"),
-    Descriptor("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Descriptor("endpoints-controller", "endpoint", "discovery.endpoints"),
+    Descriptor("endpointslice-controller", "endpointslice", "discovery.endpointslice"),
+    Descriptor("endpointslice-mirroring-controller", "endpointslicemirroring", "discovery.endpointslicemirroring"),
     Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
     Descriptor("resourcequota-controller", "resourcequota"),

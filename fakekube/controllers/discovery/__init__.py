@@ -1,0 +1,1 @@
+"""The controllers that publish the addresses of Services: Endpoints and EndpointSlices."""
