@@ -1,4 +1,4 @@
-"""The controller of EndpointSlices: the endpoints of a Service, at most 100 in a slice (`pkg/controller/endpointslice`)."""
+"""The controller of EndpointSlices: at most 100 endpoints of a Service in each (`pkg/controller/endpointslice`)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class EndpointSliceController:
             self._keep_placeholder(service, kind, changes)
         changed = {one["metadata"].get("name") for one in (*changes.update, *changes.delete)}
         hint(changes, [one for one in owned if one["metadata"]["name"] not in changed], distribution_of(service))
-        changes.recycle()
+        changes.recycle(lambda one: _is_owned(one, service))
         return changes, problems
 
     def _keep_placeholder(self, service: Object, kind: str, changes: SliceChanges) -> None:
@@ -236,7 +236,7 @@ def _triggered(slice: Slice, trigger: str | None) -> Slice:
 
 
 def _ports(service: Object, pod: Pod) -> list[Object]:
-    found = []
+    found: list[Object] = []
     for port in service["spec"].get("ports") or ():
         number = target_port(pod, port)
         if number is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,13 +29,13 @@ class SliceChanges:
         self.update += other.update
         self.delete += other.delete
 
-    def recycle(self) -> None:
-        """Update a slice that is to be deleted instead of creating another one of its type of addresses."""
+    def recycle(self, is_usable: Callable[[Object], bool] = lambda slice: True) -> None:
+        """Update a usable slice that is to be deleted instead of creating another one of its type of addresses."""
         for gone in list(self.delete):
             if not self.create:
                 return
             new = self.create[-1]
-            if gone["addressType"] == new["addressType"]:
+            if gone["addressType"] == new["addressType"] and is_usable(gone):
                 self.create.pop()
                 self.delete.remove(gone)
                 meta = {**new["metadata"], "name": gone["metadata"]["name"]}
