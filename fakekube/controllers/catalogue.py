@@ -33,9 +33,11 @@ class Descriptor:
 #: of their own in a cluster, so that `*` does not select them.
 CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("serviceaccount-token-controller", "serviceaccount-token"),
-    Descriptor("endpoints-controller", "endpoint", "discovery.endpoints"),
-    Descriptor("endpointslice-controller", "endpointslice", "discovery.endpointslice"),
-    Descriptor("endpointslice-mirroring-controller", "endpointslicemirroring", "discovery.endpointslicemirroring"),
+    Descriptor("endpoints-controller", "endpoint", "serviceendpoints.endpointscontroller"),
+    Descriptor("endpointslice-controller", "endpointslice", "serviceendpoints.endpointslice"),
+    Descriptor(
+        "endpointslice-mirroring-controller", "endpointslicemirroring", "serviceendpoints.endpointslicemirroring"
+    ),
     Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
     Descriptor("resourcequota-controller", "resourcequota"),

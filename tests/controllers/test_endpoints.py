@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.controllers.discovery.endpointsubsets import CAPACITY, repacked, truncated
-from fakekube.controllers.discovery.slices import MOST, distributed, endpoint_key
+from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, repacked, truncated
+from fakekube.controllers.serviceendpoints.slices import MOST, distributed, endpoint_key
 from tests.controllers.workloads import node, set_ready, template
 
 pytestmark = pytest.mark.fakekube(controllers=["endpoint", "endpointslice", "endpointslicemirroring"], rbac=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Client
-from fakekube.controllers.discovery.slices import SliceChanges
-from fakekube.controllers.discovery.slicetracker import SliceTracker
+from fakekube.controllers.serviceendpoints.slices import SliceChanges
+from fakekube.controllers.serviceendpoints.slicetracker import SliceTracker
 from fakekube.controllers.workload.podcontrol import is_namespace_terminating
 
 Object = Mapping[str, Any]

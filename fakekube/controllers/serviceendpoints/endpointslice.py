@@ -10,7 +10,7 @@ from controllerlib.client import selector_from_set
 from controllerlib.controller import EnqueueRequestForObject, HandlerFuncs
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.discovery.servicepods import (
+from fakekube.controllers.serviceendpoints.servicepods import (
     ServicePods,
     TriggerTimes,
     addresses,
@@ -21,11 +21,18 @@ from fakekube.controllers.discovery.servicepods import (
     selects,
     target_port,
 )
-from fakekube.controllers.discovery.sliceevents import MANAGED_BY, SliceEvents
-from fakekube.controllers.discovery.slices import Endpoint, Slice, SliceChanges, distributed, endpoint_key, ports_key
-from fakekube.controllers.discovery.slicetracker import SERVICE_NAME, SliceTracker
-from fakekube.controllers.discovery.slicewriter import CannotWriteSlices, SliceWriter
-from fakekube.controllers.discovery.traffichints import distribution_of, hint
+from fakekube.controllers.serviceendpoints.sliceevents import MANAGED_BY, SliceEvents
+from fakekube.controllers.serviceendpoints.slices import (
+    Endpoint,
+    Slice,
+    SliceChanges,
+    distributed,
+    endpoint_key,
+    ports_key,
+)
+from fakekube.controllers.serviceendpoints.slicetracker import SERVICE_NAME, SliceTracker
+from fakekube.controllers.serviceendpoints.slicewriter import CannotWriteSlices, SliceWriter
+from fakekube.controllers.serviceendpoints.traffichints import distribution_of, hint
 from fakekube.controllers.workload.consistency import StaleCache
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import pods_prefix
@@ -44,7 +51,7 @@ _RESERVED = (SERVICE_NAME, MANAGED_BY, HEADLESS)
 #: dropped.
 WORKERS, RETRIES = 5, 15
 
-#: Seconds between a change of a slice by somebody else and the reconcile (endpointSliceChangeMinSyncDelay).
+#: Seconds between a change of a slice by another writer and the reconcile (endpointSliceChangeMinSyncDelay).
 DELAY = 1.0
 
 Object = Mapping[str, Any]

@@ -9,8 +9,8 @@ from controllerlib import ApiError, Request, Result
 from controllerlib.client import selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, EnqueueRequestForObject, HandlerFuncs, RequestQueue
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.discovery.endpointsubsets import CAPACITY, Subset, repacked, truncated
-from fakekube.controllers.discovery.servicepods import (
+from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, Subset, repacked, truncated
+from fakekube.controllers.serviceendpoints.servicepods import (
     ServicePods,
     TriggerTimes,
     addresses,

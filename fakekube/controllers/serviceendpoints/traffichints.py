@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.controllers.discovery.slices import Endpoint, Slice, SliceChanges
+from fakekube.controllers.serviceendpoints.slices import Endpoint, Slice, SliceChanges
 
 Object = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
-from fakekube.controllers.discovery.slicetracker import SliceTracker, service_of
+from fakekube.controllers.serviceendpoints.slicetracker import SliceTracker, service_of
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 
@@ -14,7 +14,7 @@ Object = Mapping[str, Any]
 
 
 class SliceEvents:
-    """Enqueues the Service of a slice of one manager that somebody else has changed.
+    """Enqueues the Service of a slice of one manager that another writer has changed.
 
     `delay`: seconds until it is reconciled, so that changes that come together are met by one reconcile.
     """

@@ -11,9 +11,9 @@ from controllerlib.client import selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.discovery.endpointsubsets import repacked
-from fakekube.controllers.discovery.sliceevents import MANAGED_BY, SliceEvents
-from fakekube.controllers.discovery.slices import (
+from fakekube.controllers.serviceendpoints.endpointsubsets import repacked
+from fakekube.controllers.serviceendpoints.sliceevents import MANAGED_BY, SliceEvents
+from fakekube.controllers.serviceendpoints.slices import (
     Endpoint,
     Slice,
     SliceChanges,
@@ -21,8 +21,8 @@ from fakekube.controllers.discovery.slices import (
     is_same_endpoint,
     ports_key,
 )
-from fakekube.controllers.discovery.slicetracker import SERVICE_NAME, SliceTracker
-from fakekube.controllers.discovery.slicewriter import SliceWriter
+from fakekube.controllers.serviceendpoints.slicetracker import SERVICE_NAME, SliceTracker
+from fakekube.controllers.serviceendpoints.slicewriter import SliceWriter
 from fakekube.controllers.workload.consistency import StaleCache
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import pods_prefix
