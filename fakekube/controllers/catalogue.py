@@ -36,7 +36,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("endpoints-controller", "endpoint", "serviceendpoints.endpointscontroller"),
     Descriptor("endpointslice-controller", "endpointslice", "serviceendpoints.endpointslice"),
     Descriptor(
-        "endpointslice-mirroring-controller", "endpointslicemirroring", "serviceendpoints.endpointslicemirroring"
+        "endpointslice-mirroring-controller", "endpointslicemirroring", "serviceendpoints.mirroring"
     ),
     Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
