@@ -176,9 +176,9 @@ class Client:
         stream: WatchStream = answer
         return stream
 
-    async def raw_get(self, path: str) -> Object:
+    async def raw_get(self, path: str, *, accept: str = "") -> Object:
         """Return the JSON document at a path (discovery, /version, ...)."""
-        return await self._send("get", "GET", path)
+        return await self._send("get", "GET", path, headers={"Accept": accept} if accept else NO_HEADERS)
 
     # --- writing
 
@@ -196,6 +196,10 @@ class Client:
     async def update_status(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Replace the status of the stored object."""
         return await self._update(obj, "status", field_manager, dry_run)
+
+    async def update_subresource(self, obj: Writable, subresource: str) -> Object:
+        """Replace a subresource of the stored object, such as "finalize" of a namespace."""
+        return await self._update(obj, subresource, "", False)
 
     async def patch(
         self,

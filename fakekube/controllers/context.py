@@ -34,6 +34,8 @@ class ControllerContext:
     connect: Callable[[str], Transport]
     settings: Settings = field(default_factory=Settings)
     gates: dict[str, HoldGate] = field(default_factory=dict)
+    #: The kinds whose objects some controller reads whole; the garbage collector shares their informers.
+    structured: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def clock(self) -> Clock:
@@ -56,6 +58,8 @@ class ControllerContext:
 
     def kind(self, api_version: str, kind: str, *, form: Form = "structured") -> CachedKind:
         """Reads of a kind from the shared informers. The controller must also watch it, so that it waits for them."""
+        if form == "structured":
+            self.structured.add((api_version, kind))
         return CachedKind(self.manager.cache.informers, api_version, kind, form)
 
     def index(self, api_version: str, kind: str, name: str, values: IndexFunc) -> None:

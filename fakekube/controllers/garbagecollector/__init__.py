@@ -1,0 +1,1 @@
+"""The garbage collector: deletes objects whose owners are gone (`pkg/controller/garbagecollector`)."""
