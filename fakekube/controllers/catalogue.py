@@ -32,7 +32,7 @@ class Descriptor:
 #: The controllers of kube-controller-manager 1.36 in its order; then the scheduler and the kubelet, which are programs
 #: of their own in a cluster, so that `*` does not select them.
 CONTROLLERS: Sequence[Descriptor] = (
-    Descriptor("serviceaccount-token-controller", "serviceaccount-token"),
+    Descriptor("serviceaccount-token-controller", "serviceaccount-token", "core.tokensecrets"),
     Descriptor("endpoints-controller", "endpoint", "serviceendpoints.endpointscontroller"),
     Descriptor("endpointslice-controller", "endpointslice", "serviceendpoints.endpointslice"),
     Descriptor(
@@ -42,7 +42,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
     Descriptor("resourcequota-controller", "resourcequota"),
     Descriptor("namespace-controller", "namespace", "core.namespace"),
-    Descriptor("serviceaccount-controller", "serviceaccount"),
+    Descriptor("serviceaccount-controller", "serviceaccount", "core.defaultaccounts"),
     Descriptor("garbage-collector-controller", "garbagecollector", "garbagecollector.collector"),
     Descriptor("daemonset-controller", "daemonset", "apps.daemonset"),
     Descriptor("job-controller", "job"),
@@ -71,14 +71,16 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("persistentvolume-protection-controller", "pv-protection"),
     Descriptor("podgroup-protection-controller"),
     Descriptor("ttl-after-finished-controller", "ttl-after-finished"),
-    Descriptor("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
+    Descriptor("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "core.rootcapublisher"),
     Descriptor("service-ca-certificate-publisher-controller"),
     Descriptor("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
     Descriptor("ephemeral-volume-controller", "ephemeral-volume"),
     Descriptor("storageversion-garbage-collector-controller", "storage-version-gc"),
     Descriptor("resourceclaim-controller", "resource-claim-controller"),
     Descriptor("resourcepoolstatusrequest-controller"),
-    Descriptor("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    Descriptor(
+        "legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner", "core.legacytokens"
+    ),
     Descriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"),
     Descriptor("volumeattributesclass-protection-controller"),
     Descriptor("service-cidr-controller"),
@@ -123,3 +125,13 @@ def named(name: str) -> Descriptor:
     if not found.module:
         raise ValueError(f"the controller {name!r} of kube-controller-manager does not run here")
     return found
+
+
+#: Admission plugins that are on if a controller is selected by its name, not by `*`.
+_PLUGINS: Mapping[str, str] = {"serviceaccount-controller": "ServiceAccount"}
+
+
+def admission_plugins(names: Iterable[str]) -> Sequence[str]:
+    """The admission plugins that go with the controllers which are selected by name."""
+    chosen = [named(name).name for name in names if name != "*" and not name.startswith("-")]
+    return [plugin for controller, plugin in _PLUGINS.items() if controller in chosen]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ async def cluster(options: Options, controllers: Sequence[str] = ()) -> AsyncIte
 
     Each controller acts as its own service account. Raises CannotServe, and ValueError for an unknown name.
     """
+    from fakekube.controllers.catalogue import admission_plugins
+
+    plugins = [one for one in admission_plugins(controllers) if one not in options.disable_admission_plugins]
+    options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
     async with running(options) as server:
         if not controllers:
             yield server
@@ -41,10 +46,16 @@ async def _beside(server: Running, names: Sequence[str]) -> None:
     from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
+    from fakekube.server.certificates import Authority
     from fakekube.server.direct import DirectTransport
 
     runner = server.server.runner
-    settings = Settings(root_ca=(server.ca or b"").decode(), sign_token=runner.apiserver.issuer.keys.sign)
+    authority = server.authority or Authority()
+    settings = Settings(
+        root_ca=authority.certificate.decode(),
+        sign_token=runner.apiserver.issuer.keys.sign,
+        signing_ca=(authority.certificate, authority.key),
+    )
     found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
     await found.manager.start()
 

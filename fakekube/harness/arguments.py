@@ -75,11 +75,17 @@ def authorization_mode_of(rbac: bool, mode: str | None) -> str:
     return mode
 
 
-def admission_plugins_of(enable: Sequence[str], disable: Sequence[str]) -> frozenset[str]:
-    """The enabled admission plugins. Raises TypeError, ValueError."""
+def admission_plugins_of(
+    enable: Sequence[str], disable: Sequence[str], controllers: Sequence[str] = ()
+) -> frozenset[str]:
+    """The enabled admission plugins, with those of `controllers`. Raises TypeError, ValueError."""
     for name, value in (("enable_admission_plugins", enable), ("disable_admission_plugins", disable)):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise TypeError(f"{name}={value!r}: pass a list of names")
+    if controllers:
+        from fakekube.controllers.catalogue import admission_plugins
+
+        enable = [*enable, *(plugin for plugin in admission_plugins(controllers) if plugin not in disable)]
     try:
         return enabled_plugins(enable, disable)
     except ValueError as problem:

@@ -29,7 +29,7 @@ from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
-from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling
+from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.idempotence import IdempotenceCheck
@@ -120,7 +120,7 @@ class FakeKube:
             service_cluster_ip_range=service_cluster_ip_range,
         )
         mode = arguments.authorization_mode_of(rbac, authorization_mode)
-        plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins)
+        plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins, controllers)
         self.seed = seed
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
@@ -389,7 +389,8 @@ class FakeKube:
             self._transports.append(DirectTransport(self._runner, user=component_user(user)))
             return self._transports[-1]
 
-        running = controller_manager(names, connect, **settings_of(self._bubble, self.ledger.observer))
+        settings = settings_for(names, self._runner.apiserver.issuer, lambda: self._webhooks.authority)
+        running = controller_manager(names, connect, settings, **settings_of(self._bubble, self.ledger.observer))
         operator = self._operated(running.manager)
         return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
 

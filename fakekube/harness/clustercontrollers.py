@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,29 @@ from fakekube.harness.ledger import Reconcile
 from fakekube.harness.operator import ControllerView, Operator
 
 if TYPE_CHECKING:
+    from fakekube.apiserver.auth.serviceaccounttoken import Issuer
     from fakekube.controllers.controllermanager import ControllerManager
     from fakekube.controllers.hold import HoldGate
+    from fakekube.controllers.settings import Settings
+    from fakekube.server.certificates import Authority
+
+
+#: The controllers that need the CA of the cluster.
+WITH_CA = frozenset({
+    "certificatesigningrequest-signing-controller", "root-ca-certificate-publisher-controller",
+    "serviceaccount-token-controller",
+})  # fmt: skip
+
+
+def settings_for(names: Sequence[str], issuer: Issuer, authority: Callable[[], Authority]) -> Settings:
+    """The settings of the controllers that `names` select; `authority` makes the CA, which few of them need."""
+    from fakekube.controllers.catalogue import select
+    from fakekube.controllers.settings import Settings
+
+    if not any(one.name in WITH_CA for one in select(names)):
+        return Settings()
+    ca = authority()
+    return Settings(ca.certificate.decode(), issuer.keys.sign, (ca.certificate, ca.key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,11 @@ class Authority:
         """The CA's certificate, PEM."""
         return self._ca.cert_pem.bytes()
 
+    @property
+    def key(self) -> bytes:
+        """The CA's private key, PEM."""
+        return self._ca.private_key_pem.bytes()
+
     def server_context(self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> ssl.SSLContext:
         """A context for a server without client certificates; the first name is the subject of its certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

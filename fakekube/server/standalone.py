@@ -64,14 +64,20 @@ class Options:
 class Running:
     """A listening server and what clients need to connect. `loaded`: the number of objects from manifests.
 
-    `client`: the administrator's certificate, if clients have no token.
+    `authority`: the CA of its certificate, None without TLS. `client`: the administrator's certificate, if clients have
+    no token.
     """
 
     server: HttpServer
-    ca: bytes | None
+    authority: Authority | None
     tokens: dict[str, User]
     loaded: int
     client: Credentials | None
+
+    @property
+    def ca(self) -> bytes | None:
+        """The certificate of the CA, PEM; None without TLS."""
+        return self.authority.certificate if self.authority else None
 
     @property
     def token(self) -> str:
@@ -107,7 +113,7 @@ async def running(options: Options) -> AsyncIterator[Running]:
         loaded = await _load(runner, options.manifests)
         server = await serving.enter_async_context(listen(runner, options.bind_address, tls=tls, sock=sock))
         client = authority.administrator() if authority and not tokens else None
-        found = Running(server, authority.certificate if authority else None, tokens, loaded, client)
+        found = Running(server, authority, tokens, loaded, client)
         if options.kubeconfig:
             found.write_kubeconfig(options.kubeconfig)
         yield found
