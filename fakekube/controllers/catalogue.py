@@ -40,7 +40,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     ),
     Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
-    Descriptor("resourcequota-controller", "resourcequota"),
+    Descriptor("resourcequota-controller", "resourcequota", "core.resourcequotas"),
     Descriptor("namespace-controller", "namespace", "core.namespace"),
     Descriptor("serviceaccount-controller", "serviceaccount", "core.defaultaccounts"),
     Descriptor("garbage-collector-controller", "garbagecollector", "garbagecollector.collector"),

@@ -26,6 +26,11 @@ class ServedResource:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def qualified(self) -> str:
+        """The resource with its group: "pods", "jobs.batch"."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
 
 @dataclass(frozen=True, slots=True)
 class ServedResources:

@@ -27,14 +27,18 @@ from fakekube.controllers.garbagecollector.dependencygraph import (
     Node,
     Todo,
 )
-from fakekube.controllers.garbagecollector.monitors import DEFINITIONS, Monitors
-from fakekube.controllers.servedresources import ServedResource
+from fakekube.controllers.monitors import DEFINITIONS, Monitors
+from fakekube.controllers.servedresources import ServedResource, ServedResources
 
 Object = Mapping[str, Any]
 Reference = Mapping[str, Any]
 
 #: How many objects are attended to at the same time (kube-controller-manager: --concurrent-gc-syncs).
 WORKERS = 20
+
+
+#: Resources that are not garbage collected.
+IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
 class UnknownKind(Exception):
@@ -89,7 +93,7 @@ class GarbageCollector:
         for api_version, kind in DEFINITIONS:
             context.kind(api_version, kind)
         self._monitors = Monitors(
-            self._client, context.manager.cache.informers, context.clock, self._form, self._handler
+            self._client, context.manager.cache.informers, context.clock, self._form, self._handler, collected
         )
         self._queue: RequestQueue | None = None
 
@@ -350,6 +354,12 @@ class GarbageCollector:
 
         context = self._context
         await retry_on_conflict(attempt, DEFAULT_BACKOFF, clock=context.clock, random=context.manager.random)
+
+
+def collected(served: ServedResources) -> Sequence[ServedResource]:
+    """The resources whose objects are garbage collected (GetDeletableResources)."""
+    deletable = served.supporting("delete", "list", "watch")
+    return [one for one in deletable if (one.group, one.plural) not in IGNORED]
 
 
 def _cause(kind: CauseKind, identity: Identity, obj: Object) -> Cause:

@@ -1,4 +1,4 @@
-"""Informers of all resources that can be deleted, which follow the definitions of resources.
+"""Informers of all resources that a controller wants, which follow the definitions of resources.
 
 kube-controller-manager asks discovery every 30 seconds what there is. Here that is asked when a
 CustomResourceDefinition or an APIService has changed.
@@ -7,13 +7,20 @@ CustomResourceDefinition or an APIService has changed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from controllerlib import ApiError, Client
-from controllerlib.cache import CacheInformer, Form, HandlerRegistrations, Informers, ResourceEventHandlerFuncs
+from controllerlib.cache import (
+    NAMESPACE_INDEX,
+    CacheInformer,
+    Form,
+    HandlerRegistrations,
+    Informers,
+    ResourceEventHandlerFuncs,
+)
 from controllerlib.clock import Clock, Deadline, sleep
 from controllerlib.controller import RequestQueue
 from controllerlib.tasks import OnceEvent, Tasks
@@ -22,14 +29,14 @@ from fakekube.controllers.servedresources import ServedResource, ServedResources
 #: The kinds whose changes change what is served.
 DEFINITIONS = (("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("apiregistration.k8s.io/v1", "APIService"))
 
-#: Resources that are not garbage collected.
-IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
-
 #: Seconds that the start waits for the informers, and between attempts after discovery has failed.
 PATIENCE = 30.0
 
 #: Makes the handler of the informer of a resource.
 HandlerFor = Callable[[ServedResource], ResourceEventHandlerFuncs]
+
+#: The resources to watch, of those that are served.
+Chosen = Callable[[ServedResources], Sequence[ServedResource]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,8 @@ class _Monitor:
 class Monitors:
     """The informers and their handlers; a source of the controller that is synced when all informers are.
 
-    `form_of`: whether the objects of a kind are read whole by another controller, whose informer is then shared, or
-    only their metadata.
+    `form_of`: whether the objects of a kind are read whole, so that the informer is shared with other controllers, or
+    only their metadata. `chosen`: which resources to watch.
     """
 
     def __init__(
@@ -54,9 +61,10 @@ class Monitors:
         clock: Clock,
         form_of: Callable[[str, str], Form],
         handler_of: HandlerFor,
+        chosen: Chosen,
     ) -> None:
         self._client, self._informers, self._clock = client, informers, clock
-        self._form_of, self._handler_of = form_of, handler_of
+        self._form_of, self._handler_of, self._chosen = form_of, handler_of, chosen
         self.served = ServedResources()
         self._monitors: dict[ServedResource, _Monitor] = {}
         self._changed = asyncio.Event()
@@ -74,7 +82,7 @@ class Monitors:
         with suppress(TimeoutError):
             async with Deadline(self._clock, self._clock.monotonic() + PATIENCE):
                 await self._begun.wait()
-                for monitor in list(self._monitors.values()):
+                for monitor in tuple(self._monitors.values()):
                     await monitor.handlers.wait_synced()
 
     def find(self, api_version: str, kind: str, namespace: str, name: str) -> Any:
@@ -83,6 +91,17 @@ class Monitors:
             if (one.resource.api_version, one.resource.kind) == (api_version, kind):
                 return one.informer.informers[""].indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
         return None
+
+    def watched(self) -> Sequence[ServedResource]:
+        """The resources that have an informer."""
+        return tuple(self._monitors)
+
+    def list(self, resource: ServedResource, namespace: str) -> Sequence[Any] | None:
+        """The objects of a watched resource in a namespace; None before they are known."""
+        monitor = self._monitors[resource]
+        if not monitor.informer.has_synced():
+            return None
+        return monitor.informer.informers[""].indexer.by_index(NAMESPACE_INDEX, namespace)
 
     async def _follow(self) -> None:
         changed = ResourceEventHandlerFuncs(self._added, self._updated, self._deleted)
@@ -112,7 +131,7 @@ class Monitors:
         self._changed.set()
 
     async def _resync(self, served: ServedResources) -> None:
-        wanted = [one for one in served.supporting("delete", "list", "watch") if (one.group, one.plural) not in IGNORED]
+        wanted = self._chosen(served)
         stale = [one for one in self._monitors if f"{one.group}/{one.version}" in served.stale]
         if set(wanted) | set(stale) == set(self._monitors) and served == self.served:
             return
@@ -129,10 +148,11 @@ class Monitors:
         informer = await self._informers.get_informer(
             resource.api_version, resource.kind, form=form, block_until_synced=False
         )
-        handlers = informer.add_handler(self._handler_of(resource), name="garbage-collector-controller")
+        handlers = informer.add_handler(self._handler_of(resource))
         return _Monitor(resource, form, informer, handlers)
 
     def _stop(self, monitor: _Monitor) -> None:
         monitor.informer.remove_handler(monitor.handlers)
-        if monitor.form == "metadata":
-            self._informers.remove_informer(monitor.resource.api_version, monitor.resource.kind, "metadata")
+        api_version, kind = monitor.resource.api_version, monitor.resource.kind
+        if monitor.form == "metadata" and self._informers.find(api_version, kind, "metadata") is monitor.informer:
+            self._informers.remove_informer(api_version, kind, "metadata")
