@@ -1,0 +1,1 @@
+"""Controllers of roles (`pkg/controller/clusterroleaggregation`)."""
