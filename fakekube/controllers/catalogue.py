@@ -56,7 +56,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("certificatesigningrequest-approving-controller", "csrapproving", "certificates.approving"),
     Descriptor("certificatesigningrequest-cleaner-controller", "csrcleaner", "certificates.cleaning"),
     Descriptor("podcertificaterequest-cleaner-controller"),
-    Descriptor("ttl-controller", "ttl", "node.nodettl"),
+    Descriptor("ttl-controller", "ttl", "nodelifecycle.nodettl"),
     Descriptor("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
     Descriptor("token-cleaner-controller", "tokencleaner", by_default=False),
     Descriptor("node-ipam-controller", "nodeipam"),
