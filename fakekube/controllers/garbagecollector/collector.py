@@ -135,9 +135,9 @@ class GarbageCollector:
 
         return ResourceEventHandlerFuncs(added, updated, deleted)
 
-    def _enqueue(self, todo: Sequence[Todo], cause: Cause | None = None) -> None:
+    def _enqueue(self, todo: Sequence[Todo], cause: Cause) -> None:
         assert self._queue is not None
-        queue = self._queue.with_options(cause=cause) if cause is not None else self._queue
+        queue = self._queue.with_options(cause=cause)
         for one in todo:
             if one.what == "report":
                 self._report(one.node, one.owner)
@@ -202,7 +202,7 @@ class GarbageCollector:
         raise self._gone(node)
 
     def _gone(self, node: Node) -> Gone:
-        self._enqueue(self._graph.found_absent(node.identity))
+        self._enqueue(self._graph.found_absent(node.identity), _generic(node.identity))
         return Gone()
 
     async def _drop_references(self, node: Node, uids: Sequence[str]) -> None:
@@ -224,7 +224,8 @@ class GarbageCollector:
         blocking = node.blocking_dependents()
         if not blocking:
             await self._remove_finalizer(node, FOREGROUND)
-        self._enqueue([Todo("delete", one) for one in blocking if not one.deleting_dependents])
+        todo = [Todo("delete", one) for one in blocking if not one.deleting_dependents]
+        self._enqueue(todo, _generic(node.identity))
 
     async def _orphan(self, node: Node) -> None:
         """Remove the references to an object from its dependents, and then free it."""
@@ -360,6 +361,10 @@ def collected(served: ServedResources) -> Sequence[ServedResource]:
     """The resources whose objects are garbage collected (GetDeletableResources)."""
     deletable = served.supporting("delete", "list", "watch")
     return [one for one in deletable if (one.group, one.plural) not in IGNORED]
+
+
+def _generic(identity: Identity) -> Cause:
+    return Cause("generic", identity.api_version, identity.kind, identity.namespace, identity.name)
 
 
 def _cause(kind: CauseKind, identity: Identity, obj: Object) -> Cause:
