@@ -1,0 +1,90 @@
+"""What follows from changes of the graph of owners, where references disagree about an owner."""
+
+import pytest
+
+from fakekube.controllers.garbagecollector.dependencygraph import AbsentOwners, DependencyGraph, Identity
+
+
+def identity(name, uid=None, namespace="ns", kind="ConfigMap"):
+    return Identity(kind, "v1", namespace, name, uid or name)
+
+
+def reference(name, uid=None, kind="ConfigMap", **more):
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid or name, **more}
+
+
+def obj(name, *owners, **meta):
+    return {"metadata": {"name": name, "uid": name, "ownerReferences": list(owners), **meta}}
+
+
+def observe(graph, name, *owners, namespace="ns", **meta):
+    return told(graph.observed(identity(name, namespace=namespace), obj(name, *owners, **meta)))
+
+
+def told(todo):
+    return [(one.what, one.node.identity.name) for one in todo]
+
+
+def test_an_unknown_owner_gets_a_virtual_node_that_is_looked_for():
+    graph = DependencyGraph()
+    assert observe(graph, "child", reference("owner")) == [("delete", "owner")]
+    assert graph.find("owner").virtual
+    assert observe(graph, "owner") == []
+    assert not graph.find("owner").virtual
+
+
+def test_dependents_of_an_absent_owner_are_attempted_and_the_owner_is_remembered():
+    graph = DependencyGraph()
+    observe(graph, "child", reference("owner"))
+    assert told(graph.found_absent(identity("owner"))) == [("delete", "child")]
+    assert identity("owner") in graph.absent
+    assert graph.find("owner") is None
+
+
+def test_an_absent_identity_of_several_is_replaced_by_the_next_one():
+    graph = DependencyGraph()
+    observe(graph, "one", reference("a", "uid"))
+    assert observe(graph, "two", reference("b", "uid")) == [("delete", "two")]
+    assert told(graph.found_absent(identity("a", "uid"))) == [("delete", "one"), ("delete later", "b")]
+    assert graph.find("uid").identity == identity("b", "uid")
+    assert told(graph.found_absent(identity("b", "uid"))) == [("delete", "two"), ("delete later", "a")]
+
+
+def test_an_observed_object_is_not_removed_for_what_a_wrong_reference_says():
+    graph = DependencyGraph()
+    observe(graph, "owner")
+    assert observe(graph, "child", reference("wrong", "owner")) == [("delete", "child")]
+    assert told(graph.found_absent(identity("wrong", "owner"))) == [("delete", "child")]
+    assert graph.find("owner") is not None
+
+
+def test_an_observed_object_corrects_what_its_dependents_say():
+    graph = DependencyGraph()
+    observe(graph, "right", reference("owner"))
+    observe(graph, "wrong", reference("other", "owner"), namespace="elsewhere")
+    assert observe(graph, "owner") == [] or graph.find("owner").identity == identity("owner")
+    replaced = DependencyGraph()
+    observe(replaced, "wrong", reference("other", "owner"), namespace="elsewhere")
+    assert observe(replaced, "owner") == [("report", "wrong"), ("delete", "wrong")]
+
+
+@pytest.mark.parametrize("finalizer", ["orphan", "foregroundDeletion"])
+def test_a_deletion_with_a_finalizer_begins_once(finalizer):
+    graph = DependencyGraph()
+    observe(graph, "owner")
+    observe(graph, "child", reference("owner"))
+    before = obj("owner")
+    deleted = obj("owner", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[finalizer])
+    expected = [("orphan", "owner")] if finalizer == "orphan" else [("delete", "child"), ("delete", "owner")]
+    assert told(graph.observed(identity("owner"), deleted, before)) == expected
+    assert told(graph.observed(identity("owner"), deleted, deleted)) == []
+
+
+def test_the_least_recently_used_absent_owner_is_forgotten():
+    absent = AbsentOwners(2)
+    absent.add(identity("a"))
+    absent.add(identity("b"))
+    assert identity("a") in absent
+    absent.add(identity("c"))
+    assert identity("b") not in absent
+    assert identity("a") in absent
