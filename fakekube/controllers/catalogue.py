@@ -35,9 +35,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("serviceaccount-token-controller", "serviceaccount-token", "core.tokensecrets"),
     Descriptor("endpoints-controller", "endpoint", "serviceendpoints.endpointscontroller"),
     Descriptor("endpointslice-controller", "endpointslice", "serviceendpoints.endpointslice"),
-    Descriptor(
-        "endpointslice-mirroring-controller", "endpointslicemirroring", "serviceendpoints.mirroring"
-    ),
+    Descriptor("endpointslice-mirroring-controller", "endpointslicemirroring", "serviceendpoints.mirroring"),
     Descriptor("replicationcontroller-controller", "replicationcontroller", "apps.replicationcontroller"),
     Descriptor("pod-garbage-collector-controller", "podgc", "nodelifecycle.podgarbagecollector"),
     Descriptor("resourcequota-controller", "resourcequota", "core.resourcequotas"),
