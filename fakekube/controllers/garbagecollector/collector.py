@@ -56,7 +56,7 @@ class NamespacedOwner(Exception):
 
 
 class Gone(Exception):
-    """The object does not exist, and the graph has been told."""
+    """The object does not exist at the server; the graph is updated."""
 
 
 class Attempt(NamedTuple):

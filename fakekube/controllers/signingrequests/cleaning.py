@@ -10,8 +10,8 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import FuncSource, HandlerFuncs, RequestQueue
-from fakekube.controllers.certificates.requests import ACCOUNT, API_VERSION, KIND
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.signingrequests.requests import ACCOUNT, API_VERSION, KIND
 from fakekube.controllers.workload.podstate import moment
 
 _log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 #: Seconds between checks.
 INTERVAL = 3600.0
 
-#: How long a request is kept that is decided, and one that nobody has answered.
+#: How long a request is kept that is decided, and one that is pending.
 DECIDED, PENDING = timedelta(hours=1), timedelta(hours=24)
 
 Object = Mapping[str, Any]
@@ -44,7 +44,7 @@ def add(context: ControllerContext) -> None:
 
 
 def is_old(request: Object, now: datetime) -> bool:
-    """Whether a request was decided an hour ago, was not answered for a day, or has a certificate that has expired."""
+    """Whether a request was decided an hour ago, is pending for a day, or has a certificate that has expired."""
     status = request.get("status") or {}
     issued = status.get("certificate") or ""
     conditions = status.get("conditions") or ()

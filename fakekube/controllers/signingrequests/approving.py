@@ -7,7 +7,8 @@ from typing import Any
 
 from controllerlib import Client
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import parsed_request
-from fakekube.controllers.certificates.requests import (
+from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.signingrequests.requests import (
     ACCOUNT,
     KUBELET_CLIENT,
     add_request_controller,
@@ -15,7 +16,6 @@ from fakekube.controllers.certificates.requests import (
     decisions,
     kubelet_client_problem,
 )
-from fakekube.controllers.context import ControllerContext
 
 WORKERS = 5
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import parsed_request
-from fakekube.controllers.certificates.requests import (
+from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.signingrequests.requests import (
     ACCOUNT,
     KUBELET_CLIENT,
     KUBELET_SERVING,
@@ -19,13 +20,12 @@ from fakekube.controllers.certificates.requests import (
     kubelet_client_problem,
     kubelet_serving_problem,
 )
-from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.podstate import timestamp
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
-    from fakekube.controllers.certificates.certificateauthority import CertificateAuthority
+    from fakekube.controllers.signingrequests.certificateauthority import CertificateAuthority
 
 #: Five for each of the signers.
 WORKERS = 20
@@ -80,7 +80,7 @@ class RequestSigner:
         await self._client.update_status({**request, "status": changed})
 
     def _sign(self, parsed: CertificateSigningRequest, request: Object, now: datetime) -> str:
-        from fakekube.controllers.certificates.certificateauthority import CertificateAuthority, lifetime
+        from fakekube.controllers.signingrequests.certificateauthority import CertificateAuthority, lifetime
 
         if self._authority is None:
             given = self._context.settings.signing_ca

@@ -1,1 +1,0 @@
-"""Controllers of roles (`pkg/controller/clusterroleaggregation`)."""
