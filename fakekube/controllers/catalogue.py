@@ -43,7 +43,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("serviceaccount-controller", "serviceaccount", "core.defaultaccounts"),
     Descriptor("garbage-collector-controller", "garbagecollector", "garbagecollector.collector"),
     Descriptor("daemonset-controller", "daemonset", "apps.daemonset"),
-    Descriptor("job-controller", "job"),
+    Descriptor("job-controller", "job", "batch.job.job"),
     Descriptor("deployment-controller", "deployment", "apps.deployment"),
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
     Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),

@@ -29,6 +29,23 @@ def deletion_order(pods: Sequence[Pod], ranks: Sequence[int], now: datetime) -> 
     return [pod for pod, _ in sorted(zip(pods, ranks, strict=True), key=cmp_to_key(compare))]
 
 
+def removal_order(pods: Sequence[Pod]) -> Sequence[Pod]:
+    """The pods, those to delete first in front, by exact times and without costs and ranks (controller.ActivePods)."""
+    return sorted(pods, key=_removal_key)
+
+
+def _removal_key(pod: Pod) -> tuple[Any, ...]:
+    ready = is_ready(pod)
+    regular, side = restarts(pod)
+    since = ready_since(pod) if ready else None
+    times = (_later_first(since) if ready else 0.0, -regular, -side, _later_first(_created(pod)))
+    return (bool(_node(pod)), _PHASES.get(phase(pod), 0), ready, *times)
+
+
+def _later_first(time: datetime | None) -> float:
+    return -math.inf if time is None else -time.timestamp()
+
+
 def deletion_cost(pod: Pod) -> int:
     """The deletion cost of the pod's annotation, 0 if it is absent or not an int32."""
     text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "")
