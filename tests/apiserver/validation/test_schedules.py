@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.registry.batch.cronjob.schedule import duration_problem, problem_of, zone_problem
+from fakekube.apiserver.registry.batch.cronjob.schedule import problem_of, zone_problem
 from fakekube.apiserver.registry.batch.job import indexes as completionindexes
 from fakekube.apiserver.registry.core.pod.images import pull_policy, tag_of
 
@@ -57,7 +57,7 @@ def test_what_is_no_schedule(schedule, problem):
     ],
 )
 def test_durations(text, problem):
-    assert duration_problem(text) == problem
+    assert problem_of(f"@every {text}") == (problem and f"failed to parse duration @every {text}: {problem}")
 
 
 @pytest.mark.parametrize(

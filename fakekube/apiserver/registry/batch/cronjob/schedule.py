@@ -1,4 +1,4 @@
-"""Schedules of CronJobs: what is wrong with one (`robfig/cron` v3, `ParseStandard`), and names of time zones."""
+"""Schedules of CronJobs (`robfig/cron` v3, `ParseStandard`), and names of time zones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import zoneinfo
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from fakekube.apiserver.wire.goduration import parse_duration
 from fakekube.apiserver.wire.goprint import go_quote
 
 
@@ -27,9 +28,15 @@ class Bounds:
 
 FIELDS = (Bounds(0, 59), Bounds(0, 23), Bounds(1, 31), Bounds(1, 12, MONTHS), Bounds(0, 6, DAYS))
 
-DESCRIPTORS = frozenset(
-    f"@{when}" for when in ("yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly")
-)
+DESCRIPTORS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 EVERY = "@every "
 
 MAX_INT64 = 2**63 - 1
@@ -39,49 +46,81 @@ class BadSchedule(Exception):
     """The text is not a valid schedule; the message is the API server's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a field. `star`: it has a `*` or `?` without a step, which selects any day."""
+
+    chosen: frozenset[int]
+    star: bool
+
+
+#: The values of a field that `@every` does not have.
+ANY = Values(frozenset(), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A parsed schedule. `zone` is "" without a time zone of its own, `every` the seconds of `@every`, else 0."""
+
+    zone: str
+    every: float = 0.0
+    minute: Values = ANY
+    hour: Values = ANY
+    day: Values = ANY
+    month: Values = ANY
+    weekday: Values = ANY
+
+
 def problem_of(schedule: str) -> str:
     """Returns the problem of a schedule; "" if it is valid."""
     try:
-        _parse(schedule)
+        parse_schedule(schedule)
     except BadSchedule as problem:
         return str(problem)
     return ""
 
 
-def _parse(schedule: str) -> None:
+def parse_schedule(schedule: str) -> Schedule:
+    """Parse a schedule. Raises BadSchedule."""
+    zone = ""
     if schedule.startswith(("TZ=", "CRON_TZ=")):
         zone, _, schedule = schedule.partition("=")[2].partition(" ")
         wrong = zone_problem(zone)
         if wrong:
             raise BadSchedule(f"provided bad location {zone}: {wrong}")
         schedule = schedule.strip()
+    if schedule.startswith(EVERY):
+        return Schedule(zone, _every(schedule))
     if schedule.startswith("@"):
-        _check_descriptor(schedule)
-        return
+        if schedule not in DESCRIPTORS:
+            raise BadSchedule(f"unrecognized descriptor: {schedule}")
+        schedule = DESCRIPTORS[schedule]
     parts = schedule.split()
     if len(parts) != len(FIELDS):
         found = f"found {len(parts)}: [{' '.join(parts)}]"
         raise BadSchedule(f"expected exactly {len(FIELDS)} fields, {found}")
-    for part, bounds in zip(parts, FIELDS, strict=True):
-        for one in filter(None, part.split(",")):
-            _check_range(one, bounds)
+    return Schedule(zone, 0.0, *map(_values, parts, FIELDS))
 
 
-def _check_descriptor(text: str) -> None:
-    if text in DESCRIPTORS:
-        return
-    if not text.startswith(EVERY):
-        raise BadSchedule(f"unrecognized descriptor: {text}")
-    wrong = duration_problem(text.removeprefix(EVERY))
-    if wrong:
-        raise BadSchedule(f"failed to parse duration {text}: {wrong}")
+def _every(text: str) -> float:
+    """The seconds of `@every`: whole ones, at least one."""
+    try:
+        return max(1.0, float(int(parse_duration(text.removeprefix(EVERY)))))
+    except ValueError as wrong:
+        raise BadSchedule(f"failed to parse duration {text}: {wrong}") from None
 
 
-def _check_range(text: str, bounds: Bounds) -> None:
-    """Checks a range: `*`, `5`, `1-5`, each maybe with `/STEP`."""
+def _values(text: str, bounds: Bounds) -> Values:
+    found = [_range(one, bounds) for one in text.split(",") if one]
+    return Values(frozenset().union(*(one.chosen for one in found)), any(one.star for one in found))
+
+
+def _range(text: str, bounds: Bounds) -> Values:
+    """The values of a range: `*`, `5`, `1-5`, each maybe with `/STEP`."""
     what, *steps = text.split("/")
     low, *highs = what.split("-")
-    if low in ("*", "?"):
+    star = low in ("*", "?")
+    if star:
         start, end = bounds.low, bounds.high
     else:
         start = _number(low, bounds.names)
@@ -95,6 +134,7 @@ def _check_range(text: str, bounds: Bounds) -> None:
         step = _number(steps[0], {})
         end = end if highs else bounds.high
     _check_bounds(text, start, end, step, bounds)
+    return Values(frozenset(range(start, end + 1, step)), star and step == 1)
 
 
 def _check_bounds(text: str, start: int, end: int, step: int, bounds: Bounds) -> None:
@@ -119,30 +159,6 @@ def _number(text: str, names: dict[str, int]) -> int:
     if int(text) < 0:
         raise BadSchedule(f"negative number ({int(text)}) not allowed: {text}")
     return int(text)
-
-
-_element = re.compile(r"(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)(?P<unit>[^0-9.]*)")
-UNITS = frozenset(("ns", "us", "µs", "μs", "ms", "s", "m", "h"))
-
-
-def duration_problem(text: str) -> str:
-    """Returns the problem of a duration (`time.ParseDuration`); "" if it is valid."""
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
-        return ""
-    shown = go_quote(text)
-    if not rest:
-        return f"time: invalid duration {shown}"
-    while rest:
-        match = _element.match(rest)
-        if match is None:
-            return f"time: invalid duration {shown}"
-        if not match["unit"]:
-            return f"time: missing unit in duration {shown}"
-        if match["unit"] not in UNITS:
-            return f"time: unknown unit {go_quote(match['unit'])} in duration {shown}"
-        rest = rest[match.end() :]
-    return ""
 
 
 @lru_cache(maxsize=1024)

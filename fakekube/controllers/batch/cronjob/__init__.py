@@ -1,0 +1,1 @@
+"""The controller of CronJobs (`pkg/controller/cronjob`)."""

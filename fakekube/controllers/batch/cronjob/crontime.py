@@ -1,0 +1,136 @@
+"""The times of a cron schedule (`robfig/cron` v3: `SpecSchedule.Next`, `ConstantDelaySchedule.Next`).
+
+Libraries for cron expressions differ from this dialect in the days that are selected by a day of the month and a day of
+the week, in `?` and `N/STEP`, and in what happens when clocks change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from fakekube.apiserver.registry.batch.cronjob.schedule import Schedule
+
+#: No time: what follows for a schedule that never comes (Go: the zero Time).
+ZERO = datetime.min.replace(tzinfo=UTC)
+
+#: A time is looked for in this many years.
+_YEARS = 5
+
+_DAY, _HOUR, _MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
+
+
+def time_zone(name: str) -> tzinfo:
+    """The time zone of a name (time.LoadLocation)."""
+    return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
+
+
+def next_time(schedule: Schedule, after: datetime) -> datetime:
+    """The first time of the schedule after a time, in UTC; ZERO if there is none.
+
+    The wall time of the schedule's zone counts: a time that is skipped when clocks go forward does not come, and one
+    that is repeated when they go back comes twice if it is an hour that the schedule selects.
+    """
+    if after == ZERO:
+        return ZERO
+    if schedule.every:
+        return after + timedelta(seconds=schedule.every, microseconds=-after.microsecond)
+    search = _Search(schedule, time_zone(schedule.zone), after + timedelta(seconds=1, microseconds=-after.microsecond))
+    last_year = search.local.year + _YEARS
+    while search.local.year <= last_year:
+        # one that has come round to its beginning has changed the larger units, which are looked at again
+        if not (search.month() or search.day() or search.hour() or search.minute() or search.second()):
+            return search.time
+    return ZERO
+
+
+@dataclass(slots=True)
+class _Search:
+    """A time that moves forward, unit by unit. Each method returns whether its unit has come round to its beginning.
+
+    `moved`: whether the smaller units were set to their beginning.
+    """
+
+    schedule: Schedule
+    zone: tzinfo
+    time: datetime
+    moved: bool = False
+
+    @property
+    def local(self) -> datetime:
+        return self.time.astimezone(self.zone)
+
+    def month(self) -> bool:
+        while self.local.month not in self.schedule.month.chosen:
+            local = self.local
+            if not self.moved:
+                self.moved = True
+                local = datetime(local.year, local.month, 1)
+            year, month = local.year + local.month // 12, local.month % 12 + 1
+            self.time = _instant(local.replace(year=year, month=month), self.zone)
+            if month == 1:
+                return True
+        return False
+
+    def day(self) -> bool:
+        while not self._day_matches():
+            local = self.local
+            if not self.moved:
+                self.moved = True
+                local = datetime(local.year, local.month, local.day)
+            self.time = _instant(local.replace(tzinfo=None) + _DAY, self.zone)
+            hour = self.local.hour
+            if hour:  # there is no midnight on this day
+                self.time += _HOUR * (24 - hour if hour > 12 else -hour)
+            if self.local.day == 1:
+                return True
+        return False
+
+    def hour(self) -> bool:
+        while self.local.hour not in self.schedule.hour.chosen:
+            if not self.moved:
+                self.moved = True
+                local = self.local
+                self.time = _instant(datetime(local.year, local.month, local.day, local.hour), self.zone)
+            self.time += _HOUR
+            if self.local.hour == 0:
+                return True
+        return False
+
+    def minute(self) -> bool:
+        while self.local.minute not in self.schedule.minute.chosen:
+            if not self.moved:
+                self.moved = True
+                self.time = self.time.replace(second=0)
+            self.time += _MINUTE
+            if self.local.minute == 0:
+                return True
+        return False
+
+    def second(self) -> bool:
+        """A time is at the beginning of a minute."""
+        if self.time.second == 0:
+            return False
+        self.moved = True
+        self.time = self.time.replace(second=0) + _MINUTE
+        return True
+
+    def _day_matches(self) -> bool:
+        """A day is selected by both fields if one of them is `*`, else by either."""
+        schedule, local = self.schedule, self.local
+        day = local.day in schedule.day.chosen
+        weekday = local.isoweekday() % 7 in schedule.weekday.chosen
+        if schedule.day.star or schedule.weekday.star:
+            return day and weekday
+        return day or weekday
+
+
+def _instant(wall: datetime, zone: tzinfo) -> datetime:
+    """The instant of a wall time; one that is skipped or repeated is taken with one of the two offsets (time.Date)."""
+    naive = wall.replace(tzinfo=None)
+    guess = naive.replace(tzinfo=UTC).astimezone(zone).utcoffset()
+    assert guess is not None
+    offset = (naive - guess).replace(tzinfo=UTC).astimezone(zone).utcoffset()
+    assert offset is not None
+    return (naive - offset).replace(tzinfo=UTC)
