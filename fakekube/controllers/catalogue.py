@@ -47,7 +47,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("deployment-controller", "deployment", "apps.deployment"),
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
     Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
-    Descriptor("disruption-controller", "disruption"),
+    Descriptor("disruption-controller", "disruption", "policy.disruption"),
     Descriptor("statefulset-controller", "statefulset", "apps.statefulset"),
     Descriptor("cronjob-controller", "cronjob", "batch.cronjob.cronjob"),
     Descriptor("certificatesigningrequest-signing-controller", "csrsigning", "signingrequests.signing"),

@@ -1,0 +1,1 @@
+"""The controllers of policy/v1: PodDisruptionBudget."""
