@@ -18,7 +18,7 @@ class PodControl:
     def __init__(
         self, client: Client, recorder: CoreEventRecorder, on_write: Callable[[Object, Object], None] | None = None
     ) -> None:
-        """`on_write` is called with the owner and each pod that was created."""
+        """`on_write` is called with the owner and each pod that was created or patched."""
         self._client, self._recorder, self._on_write = client, recorder, on_write
 
     async def create(
@@ -46,6 +46,12 @@ class PodControl:
             self._on_write(owner, created)
         self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
         return created
+
+    async def patch(self, owner: Object, pod: Object, patch: Object) -> None:
+        """Patch a pod strategically. Raises ApiError."""
+        patched = await self._client.patch(pod, patch, type="strategic")
+        if self._on_write is not None:
+            self._on_write(owner, patched)
 
     async def delete(self, owner: Object, pod: Object) -> None:
         """Delete a pod. Raises ApiError."""

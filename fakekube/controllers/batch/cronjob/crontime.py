@@ -63,23 +63,18 @@ class _Search:
 
     def month(self) -> bool:
         while self.local.month not in self.schedule.month.chosen:
+            self._begin(day=1, hour=0)
             local = self.local
-            if not self.moved:
-                self.moved = True
-                local = datetime(local.year, local.month, 1)
-            year, month = local.year + local.month // 12, local.month % 12 + 1
-            self.time = _instant(local.replace(year=year, month=month), self.zone)
-            if month == 1:
+            first = local.replace(year=local.year + local.month // 12, month=local.month % 12 + 1, day=1)
+            self.time = _instant(first.replace(tzinfo=None) + _DAY * (local.day - 1), self.zone)
+            if self.local.month == 1:
                 return True
         return False
 
     def day(self) -> bool:
         while not self._day_matches():
-            local = self.local
-            if not self.moved:
-                self.moved = True
-                local = datetime(local.year, local.month, local.day)
-            self.time = _instant(local.replace(tzinfo=None) + _DAY, self.zone)
+            self._begin(hour=0)
+            self.time = _instant(self.local.replace(tzinfo=None) + _DAY, self.zone)
             hour = self.local.hour
             if hour:  # there is no midnight on this day
                 self.time += _HOUR * (24 - hour if hour > 12 else -hour)
@@ -89,10 +84,7 @@ class _Search:
 
     def hour(self) -> bool:
         while self.local.hour not in self.schedule.hour.chosen:
-            if not self.moved:
-                self.moved = True
-                local = self.local
-                self.time = _instant(datetime(local.year, local.month, local.day, local.hour), self.zone)
+            self._begin()
             self.time += _HOUR
             if self.local.hour == 0:
                 return True
@@ -115,6 +107,13 @@ class _Search:
         self.moved = True
         self.time = self.time.replace(second=0) + _MINUTE
         return True
+
+    def _begin(self, **units: int) -> None:
+        """Set the smaller units to their beginning, the first time."""
+        if not self.moved:
+            self.moved = True
+            beginning = self.local.replace(minute=0, second=0, microsecond=0, **units)  # type: ignore[arg-type]
+            self.time = _instant(beginning, self.zone)
 
     def _day_matches(self) -> bool:
         """A day is selected by both fields if one of them is `*`, else by either."""

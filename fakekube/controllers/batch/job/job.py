@@ -46,6 +46,7 @@ from fakekube.controllers.batch.job.podtracking import (
     with_uncounted,
 )
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.controllerref import ControllerRefManager
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.owned import owned_and_orphans, pods_by_controller, template_selector
@@ -73,8 +74,9 @@ class JobController:
         self._jobs = context.kind("batch/v1", "Job")
         self._expectations = Expectations(context.clock)
         self._finalizers = FinalizerExpectations()
-        control = PodControl(self._client, self._recorder)
-        self._scaling = PodScaling(self._client, control, self._expectations)
+        self._written = ConsistencyStore()
+        self._control = PodControl(self._client, self._recorder, self._wrote_pod)
+        self._scaling = PodScaling(self._control, self._expectations)
         self._backoffs: dict[str, Backoff] = {}
         #: The uids of the Jobs that have ended, until the informer shows it.
         self._ended: set[str] = set()
@@ -110,6 +112,7 @@ class JobController:
     def _job_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
         assert event.obj is not None
         queue.add(Request.of(event.obj))
+        self._written.forget(Request.of(event.obj))
         self._ended.discard(event.obj["metadata"]["uid"])
         self._backoffs.pop(str(Request.of(event.obj)), None)
 
@@ -117,8 +120,10 @@ class JobController:
 
     async def reconcile(self, request: Request) -> Result | None:
         key = str(request)
+        self._written.check(request)
         job = self._jobs.get(request.namespace, request.name)
         if job is None:
+            self._written.forget(request)
             self._expectations.forget(key)
             self._finalizers.forget(key)
             self._backoffs.pop(key, None)
@@ -127,6 +132,7 @@ class JobController:
             return None
         if finished_type(job):
             self._backoffs.pop(key, None)
+            self._written.forget(request)
             self._ended.discard(job["metadata"]["uid"])
             return None
         if job["metadata"]["uid"] in self._ended:
@@ -142,6 +148,9 @@ class JobController:
                 self._later(request, seconds)
             raise
         return Result(requeue_after=min(sync.again)) if sync.again else None
+
+    def _wrote_pod(self, job: Object, pod: Object) -> None:
+        self._written.wrote(job, self._pods, pod)
 
     def _later(self, request: Request, seconds: float) -> None:
         assert self._controller is not None
@@ -249,7 +258,7 @@ class JobController:
             self._backoffs[sync.key] = sync.backoff
         problem = None
         if ended:
-            removed, problem = await remove_finalizers(self._client, sync.key, ended, self._finalizers)
+            removed, problem = await remove_finalizers(self._control, sync.job, sync.key, ended, self._finalizers)
             tracked -= removed
         changed = count_untracked(sync.status, tracked)
         if problem is not None:
@@ -260,6 +269,7 @@ class JobController:
 
     async def _update_status(self, sync: JobSync) -> None:
         sync.job = await self._client.update_status({**sync.job, "status": sync.status})
+        self._written.wrote(sync.job, self._jobs, sync.job)
         sync.status = writable(sync.job)
 
     def _record_end(self, sync: JobSync) -> None:

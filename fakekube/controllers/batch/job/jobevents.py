@@ -17,6 +17,7 @@ from fakekube.controllers.batch.job.podtracking import FinalizerExpectations
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.owned import selecting, template_selector
+from fakekube.controllers.workload.podevents import pod_key
 from fakekube.controllers.workload.podstate import Pod
 
 
@@ -82,7 +83,7 @@ class JobPodEvents:
         job = controlling_job(self._jobs, pod)
         if job is None or finished_type(job):
             return
-        self._expectations.deletion_observed(str(Request.of(job)))
+        self._expectations.deletion_observed(str(Request.of(job)), pod_key(pod))
         if final or not is_tracked(pod):
             self._finalizers.observed(str(Request.of(job)), pod["metadata"]["uid"])
         _enqueue(job, queue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from controllerlib import ApiError, Client
+from controllerlib import ApiError
 from fakekube.controllers.batch.job.completionindexes import gaps, indexes_of, merged, singles
 from fakekube.controllers.batch.job.jobpods import creatable, indexed_name, indexed_template, pod_template, surplus
 from fakekube.controllers.batch.job.jobspec import (
@@ -22,6 +22,7 @@ from fakekube.controllers.workload.batches import slow_start
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.podcontrol import PodControl, is_namespace_terminating
+from fakekube.controllers.workload.podevents import pod_key
 from fakekube.controllers.workload.podstate import Pod, is_ready, is_terminating
 
 #: Most pods that are created or deleted in one reconcile (MaxPodCreateDeletePerSync).
@@ -34,8 +35,8 @@ BATCH = 1.0
 class PodScaling:
     """Writes the pods of Jobs."""
 
-    def __init__(self, client: Client, control: PodControl, expectations: Expectations) -> None:
-        self._client, self._control, self._expectations = client, control, expectations
+    def __init__(self, control: PodControl, expectations: Expectations) -> None:
+        self._control, self._expectations = control, expectations
 
     async def scale(self, sync: JobSync) -> tuple[int, Exception | None]:
         """Create or delete pods; returns the number of active ones, and the first error."""
@@ -100,11 +101,11 @@ class PodScaling:
         tracked = is_tracked(pod)
         try:
             if tracked:
-                await self._client.patch(pod, REMOVAL, type="strategic")
+                await self._control.patch(sync.job, pod, REMOVAL)
             tracked = False
             await self._control.delete(sync.job, pod)
         except ApiError as error:
-            self._expectations.deletion_observed(sync.key)
+            self._expectations.deletion_observed(sync.key, pod_key(pod))
             return (None if error.reason == "NotFound" else error), not tracked and is_ready(pod)
         return None, is_ready(pod)
 

@@ -12,8 +12,9 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from controllerlib import ApiError, Client
+from controllerlib import ApiError
 from fakekube.controllers.batch.job.jobspec import TRACKING, Object, is_tracked
+from fakekube.controllers.workload.podcontrol import PodControl
 from fakekube.controllers.workload.podstate import Pod
 
 #: The patch that removes the finalizer of a pod.
@@ -47,14 +48,14 @@ class FinalizerExpectations:
 
 
 async def remove_finalizers(
-    client: Client, key: str, pods: Sequence[Pod], expectations: FinalizerExpectations
+    control: PodControl, job: Object, key: str, pods: Sequence[Pod], expectations: FinalizerExpectations
 ) -> tuple[set[str], Exception | None]:
     """Remove the finalizers of pods; returns the uids of those that have none now, and the first error."""
     expectations.expect(key, (pod["metadata"]["uid"] for pod in pods))
 
     async def remove(pod: Pod) -> Exception | None:
         try:
-            await client.patch(pod, REMOVAL, type="strategic")
+            await control.patch(job, pod, REMOVAL)
         except ApiError as error:
             expectations.observed(key, pod["metadata"]["uid"])
             if error.reason != "NotFound":
