@@ -11,6 +11,7 @@ from controllerlib.cache.informercontroller import InformerOptions
 from controllerlib.cache.listwatch import ClientListWatch
 from controllerlib.cache.options import ALL_NAMESPACES, CacheOptions, Selection
 from controllerlib.cache.processorlistener import ResourceEventHandlerRegistration
+from controllerlib.cache.reflector import ReflectorOptions
 from controllerlib.cache.resourceeventhandler import InformerHandler
 from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.cache.store import NAMESPACE_INDEX, IndexFunc, meta_namespace_index
@@ -141,7 +142,10 @@ class Informers:
         self._client, self.options = client, options or CacheOptions()
         self.clock: Clock = clock or SystemClock()
         self.random: Random = random or SystemRandom()
-        self._observer, self._informer_options = observer, informer_options
+        self._observer = observer
+        self._informer_options = informer_options or InformerOptions(
+            ReflectorOptions(min_watch_timeout=self.options.min_watch_timeout)
+        )
         self._new, self._skip, self._poll = new_informer, skip_handler_failures, poll
         self._known: dict[Key, CacheInformer] = {}
         self._indexers: dict[tuple[str, str], dict[str, IndexFunc]] = {}

@@ -45,7 +45,8 @@ class CacheOptions:
 
     `sync_period` (10 h) is the resync period. It is multiplied for each informer by a random factor of 1 ±
     `sync_period_jitter`. A resync delivers the stored objects again without a request to the server. `namespaces` empty
-    means all. `fail_on_missing_informer`: reading a kind without an informer raises NotCached instead of starting one.
+    means all. `min_watch_timeout`: see ReflectorOptions. `fail_on_missing_informer`: reading a kind without an informer
+    raises NotCached instead of starting one.
     """
 
     sync_period: float = 36_000.0
@@ -55,6 +56,7 @@ class CacheOptions:
     by_object: Mapping[tuple[str, str], ByObject] = field(default_factory=dict)
     fail_on_missing_informer: bool = False
     on_watch_error: Callable[[BaseException], None] | None = None
+    min_watch_timeout: float = 300.0
 
     def resync_period(self, api_version: str, kind: str, fraction: float) -> float:
         """Return the resync period of an informer for a random `fraction` in [0, 1)."""

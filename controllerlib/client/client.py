@@ -176,9 +176,10 @@ class Client:
         stream: WatchStream = answer
         return stream
 
-    async def raw_get(self, path: str, *, accept: str = "") -> Object:
-        """Return the JSON document at a path (discovery, /version, ...)."""
-        return await self._send("get", "GET", path, headers={"Accept": accept} if accept else NO_HEADERS)
+    async def raw_get(self, path: str, query: Query = (), *, accept: str = "") -> Object:
+        """Return the JSON document at a path (discovery, /version, metrics, ...)."""
+        headers = {"Accept": accept} if accept else NO_HEADERS
+        return await self._send("get", "GET", path, query=query, headers=headers)
 
     # --- writing
 
@@ -197,9 +198,15 @@ class Client:
         """Replace the status of the stored object."""
         return await self._update(obj, "status", field_manager, dry_run)
 
-    async def update_subresource(self, obj: Writable, subresource: str) -> Object:
-        """Replace a subresource of the stored object, such as "finalize" of a namespace."""
-        return await self._update(obj, subresource, "", False)
+    async def update_subresource(self, obj: Writable, subresource: str, body: Writable | None = None) -> Object:
+        """Replace a subresource of the stored object, such as "finalize" of a namespace.
+
+        `body`: the subresource, if it has a kind of its own, such as "scale".
+        """
+        if body is None:
+            return await self._update(obj, subresource, "", False)
+        resource, namespace, name = await self._locate(as_object(obj))
+        return await self._send("update", "PUT", resource.path(namespace, name, subresource), body=as_object(body))
 
     async def patch(
         self,

@@ -46,7 +46,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("job-controller", "job", "batch.job.job"),
     Descriptor("deployment-controller", "deployment", "apps.deployment"),
     Descriptor("replicaset-controller", "replicaset", "apps.replicaset"),
-    Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    Descriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling", "autoscaling.autoscaler"),
     Descriptor("disruption-controller", "disruption", "policy.disruption"),
     Descriptor("statefulset-controller", "statefulset", "apps.statefulset"),
     Descriptor("cronjob-controller", "cronjob", "batch.cronjob.cronjob"),

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.controllers.scalingmetrics import Metrics
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`root_ca`: certificates (PEM) for the ConfigMap kube-root-ca.crt; `sign_token` makes a service account token of
-    claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests. Each controller that needs one
-    does without it if it is empty.
+    claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests; `metrics`: what
+    HorizontalPodAutoscalers read before they request metrics. Each controller that needs one does without it if it is
+    empty.
     """
 
     root_ca: str = ""
     sign_token: Callable[[dict[str, Any]], str] | None = None
     signing_ca: tuple[bytes, bytes] | None = None
+    metrics: Metrics | None = None

@@ -12,6 +12,7 @@ import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
 
 from controllerlib import Manager
+from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
@@ -61,6 +63,7 @@ from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
     from controllerlib.client import HttpTransport
+    from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.harness.accessreport import AccessReport
 
 F = TypeVar("F")
@@ -68,6 +71,9 @@ Args = TypeVarTuple("Args")
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
+
+#: The least seconds that a watch of the cluster's own controllers lasts: a year, so that time passes without requests.
+WATCH_TIMEOUT = 365 * 86_400.0
 
 
 class FakeKube:
@@ -156,6 +162,7 @@ class FakeKube:
         self._background = Background(self._bubble)
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
+        self._metrics: Metrics | None = None
         self._controllers = self._cluster_controllers(controllers) if controllers else None
 
     def __enter__(self) -> Self:
@@ -390,9 +397,23 @@ class FakeKube:
             return self._transports[-1]
 
         settings = settings_for(names, self._runner.apiserver.issuer, lambda: self._webhooks.authority)
-        running = controller_manager(names, connect, settings, **settings_of(self._bubble, self.ledger.observer))
+        settings = replace(settings, metrics=self.metrics)
+        cache = CacheOptions(
+            sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
+        )
+        options = {**settings_of(self._bubble, self.ledger.observer), "cache": cache}
+        running = controller_manager(names, connect, settings, **options)
         operator = self._operated(running.manager)
         return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics that HorizontalPodAutoscalers read, which a test sets."""
+        if self._metrics is None:
+            from fakekube.controllers.scalingmetrics import Metrics
+
+            self._metrics = Metrics()
+        return self._metrics
 
     def controller(self, name: str) -> ClusterController:
         """One of the cluster's own controllers, by its name in kube-controller-manager or its alias: "deployment".

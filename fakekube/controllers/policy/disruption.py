@@ -15,6 +15,7 @@ from fakekube.controllers.policy.podowners import KINDS, PodOwners, ScaleUnknown
 from fakekube.controllers.policy.stalepods import StalePods
 from fakekube.controllers.workload.intorpercent import scaled_value
 from fakekube.controllers.workload.podstate import Pod, condition, is_ready, moment, timestamp
+from fakekube.controllers.workload.selectortext import selector_text
 from fakekube.controllers.workload.statusconditions import with_status_condition
 
 #: Seconds in which a pod that was evicted has to be deleted, else it counts again (DeletionTimeout).
@@ -25,8 +26,8 @@ _RECHECK = 0.005
 
 _UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: %s) were found to be unmanaged. As a result, the status of "
-    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set "
-    '".spec.minAvailable" field of the PDB to an integer value.'
+    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please "
+    'set ".spec.minAvailable" field of the PDB to an integer value.'
 )
 
 Object = Mapping[str, Any]
@@ -114,7 +115,7 @@ class DisruptionController:
             self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
             raise
         if unmanaged:
-            message = _UNMANAGED % _printed(budget["spec"].get("selector"))
+            message = _UNMANAGED % selector_text(budget["spec"].get("selector"))
             self._recorder.event(budget, "Warning", "UnmanagedPods", message)
         now = self._context.now()
         disrupted, waits = self._disrupted(budget, pods, now)
@@ -228,19 +229,3 @@ def _stays(pod: Pod, waits: Mapping[str, float]) -> bool:
 
 def _text(error: Exception) -> str:
     return error.message if isinstance(error, ApiError) else str(error)
-
-
-def _printed(selector: Mapping[str, Any] | None) -> str:
-    """A label selector as Go prints it."""
-    if selector is None:
-        return "nil"
-    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    rows = "".join(
-        f"LabelSelectorRequirement{{Key:{row['key']},Operator:{row['operator']},"
-        f"Values:[{' '.join(row.get('values') or ())}],}},"
-        for row in selector.get("matchExpressions") or ()
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{rows}}},}}"
-    )

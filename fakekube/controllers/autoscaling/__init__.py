@@ -1,0 +1,1 @@
+"""The controller of autoscaling/v2: HorizontalPodAutoscaler (`pkg/controller/podautoscaler`)."""
