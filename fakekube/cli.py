@@ -64,8 +64,15 @@ _CONTROLLERS = click.option(
     "kube-controller-manager, `-NAME` to leave one out.",
 )
 
+_NODES = click.option(
+    "--nodes",
+    type=click.IntRange(0),
+    help="Number of simulated nodes. Any switch on the scheduler and the kubelet, and the Node authorizer beside RBAC.",
+)
+
 _SERVER_OPTIONS = (
     _CONTROLLERS,
+    _NODES,
     click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."),
     click.option(
         "--token-auth-file",
@@ -183,8 +190,8 @@ def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
     from fakekube.server.standalone import Options
 
-    controllers = options.pop("controllers")
-    _finished(_serve(Options(**options), controllers))
+    controllers, nodes = options.pop("controllers"), options.pop("nodes")
+    _finished(_serve(Options(**options), controllers, nodes))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -197,8 +204,8 @@ def run(command: tuple[str, ...], **options: Any) -> None:
     """
     from fakekube.server.standalone import Options
 
-    controllers = options.pop("controllers")
-    sys.exit(_finished(_run(Options(**options), controllers, command)))
+    controllers, nodes = options.pop("controllers"), options.pop("nodes")
+    sys.exit(_finished(_run(Options(**options), controllers, nodes, command)))
 
 
 @main.command()
@@ -253,11 +260,11 @@ async def _controllers(kubeconfig: Path, names: Sequence[str]) -> None:
         await running
 
 
-async def _serve(options: Options, controllers: Sequence[str]) -> None:
+async def _serve(options: Options, controllers: Sequence[str], nodes: int | None) -> None:
     stop = _stop_signals()
     from fakekube.controllers.realtime import cluster
 
-    async with cluster(options, controllers) as found:
+    async with cluster(options, controllers, nodes) as found:
         for line in _greeting(found, options):
             click.echo(line)
         sys.stdout.flush()
@@ -282,13 +289,13 @@ def _greeting(found: Running, options: Options) -> list[str]:
     return lines
 
 
-async def _run(options: Options, controllers: Sequence[str], command: Sequence[str]) -> int:
+async def _run(options: Options, controllers: Sequence[str], nodes: int | None, command: Sequence[str]) -> int:
     from fakekube.controllers.realtime import cluster
     from fakekube.server.child import CannotRun, Signals
 
     signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        async with cluster(options, controllers) as found:
+        async with cluster(options, controllers, nodes) as found:
             path = Path(folder, "kubeconfig")
             found.write_kubeconfig(path)
             try:

@@ -27,10 +27,12 @@ _OPTIONS = (
     ("version", "string", "Kubernetes version to serve"),
     ("rbac", "bool", "check access, with the bootstrap roles"),
     ("controllers", "args", "built-in controllers to run"),
+    ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
 )
 
 MARKER = (
-    "fakekube(version=None, controllers=(), rbac=False, seed=None, stepped=None, wall_clock=True, transport='direct', "
+    "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
+    "transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
     "enable_admission_plugins=(), disable_admission_plugins=()): "
     "the cluster that the `fakekube` fixture makes for this test"
@@ -59,7 +61,8 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
         if value is None:
             value = request.config.getini(f"fakekube_{name}")
         if value not in (None, "", []):
-            found[name] = int(value) if name == "seed" and str(value).lstrip("-").isdigit() else value
+            number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
+            found[name] = int(value) if number else value
     for marker in reversed(list(request.node.iter_markers("fakekube"))):
         if marker.args:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")

@@ -57,7 +57,9 @@ OF_A_KIND = {"conversion", "defaults", "status", "strategy", "subresources", "ta
 #: One name for two things, and why it is the right one for both.
 SHARED_NAMES = {
     "apply": "server-side apply itself, and the verb",
+    "kubelet": "the agent of nodes, and its API as the server calls it",
     "patch": "the patch formats, and the verb",
+    "scheduler": "the scheduler of pods, and that of threads",
     "registration": "one interface, for built-in and for custom resources",
     "watch": "a cursor on the store, and the verb",
 }

@@ -240,6 +240,19 @@ class Client:
         _check_status_patch(patch)
         return await self.patch(target, patch, type=type, subresource="status")
 
+    async def create_subresource(
+        self, target: Writable, subresource: str, body: Writable, *, field_manager: str = "", dry_run: bool = False
+    ) -> Object:
+        """Create a subresource (`binding`, `eviction`, `token`) of the object that `target` identifies.
+
+        Source: controller-runtime, client.SubResourceCreator.
+        """
+        resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
+        path = resource.path(namespace, name, subresource)
+        return await self._send(
+            "create", "POST", path, query=_write_query(field_manager, dry_run), body=as_object(body)
+        )
+
     async def apply(
         self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Object:

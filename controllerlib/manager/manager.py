@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from controllerlib.manager.metricsendpoint import ExtraHandler
     from controllerlib.manager.server import Endpoint, HttpServer
     from controllerlib.record import corev1, eventsv1
+    from controllerlib.record.broadcaster import UniqueTimestamps
 
 _log = logging.getLogger(__name__)
 
@@ -220,6 +221,11 @@ class Manager:
     def event_recorder_for(self, name: str) -> "corev1.CoreEventRecorder":
         """Return a recorder of core/v1 Events from the component `name` (GetEventRecorderFor, deprecated upstream)."""
         return self._events.core_recorder(name)
+
+    @property
+    def event_timestamps(self) -> "UniqueTimestamps":
+        """The timestamps of this manager's Events, for further broadcasters that write to the same server."""
+        return self._events.timestamps
 
     def at_end(self, work: Callable[[], Awaitable[None]]) -> None:
         """Call `work` after all runnables have ended, before the queued events are written."""

@@ -31,6 +31,8 @@ class Provider:
 
     def __init__(self, client: Client, clock: Clock, random: Random) -> None:
         self._client, self._clock, self._random = client, clock, random
+        #: For further broadcasters that write to the same server, so that no two Events have one name.
+        self.timestamps: UniqueTimestamps = UniqueTimestamps(clock)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[Callable[[], None]] = deque(maxlen=QUEUED)
         self._broadcasters: _Broadcasters | None = None
@@ -83,7 +85,7 @@ class Provider:
 
     def _made(self) -> _Broadcasters:
         if self._broadcasters is None:
-            sink, timestamps = ClientSink(self._client), UniqueTimestamps(self._clock)
+            sink, timestamps = ClientSink(self._client), self.timestamps
             core = corev1.CoreEventBroadcaster(clock=self._clock, random=self._random, timestamps=timestamps)
             core.start_recording_to_sink(sink)
             core.start_logging(_log.debug)

@@ -84,9 +84,12 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("service-cidr-controller", "", "core.servicecidrs"),
     Descriptor("storage-version-migrator-controller"),
     Descriptor("selinux-warning-controller", by_default=False),
-    Descriptor("kube-scheduler", "scheduler", by_default=False),
-    Descriptor("kubelet", by_default=False),
+    Descriptor("kube-scheduler", "scheduler", "scheduler.scheduler", by_default=False),
+    Descriptor("kubelet", "", "kubelet.kubelet", by_default=False),
 )
+
+#: The controllers that nodes need to run pods.
+NODE_PROGRAMS = ("kube-scheduler", "kubelet")
 
 BY_NAME: Mapping[str, Descriptor] = {
     name: descriptor for descriptor in CONTROLLERS for name in (descriptor.name, descriptor.alias) if name
@@ -123,6 +126,11 @@ def named(name: str) -> Descriptor:
     if not found.module:
         raise ValueError(f"the controller {name!r} of kube-controller-manager does not run here")
     return found
+
+
+def selection(names: Iterable[str], nodes: int | None) -> Sequence[Descriptor]:
+    """The controllers that `names` select, and those that this number of nodes needs. Raises ValueError."""
+    return select([*names, *(NODE_PROGRAMS if nodes else ())])
 
 
 #: Admission plugins that are on if a controller is selected by its name, not by `*`.

@@ -27,13 +27,14 @@ class ControllerContext:
     """The manager with the shared informers, and a client for each controller.
 
     `connect` returns the transport of a user: "system:serviceaccount:kube-system:deployment-controller". `gates` has
-    the gates of the controllers by name.
+    the gates of the controllers by name, `parts` what controllers offer to the harness.
     """
 
     manager: Manager
     connect: Callable[[str], Transport]
     settings: Settings = field(default_factory=Settings)
     gates: dict[str, HoldGate] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)
     #: The kinds whose objects some controller reads whole; the garbage collector shares their informers.
     structured: set[tuple[str, str]] = field(default_factory=set)
 

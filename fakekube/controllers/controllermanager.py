@@ -8,7 +8,7 @@ from typing import Any
 
 from controllerlib import Manager
 from controllerlib.client import Transport
-from fakekube.controllers.catalogue import BY_NAME, select
+from fakekube.controllers.catalogue import BY_NAME, selection
 from fakekube.controllers.context import USER_AGENT, ControllerContext
 from fakekube.controllers.hold import HoldGate
 from fakekube.controllers.settings import Settings
@@ -19,10 +19,14 @@ USER = "system:kube-controller-manager"
 
 @dataclass(frozen=True, slots=True)
 class ControllerManager:
-    """A manager with the selected controllers of the cluster. `gates`: those of the work queues, by name."""
+    """A manager with the selected controllers of the cluster.
+
+    `gates`: those of the work queues, by name. `parts`: what controllers offer to the harness: the "kubelet".
+    """
 
     manager: Manager
     gates: dict[str, HoldGate]
+    parts: dict[str, Any]
 
     def queue_name(self, controller: str) -> str:
         """The name of the work queue of a controller, by its name or alias. Raises KeyError."""
@@ -43,11 +47,12 @@ def controller_manager(
     """A manager with the controllers that `names` select, which is not started.
 
     `connect` returns the transport of a user. `options` are those of `controllerlib.Manager`. Raises ValueError for an
-    unknown name.
+    unknown name. Nodes in the settings select the scheduler and the kubelet.
     """
-    chosen = select(names)
+    settings = settings or Settings()
+    chosen = selection(names, len(settings.nodes or ()))
     manager = Manager(connect(USER), user_agent=f"{USER_AGENT}/shared-informers", **options)
-    context = ControllerContext(manager, connect, settings or Settings())
+    context = ControllerContext(manager, connect, settings)
     for one in chosen:
         one.add(context)
-    return ControllerManager(manager, context.gates)
+    return ControllerManager(manager, context.gates, context.parts)

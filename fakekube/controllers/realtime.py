@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakekube.controllers.catalogue import admission_plugins, selection
+from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
 
 if TYPE_CHECKING:
@@ -20,20 +22,24 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def cluster(options: Options, controllers: Sequence[str] = ()) -> AsyncIterator[Running]:
+async def cluster(
+    options: Options, controllers: Sequence[str] = (), nodes: int | None = None
+) -> AsyncIterator[Running]:
     """A server that listens until the context ends, with the selected controllers on its event loop.
 
-    Each controller acts as its own service account. Raises CannotServe, and ValueError for an unknown name.
+    Each controller acts as its own service account. With simulated nodes the scheduler and the kubelet run too, and
+    RBAC has the Node authorizer before it. Raises CannotServe, and ValueError for an unknown name.
     """
-    from fakekube.controllers.catalogue import admission_plugins
-
     plugins = [one for one in admission_plugins(controllers) if one not in options.disable_admission_plugins]
     options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
+    names = [one.name for one in selection(controllers, nodes)]
+    if "kubelet" in names:
+        options = replace(options, authorization_mode=_with_node(options.authorization_mode))
     async with running(options) as server:
-        if not controllers:
+        if not names:
             yield server
             return
-        task = asyncio.create_task(_beside(server, controllers), name="controllers of the cluster")
+        task = asyncio.create_task(_beside(server, names, nodes), name="controllers of the cluster")
         try:
             yield server
         finally:
@@ -42,7 +48,13 @@ async def cluster(options: Options, controllers: Sequence[str] = ()) -> AsyncIte
                 await task
 
 
-async def _beside(server: Running, names: Sequence[str]) -> None:
+def _with_node(mode: str) -> str:
+    """The authorization mode with which kubelets can work."""
+    modes = mode.split(",")
+    return ",".join(["Node", *modes]) if "RBAC" in modes and "Node" not in modes else mode
+
+
+async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> None:
     from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
@@ -55,6 +67,7 @@ async def _beside(server: Running, names: Sequence[str]) -> None:
         root_ca=authority.certificate.decode(),
         sign_token=runner.apiserver.issuer.keys.sign,
         signing_ca=(authority.certificate, authority.key),
+        nodes=None if nodes is None else numbered(nodes),
     )
     found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
     await found.manager.start()

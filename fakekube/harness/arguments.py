@@ -36,6 +36,7 @@ def check_cluster(
     patience: object,
     version: object,
     controllers: object,
+    nodes: object,
     service_cluster_ip_range: object,
 ) -> None:
     """Checks the arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
@@ -58,12 +59,25 @@ def check_cluster(
         select(controllers)
     except ValueError as problem:
         raise ValueError(f"controllers={list(controllers)!r}: {problem}") from None
+    _check_nodes(nodes)
 
 
-def authorization_mode_of(rbac: bool, mode: str | None) -> str:
-    """The authorization mode. Raises TypeError, ValueError."""
+def _check_nodes(nodes: object) -> None:
+    if nodes is None:
+        return
+    if isinstance(nodes, bool) or not isinstance(nodes, int):
+        raise TypeError(f"nodes={nodes!r}: pass the number of nodes, and use add_node() for others")
+    if nodes < 0:
+        raise ValueError(f"nodes={nodes}: it must not be negative")
+
+
+def authorization_mode_of(rbac: bool, mode: str | None, *, kubelets: bool = False) -> str:
+    """The authorization mode. Raises TypeError, ValueError.
+
+    `kubelets`: they need the Node authorizer, which `rbac=True` includes then.
+    """
     if mode is None:
-        return "RBAC" if rbac else "AlwaysAllow"
+        return ("Node,RBAC" if kubelets else "RBAC") if rbac else "AlwaysAllow"
     if not isinstance(mode, str):
         raise TypeError(f"authorization_mode={mode!r}: pass text, like 'Node,RBAC'")
     if rbac:

@@ -28,6 +28,7 @@ from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
+from fakekube.controllers.catalogue import selection
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
@@ -83,6 +84,8 @@ class FakeKube:
     stepped: reconciles run only when the test settles or moves time (None: in sync tests, not in async ones).
     wall_clock: whether `datetime.now()`, `time.time()` and `time.sleep()` of the code under test read virtual time.
     transport: how operators that are started here reach the server.
+    controllers: the cluster's own controllers that run: names, "*" for those of kube-controller-manager, "-name".
+    nodes: the number of simulated nodes, which need the scheduler and the kubelet: they run too.
     history_window: the number of changes that watches can resume from.
     version: the Kubernetes minor version whose kinds and fields are served, like "1.31".
     service_cluster_ip_range: the range of the addresses of Services; two, of different families, for dual stack.
@@ -108,6 +111,7 @@ class FakeKube:
         patience: float = 30.0,
         version: str | None = None,
         controllers: Sequence[str] = (),
+        nodes: int | None = None,
         service_cluster_ip_range: str = DEFAULT_RANGE,
         authorization_mode: str | None = None,
         enable_admission_plugins: Sequence[str] = (),
@@ -123,9 +127,11 @@ class FakeKube:
             patience=patience,
             version=version,
             controllers=controllers,
+            nodes=nodes,
             service_cluster_ip_range=service_cluster_ip_range,
         )
-        mode = arguments.authorization_mode_of(rbac, authorization_mode)
+        selected = [one.name for one in selection(controllers, nodes)]
+        mode = arguments.authorization_mode_of(rbac, authorization_mode, kubelets="kubelet" in selected)
         plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins, controllers)
         self.seed = seed
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
@@ -163,7 +169,7 @@ class FakeKube:
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None
-        self._controllers = self._cluster_controllers(controllers) if controllers else None
+        self._controllers = self._cluster_controllers(selected, nodes) if selected else None
 
     def __enter__(self) -> Self:
         self._bubble.open()
@@ -388,16 +394,17 @@ class FakeKube:
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
         return over_http(self.url, self._bubble, token)
 
-    def _cluster_controllers(self, names: Sequence[str]) -> ClusterControllers:
+    def _cluster_controllers(self, names: Sequence[str], nodes: int | None) -> ClusterControllers:
         from fakekube.controllers.componentusers import component_user
         from fakekube.controllers.controllermanager import controller_manager
+        from fakekube.controllers.nodespec import numbered
 
         def connect(user: str) -> DirectTransport:
             self._transports.append(DirectTransport(self._runner, user=component_user(user)))
             return self._transports[-1]
 
         settings = settings_for(names, self._runner.apiserver.issuer, lambda: self._webhooks.authority)
-        settings = replace(settings, metrics=self.metrics)
+        settings = replace(settings, metrics=self.metrics, nodes=None if nodes is None else numbered(nodes))
         cache = CacheOptions(
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )

@@ -1,0 +1,86 @@
+"""What surrounds a pod on its node: stages, images, and the objects that it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controllerlib.random import Random
+from fakekube.controllers.kubelet import podneeds
+from fakekube.controllers.kubelet.podrun import Container
+from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Moment, Stage
+from fakekube.controllers.lister import CachedKind
+
+Pod = Mapping[str, Any]
+
+
+class Stages:
+    """The stages that were added, the latest first, before the default ones."""
+
+    def __init__(self, random: Random) -> None:
+        self._random, self._added = random, list[Stage]()
+
+    def add(self, stage: Stage) -> None:
+        self._added.insert(0, stage)
+
+    def remove(self, stages: Iterable[Stage]) -> None:
+        gone = [id(one) for one in stages]
+        self._added = [one for one in self._added if id(one) not in gone]
+
+    def find(self, at: Moment, pod: Pod, container: Container) -> tuple[Stage, float] | None:
+        """The first stage of a container at a moment, and its delay."""
+        name, init = container.name, container.role == "init"
+        for stages in (self._added, DEFAULT_STAGES):
+            for one in stages:
+                if one.applies(at, pod, name, init=init):
+                    return one, one.delay + (self._drawn(one, pod, container) if one.jitter else 0.0)
+        return None
+
+    def scripts(self, pod: Pod, container: Container) -> Sequence[Any]:
+        """The actions at the moment `probing`."""
+        return [one.action for one in self._added if one.applies("probing", pod, container.name)]
+
+    def _drawn(self, stage: Stage, pod: Pod, container: Container) -> float:
+        key = f"{stage.name}/{pod['metadata']['uid']}/{container.name}"
+        return stage.jitter * self._random.fraction("kubelet-stage", key, container.restarts)
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacedObjects:
+    """Reads of the objects of a namespace from the shared informers, by kind."""
+
+    kinds: Mapping[str, CachedKind]
+    namespace: str
+
+    def get(self, kind: str, name: str) -> Mapping[str, Any] | None:
+        return self.kinds[kind].get(self.namespace, name)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWorld:
+    """The surroundings of a pod on a node with these images. Implements `podmachine.World`."""
+
+    stages: Stages
+    images: set[str]
+    objects: NamespacedObjects
+
+    def stage(self, at: Moment, pod: Pod, container: Container) -> tuple[Stage, float] | None:
+        return self.stages.find(at, pod, container)
+
+    def scripts(self, pod: Pod, container: Container) -> Sequence[Any]:
+        return self.stages.scripts(pod, container)
+
+    def pull(self, image: str, policy: str) -> bool:
+        if image in self.images and policy != "Always":
+            return False
+        self.images.add(image)
+        return policy != "Never"
+
+    def volume_problem(self, pod: Pod) -> str:
+        return podneeds.volume_problem(pod, self.objects) if pod["spec"].get("volumes") else ""
+
+    def config_problem(self, pod: Pod, container: Mapping[str, Any]) -> str:
+        if not container.get("env") and not container.get("envFrom"):
+            return ""
+        return podneeds.config_problem(container, self.objects.namespace, self.objects)

@@ -1,0 +1,324 @@
+"""What happens to a pod at its kubelet until a moment: containers start, are probed, end and are started again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from fakekube.controllers.kubelet import imagenames, probing
+from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun
+from fakekube.controllers.kubelet.restartpolicy import restarts_after
+from fakekube.controllers.kubelet.stage import CreateError, Exit, Hang, Moment, PullError, Run, Stage, Start
+
+Pod = Mapping[str, Any]
+
+#: Seconds from an image's failed pull until its status is ImagePullBackOff.
+_PULL_ERROR_SHOWN = 1.0
+
+_LOST = Ended(137, "ContainerStatusUnknown", "The container could not be located when the pod was terminated")
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """An Event about a pod, or about one of its containers."""
+
+    kind: str
+    reason: str
+    message: str
+    container: str = ""
+    init: bool = False
+
+
+class World(Protocol):
+    """What surrounds a pod on its node."""
+
+    def stage(self, at: Moment, pod: Pod, container: Container) -> tuple[Stage, float] | None:
+        """The stage of a container at a moment, and its delay in seconds."""
+
+    def scripts(self, pod: Pod, container: Container) -> Sequence[Any]:
+        """The actions of the stages that script the probes of a container, the first one first."""
+
+    def pull(self, image: str, policy: str) -> bool:
+        """Whether an image has to be pulled; it is present from now on."""
+
+    def volume_problem(self, pod: Pod) -> str:
+        """The message about a volume that cannot be mounted, or ""."""
+
+    def config_problem(self, pod: Pod, container: Mapping[str, Any]) -> str:
+        """The message about a missing ConfigMap or Secret in the container's environment, or ""."""
+
+
+@dataclass(slots=True)
+class PodMachine:
+    """Moves one pod to the present. `pod` is the object in the API, `run` the state at the kubelet, which changes."""
+
+    run: PodRun
+    pod: Pod
+    world: World
+    now: datetime
+    record: Callable[[PodEvent], object]
+
+    def advance(self) -> None:
+        """Let happen what is due."""
+        run = self.run
+        if run.finished:
+            return
+        self._check_deadline()
+        while True:
+            changed = self._settle_due() | probing.advance(self)
+            if self._should_stop():
+                changed |= self._stop()
+            else:
+                changed |= self._start()
+            if not changed:
+                return
+
+    # --- what is due
+
+    def _settle_due(self) -> bool:
+        changed = False
+        for one in self.run.containers.values():
+            if one.due is not None and one.due <= self.now:
+                action = one.pending
+                one.plan(None, None)
+                self._do(one, action)
+                changed = True
+        return changed
+
+    def _do(self, one: Container, action: Any) -> None:
+        if one.is_running:
+            if isinstance(action, Exit):
+                self.end(one, action)
+        elif isinstance(action, Start):
+            self._started(one)
+        elif isinstance(action, PullError):
+            self._not_pulled(one, action)
+        elif isinstance(action, CreateError):
+            one.waiting = (action.reason, action.message)
+            self.note(one, "Warning", "Failed", f"Error: {action.message or action.reason}")
+            self._plan_start(one, action.retry)
+
+    # --- starting
+
+    def _start(self) -> bool:
+        """Plan the start of the containers whose turn it is."""
+        problem = self.world.volume_problem(self.pod) if not self.run.sandbox else ""
+        if problem:
+            self.once("Warning", "FailedMount", problem)
+            return False
+        planned = [self._plan_start(one) for one in self._wanted() if one.pending is None]
+        return any(planned)
+
+    def _wanted(self) -> Sequence[Container]:
+        """The containers that do not run and should."""
+        found: list[Container] = []
+        for one in self.run.of("init", "sidecar"):
+            if one.role == "init":
+                if one.termination is not None and one.termination.code == 0:
+                    continue
+                if not self.run.is_initialized:
+                    return [*found, *([] if one.is_running else [one])]
+            elif not one.is_running:
+                found.append(one)
+                if not self.run.is_initialized:
+                    return found
+            elif not one.started and not self.run.is_initialized:
+                return found
+        return [*found, *(one for one in self.run.of("main") if not one.is_running and self._may_start(one))]
+
+    def _may_start(self, one: Container) -> bool:
+        ended = one.termination
+        return ended is None or restarts_after(one.spec, self.pod["spec"], ended.code)
+
+    def _plan_start(self, one: Container, least: float = 0.0) -> bool:
+        """Plan the start: after the delay of the stage and the back-off, which count from the end of the last run.
+
+        Returns False if it cannot start for lack of a ConfigMap or a Secret.
+        """
+        problem = self.world.config_problem(self.pod, one.spec)
+        if problem:
+            if one.waiting != ("CreateContainerConfigError", problem):
+                one.waiting = ("CreateContainerConfigError", problem)
+                one.state = "waiting"
+                self.note(one, "Warning", "Failed", f"Error: {problem}")
+            one.plan(None, None)
+            return False
+        found = self.world.stage("creating", self.pod, one)
+        stage, delay = found if found is not None else (None, 0.0)
+        since = one.ended.finished if one.ended is not None and one.ended.finished is not None else self.now
+        wait = one.restart.until(since) if one.ended is not None else 0.0
+        due = max(since + timedelta(seconds=max(delay, wait)), self.now + timedelta(seconds=least))
+        if wait > 0 and since + timedelta(seconds=wait) > self.now:
+            self._crash_loop(one, wait)
+        one.plan(stage.action if stage is not None else Start(), due)
+        return True
+
+    def _crash_loop(self, one: Container, wait: float) -> None:
+        where = f"{self.run.name}_{self.run.namespace}({self.run.uid})"
+        text = f"back-off {go_duration(wait)} restarting failed container={one.name} pod={where}"
+        one.state, one.waiting = "waiting", ("CrashLoopBackOff", text)
+        self.note(one, "Warning", "BackOff", f"Back-off restarting failed container {one.name} in pod {where}")
+
+    def _started(self, one: Container) -> None:
+        run, image = self.run, one.spec.get("image") or ""
+        if one.ended is not None:
+            one.restart.next(one.ended.finished or self.now, self.now)
+            one.last, one.ended = one.ended, None
+            one.restarts += 1
+        run.sandbox = True
+        if self.world.pull(image, one.spec.get("imagePullPolicy") or "IfNotPresent"):
+            self.note(one, "Normal", "Pulling", f'Pulling image "{image}"')
+            size = imagenames.IMAGE_SIZE
+            text = f'Successfully pulled image "{image}" in 1s (1s including waiting). Image size: {size} bytes.'
+        else:
+            text = f'Container image "{image}" already present on machine and can be accessed by the pod'
+        self.note(one, "Normal", "Pulled", text)
+        self.note(one, "Normal", "Created", "Container created")
+        self.note(one, "Normal", "Started", "Container started")
+        one.state, one.started_at, one.pulled = "running", self.now, True
+        one.container_id = imagenames.container_id(run.uid, one.name, one.restarts)
+        one.waiting = ("", "")
+        probing.begin(self, one)
+        self.plan_end(one)
+
+    def plan_end(self, one: Container) -> None:
+        """Plan how a container that runs ends by itself, if it does."""
+        found = self.world.stage("running", self.pod, one)
+        if found is None or isinstance(found[0].action, Run):
+            one.plan(None, None)
+        else:
+            one.plan(found[0].action, (one.started_at or self.now) + timedelta(seconds=found[1]))
+
+    def _not_pulled(self, one: Container, action: PullError) -> None:
+        image = one.spec.get("image") or ""
+        full = imagenames.normalized(image)
+        why = action.message or f'failed to pull and unpack image "{full}": failed to resolve image: {full}: not found'
+        if one.waiting[0] == "ErrImagePull" and one.state == "waiting" and one.waiting[1] == why:
+            one.waiting = ("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {why}')
+            self.note(one, "Normal", "BackOff", f'Back-off pulling image "{image}"')
+            self.note(one, "Warning", "Failed", "Error: ImagePullBackOff")
+            self._replan_pull(one, one.pull.seconds - _PULL_ERROR_SHOWN)
+            return
+        one.pull.next(self.now, self.now)
+        one.state, one.waiting = "waiting", ("ErrImagePull", why)
+        self.note(one, "Normal", "Pulling", f'Pulling image "{image}"')
+        self.note(one, "Warning", "Failed", f'Failed to pull image "{image}": {why}')
+        self.note(one, "Warning", "Failed", "Error: ErrImagePull")
+        one.plan(action, self.now + timedelta(seconds=_PULL_ERROR_SHOWN))
+
+    def _replan_pull(self, one: Container, wait: float) -> None:
+        """Try again after the back-off, with what the stages say then."""
+        found = self.world.stage("creating", self.pod, one)
+        one.plan(found[0].action if found is not None else Start(), self.now + timedelta(seconds=wait))
+
+    def replan(self) -> None:
+        """The stages have changed: plan again what containers that do not run wait for."""
+        for one in self.run.containers.values():
+            found = self.world.stage("creating", self.pod, one)
+            if not one.is_running and one.due is not None and found is not None and one.pending != found[0].action:
+                one.plan(found[0].action, max(one.due, self.now))
+
+    # --- ending
+
+    def end(self, one: Container, how: Exit) -> None:
+        """End a container that runs."""
+        reason = how.reason or ("Completed" if how.code == 0 else "Error")
+        ended = Ended(how.code, reason, how.message, one.started_at, self.now, one.container_id)
+        one.state, one.ended = "ended", ended
+        one.ready = one.role == "init" and how.code == 0
+        one.started = False
+        one.stopping = ""
+        one.probes.clear()
+        one.plan(None, None)
+
+    def _check_deadline(self) -> None:
+        run, seconds = self.run, self.pod["spec"].get("activeDeadlineSeconds")
+        if seconds is None or run.verdict is not None or run.stopping_since is not None:
+            return
+        if self.now >= run.started_at + timedelta(seconds=seconds):
+            text = "Pod was active on the node longer than the specified deadline"
+            run.verdict = ("DeadlineExceeded", text)
+            self.once("Normal", "DeadlineExceeded", text)
+        else:
+            run.deadline = run.started_at + timedelta(seconds=seconds)
+
+    def _should_stop(self) -> bool:
+        run = self.run
+        if self.pod["metadata"].get("deletionTimestamp") or run.verdict is not None or run.stopping_since is not None:
+            return True
+        for one in run.of("init"):
+            ended = one.termination
+            if ended is not None and ended.code != 0 and not restarts_after(one.spec, self.pod["spec"], ended.code):
+                return True
+        mains = run.of("main")
+        return all(one.termination is not None and not self._may_start(one) for one in mains)
+
+    def _stop(self) -> bool:
+        """Stop the containers: first the regular ones, then sidecars in reverse order."""
+        run = self.run
+        if run.stopping_since is None:
+            run.stopping_since = self.now
+        grace = self._grace()
+        run.deadline = run.stopping_since + timedelta(seconds=grace)
+        running = [one for one in run.of("init", "main") if one.is_running]
+        running = running or [one for one in reversed(run.of("sidecar")) if one.is_running][:1]
+        if not running:
+            self._finish()
+            return False
+        changed = False
+        for one in running:
+            if one.stopping != "pod":
+                one.stopping = "pod"
+                self.note(one, "Normal", "Killing", f"Stopping container {one.name}")
+                self._plan_stop(one)
+                changed = True
+            if self.now >= run.deadline:
+                self.end(one, Exit(137, "Error"))
+                changed = True
+        return changed
+
+    def _grace(self) -> float:
+        meta, spec = self.pod["metadata"], self.pod["spec"]
+        if meta.get("deletionTimestamp"):
+            return float(meta.get("deletionGracePeriodSeconds") or 0)
+        grace = spec.get("terminationGracePeriodSeconds")
+        return 30.0 if grace is None else float(grace)
+
+    def _plan_stop(self, one: Container) -> None:
+        found = self.world.stage("terminating", self.pod, one)
+        one.probes.clear()
+        if found is None or isinstance(found[0].action, Hang):
+            one.plan(None, None)
+        else:
+            one.plan(found[0].action, self.now + timedelta(seconds=found[1]))
+
+    def _finish(self) -> None:
+        run = self.run
+        initialized = run.is_initialized
+        for one in run.containers.values():
+            one.plan(None, None)
+            one.probes.clear()
+            if one.state == "waiting" and (one.role == "main" and initialized):
+                one.state = "ended"
+                one.ended, one.last = one.ended or _LOST, one.last
+        run.deadline, run.finished = None, True
+
+    # --- events
+
+    def note(self, one: Container, kind: str, reason: str, message: str) -> None:
+        """Record an Event about a container."""
+        self.record(PodEvent(kind, reason, message, one.name, one.role != "main"))
+
+    def once(self, kind: str, reason: str, message: str) -> None:
+        """Record an Event about the pod, unless it has been."""
+        if message not in self.run.reported:
+            self.run.reported.add(message)
+            self.record(PodEvent(kind, reason, message))
+
+
+def go_duration(seconds: float) -> str:
+    """Whole seconds as Go prints a duration: 10s, 1m20s, 5m0s."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -1,0 +1,172 @@
+"""Stages: what happens to the containers of selected pods, and after how long. The behavior of a pod is this data.
+
+At each moment of a container the first stage that selects it decides. The order is that of the list: the stages that a
+test has added, the latest first, and then DEFAULT_STAGES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from controllerlib.client import EVERYTHING, Selector
+
+Pod = Mapping[str, Any]
+
+Moment = Literal["creating", "running", "terminating", "probing"]
+"""When a stage applies: a container is to be started, runs, has to end because its pod does, or is probed."""
+
+Probe = Literal["startup", "readiness", "liveness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The container starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullError:
+    """The image cannot be pulled; the kubelet tries again with a back-off of 10 s to 300 s."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateError:
+    """The container cannot be created (`reason`: CreateContainerError, RunContainerError, ...); tried again after
+    `retry` seconds."""
+
+    reason: str = "CreateContainerError"
+    message: str = ""
+    retry: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The container ends. `reason` "": Completed for exit code 0, else Error."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The container runs until something else ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """The container ignores SIGTERM; it is killed at the end of the grace period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The container is ready or not, at once, whatever the thresholds of its readiness probe are."""
+
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The result of a probe from now on; `failureThreshold` or `successThreshold` of them count."""
+
+    probe: Probe
+    passes: bool
+
+
+Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMatch:
+    """A field of the pod and what it must be. `path`: names of fields; `operator`: In, NotIn, Exists, DoesNotExist."""
+
+    path: tuple[str, ...]
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, pod: Pod) -> bool:
+        found: Any = pod
+        for name in self.path:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        if self.operator in ("Exists", "DoesNotExist"):
+            return (found not in (None, "", [], {})) == (self.operator == "Exists")
+        text = str(found).lower() if isinstance(found, bool) else str(found)
+        return (found is not None and text in self.values) == (self.operator == "In")
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelector:
+    """Which pods a stage concerns: those for which all fields that are set match.
+
+    `owner`: the kind of the controlling object. `uids`: exactly these pods.
+    """
+
+    labels: Selector = EVERYTHING
+    namespace: str = ""
+    name: str = ""
+    owner: str = ""
+    uids: frozenset[str] = frozenset()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    fields: tuple[FieldMatch, ...] = ()
+
+    def matches(self, pod: Pod) -> bool:
+        meta = pod["metadata"]
+        if self.uids and meta["uid"] not in self.uids:
+            return False
+        if self.namespace and meta["namespace"] != self.namespace:
+            return False
+        if self.name and not fnmatchcase(meta["name"], self.name):
+            return False
+        if not self.labels.matches(meta.get("labels")):
+            return False
+        if self.owner and self.owner not in _controllers(pod):
+            return False
+        found = meta.get("annotations") or {}
+        if any(found.get(key) != value for key, value in self.annotations.items()):
+            return False
+        return all(one.matches(pod) for one in self.fields)
+
+
+def _controllers(pod: Pod) -> Sequence[str]:
+    return [one.get("kind", "") for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What happens to a container at a moment.
+
+    `delay`: seconds from the beginning of the moment until `action`, to which a random part of `jitter` is added.
+    `container`: the name of the container, as a shell pattern; init containers too.
+    """
+
+    name: str
+    at: Moment
+    action: Action
+    selector: PodSelector = PodSelector()
+    container: str = "*"
+    delay: float = 0.0
+    jitter: float = 0.0
+    init_only: bool = False
+
+    def applies(self, at: Moment, pod: Pod, container: str, *, init: bool = False) -> bool:
+        return (
+            self.at == at
+            and (init or not self.init_only)
+            and fnmatchcase(container, self.container)
+            and self.selector.matches(pod)
+        )
+
+
+#: Containers start one second after they can, init containers and containers of Jobs succeed after another second,
+#: others run for ever, and all end one second after SIGTERM.
+DEFAULT_STAGES: Sequence[Stage] = (
+    Stage("start", "creating", Start(), delay=1.0),
+    Stage("init container succeeds", "running", Exit(0), delay=1.0, init_only=True),
+    Stage("Job succeeds", "running", Exit(0), PodSelector(owner="Job"), delay=1.0),
+    Stage("run", "running", Run()),
+    Stage("stop", "terminating", Exit(0), delay=1.0),
+)

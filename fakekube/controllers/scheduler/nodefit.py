@@ -1,0 +1,86 @@
+"""Whether a node has room: its resources, its ports, and whether it takes pods at all.
+
+Source: plugins noderesources, nodeports, nodeunschedulable, nodename.
+"""
+
+from __future__ import annotations
+
+from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo, Port
+from fakekube.controllers.scheduler.tainttoleration import tolerates
+from fakekube.controllers.scheduler.verdict import Filter, Rejection
+
+_UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def unschedulable(pod: PodInfo) -> Filter:
+    """Nodes with spec.unschedulable take only pods that tolerate it."""
+    tolerated = tolerates(pod.pod["spec"].get("tolerations") or (), _UNSCHEDULABLE_TAINT)
+
+    def check(node: NodeInfo) -> Rejection | None:
+        if tolerated or not node.node["spec"].get("unschedulable"):
+            return None
+        return Rejection("NodeUnschedulable", ("node(s) were unschedulable",), resolvable=False)
+
+    return check
+
+
+def resources(pod: PodInfo) -> Filter:
+    """The free resources of a node must suffice, and the number of its pods be below the most it takes."""
+    wanted = {name: value for name, value in pod.requests.items() if value}
+
+    def check(node: NodeInfo) -> Rejection | None:
+        reasons = []
+        if len(node.pods) + 1 > node.allocatable.get("pods", 0):
+            reasons.append("Too many pods")
+        resolvable = True
+        for name in _ordered(wanted):
+            if wanted[name] > node.allocatable.get(name, 0) - node.requested.get(name, 0):
+                reasons.append(f"Insufficient {name}")
+                resolvable &= wanted[name] <= node.allocatable.get(name, 0)
+        return Rejection("NodeResourcesFit", tuple(reasons), resolvable) if reasons else None
+
+    return check
+
+
+def _ordered(names: dict[str, int]) -> list[str]:
+    first = [name for name in ("cpu", "memory", "ephemeral-storage") if name in names]
+    return [*first, *sorted(names.keys() - set(first))]
+
+
+def ports(pod: PodInfo) -> Filter | None:
+    """No other pod of the node may use the same port of the host."""
+    if not pod.ports:
+        return None
+
+    def check(node: NodeInfo) -> Rejection | None:
+        for other in node.pods.values():
+            if any(_conflict(mine, theirs) for mine in pod.ports for theirs in other.ports):
+                return Rejection("NodePorts", ("node(s) didn't have free ports for the requested pod ports",))
+        return None
+
+    return check
+
+
+def _conflict(left: Port, right: Port) -> bool:
+    return left[1:] == right[1:] and (left[0] == right[0] or "0.0.0.0" in (left[0], right[0]))
+
+
+def least_allocated(pod: PodInfo, node: NodeInfo) -> float:
+    """100 for an empty node, 0 for a full one, of CPU and memory on average."""
+    return sum(1 - part for part in _fractions(pod, node)) / 2 * 100
+
+
+def balanced_allocation(pod: PodInfo, node: NodeInfo) -> float:
+    """The more alike the used parts of CPU and memory are, the better."""
+    cpu, memory = _fractions(pod, node)
+    return (1 - abs(cpu - memory) / 2) * 100
+
+
+def _fractions(pod: PodInfo, node: NodeInfo) -> tuple[float, float]:
+    """The parts of CPU and memory that are used with this pod."""
+    found = []
+    for name in ("cpu", "memory"):
+        total = node.allocatable.get(name, 0)
+        used = node.scored.get(name, 0) + pod.scored.get(name, 0)
+        found.append(min(used / total, 1.0) if total else 1.0)
+    return found[0], found[1]

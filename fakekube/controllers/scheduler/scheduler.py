@@ -1,0 +1,319 @@
+"""Binds pods to nodes (pkg/scheduler).
+
+What it leaves out: extenders, profiles, dynamic resources, pod groups, volume limits, image locality, and the flush of
+pods that wait for more than five minutes: they are tried again when something changes that concerns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controllerlib import ApiError, Controller, Request, Result
+from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from fakekube.controllers.broadcasts import SeriesRecorder
+from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.scheduler import preemption, schedulingqueue, volumefit
+from fakekube.controllers.scheduler.clusterview import ClusterView, PodInfo, pod_info
+from fakekube.controllers.scheduler.clustervolumes import ClusterVolumes
+from fakekube.controllers.scheduler.placement import NoFit, Surroundings, place
+from fakekube.controllers.scheduler.schedulingqueue import UnschedulablePods
+from fakekube.controllers.workload.podstate import condition, is_terminal, timestamp
+
+Pod = Mapping[str, Any]
+
+NAME = "kube-scheduler"
+USER = "system:kube-scheduler"
+USER_AGENT = "kube-scheduler/v1.36.2 (linux/amd64) kubernetes/fakekube/scheduler"
+
+#: The name of the scheduler in pods, and of the controller in its Events.
+SCHEDULER = "default-scheduler"
+
+
+def add(context: ControllerContext) -> None:
+    """Add the scheduler."""
+    Scheduler(context).add()
+
+
+class Scheduler:
+    """Decides for one pod at a time; those of a higher priority first."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._client = context.client("", user=USER, user_agent=USER_AGENT)
+        self._recorder = SeriesRecorder(context, self._client, SCHEDULER)
+        self._pods = context.kind("v1", "Pod")
+        self._budgets = context.kind("policy/v1", "PodDisruptionBudget")
+        namespaces = context.kind("v1", "Namespace")
+        self._volumes = ClusterVolumes(context)
+        self._view = ClusterView()
+        self._around = Surroundings(
+            self._volumes, lambda name: (namespaces.get("", name) or {}).get("metadata", {}).get("labels") or {}
+        )
+        self._waiting = UnschedulablePods()
+        self._nominated: dict[str, tuple[str, PodInfo]] = {}
+        self._controller: Controller | None = None
+
+    def add(self) -> None:
+        """Add the controller to the manager."""
+        builder = self._context.controller(NAME)
+        pods = HandlerFuncs(create=self._pod_created, update=self._pod_updated, delete=self._pod_deleted)
+        nodes = HandlerFuncs(create=self._node_created, update=self._node_updated, delete=self._node_deleted)
+        volumes = HandlerFuncs(create=self._volumes_changed, update=self._volumes_changed)
+        builder.watches("v1", "Node", nodes).watches("v1", "Pod", pods)
+        for api_version, kind in ClusterVolumes.KINDS:
+            builder.watches(api_version, kind, volumes)
+        builder.watches("policy/v1", "PodDisruptionBudget", HandlerFuncs())
+        builder.watches("v1", "Namespace", HandlerFuncs())
+        self._controller = builder.complete(self.reconcile)
+
+    # --- events
+
+    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        self._observed(None, event.obj, queue)
+
+    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
+        assert event.new is not None
+        self._observed(event.old, event.new, queue)
+
+    def _observed(self, old: Pod | None, pod: Pod, queue: RequestQueue) -> None:
+        node = pod["spec"].get("nodeName") or ""
+        uid = pod["metadata"]["uid"]
+        if not node:
+            if _is_to_schedule(pod) and (old is None or _may_fit_now(old, pod)):
+                queue.add(Request.of(pod), priority=pod["spec"].get("priority") or 0)
+            return
+        if is_terminal(pod):
+            self._gone(uid, queue)
+            return
+        was_placed = self._view.placed(uid)
+        if was_placed is not None and not _counts_differently(was_placed.pod, pod):
+            return
+        self._view.place(pod_info(pod), node)
+        if old is None or not old["spec"].get("nodeName"):
+            self._nominated.pop(uid, None)
+            self._waiting.forget(Request.of(pod))
+            self._release(schedulingqueue.ASSIGNED_POD_ADDED, queue)
+        else:
+            self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
+
+    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        uid = event.obj["metadata"]["uid"]
+        self._waiting.forget(Request.of(event.obj))
+        nominated = self._nominated.pop(uid, None)
+        self._gone(uid, queue)
+        if nominated is not None:
+            self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
+
+    def _gone(self, uid: str, queue: RequestQueue) -> None:
+        if self._view.node_of(uid):
+            self._view.take_away(uid)
+            self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
+
+    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        self._view.set_node(event.obj)
+        self._release(None, queue)
+
+    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
+        old, new = event.old, event.new
+        assert old is not None
+        assert new is not None
+        if _node_facts(old) != _node_facts(new):
+            self._view.set_node(new)
+            self._release(None, queue)
+
+    def _node_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+        assert event.obj is not None
+        self._view.remove_node(event.obj["metadata"]["name"])
+
+    def _volumes_changed(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
+        self._release(schedulingqueue.VOLUMES_CHANGED, queue)
+
+    def _release(self, plugins: frozenset[str] | None, queue: RequestQueue) -> None:
+        """Try the pods again that an event concerns."""
+        for request, wait, priority in self._waiting.released(plugins, self._context.clock.monotonic()):
+            queue.add(request, after=wait, priority=priority)
+
+    # --- one pod
+
+    async def reconcile(self, request: Request) -> Result | None:
+        pod = self._pods.get(request.namespace, request.name)
+        if pod is None or not _is_to_schedule(pod) or self._view.node_of(pod["metadata"]["uid"]):
+            return None
+        info = pod_info(pod)
+        nominated = [
+            (node, other)
+            for node, other in self._nominated.values()
+            if other.uid != info.uid and other.priority >= info.priority
+        ]
+        try:
+            node = place(info, self._view, self._around, nominated, lambda names: self._chosen(info, names))
+        except NoFit as fit:
+            await self._rejected(request, info, fit)
+            return None
+        if await self._bind_volumes(info, node):
+            await self._bind(info, node)
+        else:
+            self._waiting.tried(
+                request, info.uid, info.priority, schedulingqueue.VOLUMES_CHANGED, self._context.clock.monotonic()
+            )
+        return None
+
+    def _chosen(self, info: PodInfo, names: Sequence[str]) -> str:
+        """One of the nodes, at random."""
+        if len(names) == 1:
+            return names[0]
+        key = f"{info.namespace}/{info.name}"
+        return names[int(self._context.manager.random.fraction("kube-scheduler", key, 0) * len(names))]
+
+    async def _bind(self, info: PodInfo, node: str) -> None:
+        """Bind the pod; it counts on the node from now on."""
+        self._view.place(info, node)
+        meta = {"name": info.name, "namespace": info.namespace, "uid": info.uid}
+        target = {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
+        try:
+            await self._client.create_subresource(target, "binding", binding)
+        except ApiError as error:
+            self._view.take_away(info.uid)
+            if error.reason == "NotFound":
+                return
+            self._event(info, "Warning", "FailedScheduling", "Scheduling", f"binding rejected: {error.message}")
+            raise
+        self._nominated.pop(info.uid, None)
+        self._waiting.forget(Request(info.namespace, info.name))
+        text = f"Successfully assigned {info.namespace}/{info.name} to {node}"
+        self._event(info, "Normal", "Scheduled", "Binding", text)
+
+    async def _bind_volumes(self, info: PodInfo, node: str) -> bool:
+        """Choose volumes for the claims that wait for their first consumer; returns whether all are bound."""
+        claims = volumefit.claims_of(info, self._volumes)
+        if claims is None or not claims.waiting:
+            return True
+        for claim in claims.waiting:
+            await self._volumes.select(self._client, claim, self._view.nodes[node])
+        return False
+
+    # --- pods that fit nowhere
+
+    async def _rejected(self, request: Request, info: PodInfo, fit: NoFit) -> None:
+        nominated, message = await self._preempt(info, fit)
+        now = self._context.clock.monotonic()
+        self._waiting.tried(request, info.uid, info.priority, fit.plugins(), now)
+        if nominated:
+            self._nominated[info.uid] = (nominated, info)
+        elif nominated == "":
+            self._nominated.pop(info.uid, None)
+        text = fit.text(message)
+        self._event(info, "Warning", "FailedScheduling", "Scheduling", text[:1024])
+        await self._write_condition(info.pod, text, nominated)
+
+    async def _preempt(self, info: PodInfo, fit: NoFit) -> tuple[str | None, str]:
+        """Delete pods of lower priority. Returns the nominated node ("": none, None: as before) and a message."""
+        if not fit.nodes:
+            return None, ""
+        why = preemption.eligibility(info, self._view)
+        if why:
+            return None, f"preemption: {why}"
+        found, text = preemption.candidates(info, self._view, self._around, fit, self._budgets.list())
+        if not found:
+            return "", f"preemption: {text}"
+        chosen = preemption.best(found)
+        for victim in chosen.victims:
+            await self._evict(victim, info, chosen.node)
+        return chosen.node, ""
+
+    async def _evict(self, victim: PodInfo, info: PodInfo, node: str) -> None:
+        pod = victim.pod
+        if victim.is_terminating:
+            return
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        target["message"] = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
+        try:
+            await self._patch_status(pod, target, None)
+            await self._client.delete(pod)
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
+            return
+        text = f"Preempted by pod {info.uid} on node {node}"
+        self._recorder.eventf(pod, info.pod, "Normal", "Preempted", "Preempting", text)
+
+    async def _write_condition(self, pod: Pod, text: str, nominated: str | None) -> None:
+        """Set PodScheduled to False and the nominated node, if that changes anything (`updatePod`)."""
+        present = condition(pod, "PodScheduled") or {}
+        before = (pod.get("status") or {}).get("nominatedNodeName") or ""
+        same = nominated is None or nominated == before
+        if present.get("status") == "False" and present.get("message") == text and same:
+            return
+        rejected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": text}
+        try:
+            await self._patch_status(pod, rejected, None if same else nominated)
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
+
+    async def _patch_status(self, pod: Pod, changed: dict[str, Any], nominated: str | None) -> None:
+        meta, old = pod["metadata"], condition(pod, changed["type"]) or {}
+        now = timestamp(self._context.now())
+        same = old.get("status") == changed["status"]
+        changed["lastTransitionTime"] = old.get("lastTransitionTime") if same else now
+        changed["lastProbeTime"] = None
+        if meta.get("generation"):
+            changed["observedGeneration"] = meta["generation"]
+        present = (pod.get("status") or {}).get("conditions") or ()
+        types = [one["type"] for one in present]
+        order = [{"type": one} for one in (types if changed["type"] in types else [*types, changed["type"]])]
+        status: dict[str, Any] = {"$setElementOrder/conditions": order, "conditions": [changed]}
+        if nominated is not None:
+            status["nominatedNodeName"] = nominated or None
+        target = {"apiVersion": "v1", "kind": "Pod", "metadata": {k: meta[k] for k in ("name", "namespace")}}
+        patch = {"metadata": {"uid": meta["uid"]}, "status": status}
+        await self._client.patch(target, patch, type="strategic", subresource="status")
+
+    def _event(self, info: PodInfo, kind: str, reason: str, action: str, note: str) -> None:
+        self._recorder.eventf(info.pod, None, kind, reason, action, note)
+
+
+def _is_to_schedule(pod: Pod) -> bool:
+    spec = pod["spec"]
+    return bool(
+        not spec.get("nodeName")
+        and not pod["metadata"].get("deletionTimestamp")
+        and not is_terminal(pod)
+        and not spec.get("schedulingGates")
+        and (spec.get("schedulerName") or SCHEDULER) == SCHEDULER
+    )
+
+
+def _may_fit_now(old: Pod, pod: Pod) -> bool:
+    """Whether an update of an unscheduled pod is a reason to try it again: not one of its status."""
+    return bool(
+        old["spec"] != pod["spec"]
+        or old["metadata"].get("labels") != pod["metadata"].get("labels")
+        or old["metadata"]["uid"] != pod["metadata"]["uid"]
+    )
+
+
+def _counts_differently(old: Pod, new: Pod) -> bool:
+    before, after = old["metadata"], new["metadata"]
+    return bool(
+        before.get("labels") != after.get("labels")
+        or bool(before.get("deletionTimestamp")) != bool(after.get("deletionTimestamp"))
+        or old["spec"].get("containers") != new["spec"].get("containers")
+    )
+
+
+def _node_facts(node: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the decisions depend on."""
+    spec, status = node["spec"], node.get("status") or {}
+    return (
+        node["metadata"].get("labels"),
+        spec.get("taints"),
+        spec.get("unschedulable"),
+        status.get("allocatable"),
+        status.get("capacity"),
+    )
