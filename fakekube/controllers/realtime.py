@@ -70,6 +70,8 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> N
         nodes=None if nodes is None else numbered(nodes),
     )
     found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
+    if "kubelet" in found.parts:
+        found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
     await found.manager.start()
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unp
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
-from controllerlib.client import Writable
+from controllerlib.client import Writable, parse_selector
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -41,6 +41,7 @@ from fakekube.harness.keywords import (
     EventFields,
     FaultOptions,
     ManagerOptions,
+    NodeOptions,
     RequestFields,
     check_names,
 )
@@ -64,8 +65,11 @@ from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
     from controllerlib.client import HttpTransport
+    from fakekube.controllers.kubelet.stage import Stage
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.harness.accessreport import AccessReport
+    from fakekube.harness.simulatednode import SimulatedNode
+    from fakekube.harness.simulatedpods import Scope, SimulatedPods
 
 F = TypeVar("F")
 Args = TypeVarTuple("Args")
@@ -410,6 +414,8 @@ class FakeKube:
         )
         options = {**settings_of(self._bubble, self.ledger.observer), "cache": cache}
         running = controller_manager(names, connect, settings, **options)
+        if "kubelet" in running.parts:
+            running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
         operator = self._operated(running.manager)
         return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
 
@@ -421,6 +427,62 @@ class FakeKube:
 
             self._metrics = Metrics()
         return self._metrics
+
+    # --- simulated nodes and pods ---------------------------------------------------------------------------------
+
+    def add_node(self, name: str, **options: Unpack[NodeOptions]) -> SimulatedNode:
+        """Add a simulated node: `add_node("big", cpu=64, memory="256Gi", pods=500, labels={...}, taints=[...])`.
+
+        It is registered when the cluster settles, which this does in a sync test. Taints are mappings, or text like
+        `key=value:NoSchedule`. Raises RuntimeError if no kubelet runs, ValueError for a name in use.
+        """
+        from fakekube.harness.simulatednode import SimulatedNode, node_spec
+
+        scope = self._simulated("add_node()")
+        agent = scope.kubelets.add_node(node_spec(name, dict(options)))
+        if not self._driver.in_async_test():
+            self.settle()
+        return SimulatedNode(scope, agent)
+
+    def node(self, name: str) -> SimulatedNode:
+        """A simulated node, which a test can lose and recover. Raises KeyError for an unknown name."""
+        from fakekube.harness.simulatednode import SimulatedNode
+
+        scope = self._simulated("node()")
+        agents = scope.kubelets.agents
+        if name not in agents:
+            raise KeyError(f"no simulated node {name!r} (nodes: {', '.join(agents) or 'none'})")
+        return SimulatedNode(scope, agents[name])
+
+    def pods(
+        self, label_selector: str | Mapping[str, str] = "", *, namespace: str | None = "default", name: str = ""
+    ) -> SimulatedPods:
+        """The pods on simulated nodes that match: `pods("app=web").crash()`. `name` may be a shell pattern.
+
+        `namespace` None: those of all namespaces. Raises RuntimeError if no kubelet runs.
+        """
+        from fakekube.controllers.kubelet.stage import PodSelector
+        from fakekube.harness.simulatedpods import SimulatedPods
+
+        text = arguments.selector("label_selector", label_selector)
+        selector = PodSelector(parse_selector(text), namespace or "", name)
+        return SimulatedPods(self._simulated("pods()"), selector, text or name)
+
+    def add_stages(self, source: str | Path | Stage) -> None:
+        """Add stages, which decide before those that were added earlier: a Stage, YAML, or the path of a YAML file."""
+        from fakekube.controllers.kubelet.stagedocument import stages_of
+
+        scope = self._simulated("add_stages()")
+        for stage in reversed(stages_of(source) if isinstance(source, str | Path) else [source]):
+            scope.kubelets.stages.add(stage)
+
+    def _simulated(self, caller: str) -> Scope:
+        kubelets = self._controllers.part("kubelet") if self._controllers is not None else None
+        if kubelets is None:
+            raise RuntimeError(f"{caller}: no kubelet runs; pass nodes=1, or controllers=['scheduler', 'kubelet']")
+        from fakekube.harness.simulatedpods import Scope
+
+        return Scope(kubelets, self.settle)
 
     def controller(self, name: str) -> ClusterController:
         """One of the cluster's own controllers, by its name in kube-controller-manager or its alias: "deployment".

@@ -91,6 +91,10 @@ class ClusterControllers:
     def __init__(self, running: ControllerManager, operator: Operator, settling: Settling) -> None:
         self._running, self.operator, self._settling = running, operator, settling
 
+    def part(self, name: str) -> Any:
+        """What a controller offers to the harness, or None."""
+        return self._running.parts.get(name)
+
     def named(self, name: str) -> ClusterController:
         """A controller by its name or alias. Raises KeyError."""
         name = self._running.queue_name(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
 
 from fakekube.apiserver.requestlog import RequestRecord
@@ -32,6 +32,20 @@ class FaultOptions(TypedDict, total=False):
     reset: str
     share: float
     draw: Callable[[str, int], float] | None
+
+
+class NodeOptions(TypedDict, total=False):
+    """The options of a simulated node; see `fakekube.controllers.nodespec.NodeSpec`."""
+
+    cpu: str | int | float
+    memory: str | int
+    pods: int
+    storage: str | int
+    resources: Mapping[str, str | int]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: Sequence[Mapping[str, Any] | str]
+    lease_duration: int
 
 
 class RequestFields(TypedDict, total=False):

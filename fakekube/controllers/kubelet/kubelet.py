@@ -18,10 +18,11 @@ from fakekube.controllers.kubelet import nodestatus, probing
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
 from fakekube.controllers.kubelet.podaddresses import NodeRanges, PodAddresses
+from fakekube.controllers.kubelet.podanswers import PodAnswers
 from fakekube.controllers.kubelet.podmachine import PodEvent, PodMachine
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
-from fakekube.controllers.kubelet.stage import Exit, Stage
+from fakekube.controllers.kubelet.stage import Exit, PodSelector
 from fakekube.controllers.nodespec import NodeSpec, numbered
 from fakekube.controllers.workload.podstate import is_terminal
 
@@ -59,6 +60,7 @@ class Kubelets:
         self._context = context
         self.agents: dict[str, NodeAgent] = {}
         self.stages = Stages(context.manager.random)
+        self.answers = PodAnswers()
         self.runs: dict[str, PodRun] = {}
         self.pods = context.kind("v1", "Pod")
         self._nodes = context.kind("v1", "Node")
@@ -269,12 +271,12 @@ class Kubelets:
 
     # --- what a test does
 
-    def select(self, stage: Stage) -> Sequence[tuple[PodRun, Pod]]:
-        """The pods at the kubelets that a stage selects."""
+    def select(self, selector: PodSelector) -> Sequence[tuple[PodRun, Pod]]:
+        """The pods at the kubelets that a selector matches."""
         found = []
         for run in self.runs.values():
             pod = self.pods.get(run.namespace, run.name)
-            if pod is not None and pod["metadata"]["uid"] == run.uid and stage.selector.matches(pod):
+            if pod is not None and pod["metadata"]["uid"] == run.uid and selector.matches(pod):
                 found.append((run, pod))
         return found
 
@@ -289,6 +291,26 @@ class Kubelets:
                 machine = self.machine(run, pod, agent, now)
                 machine.replan()
                 probing.rescript(machine)
+        self.touch(uids)
+
+    def forget_scripts(self, selector: PodSelector, uids: Sequence[str]) -> None:
+        """Forget the stages that were added for pods; they go on as by default."""
+        self.stages.forget(selector, uids)
+        self.rescript(uids)
+        self.plan_ends(uids)
+
+    def plan_ends(self, uids: Sequence[str]) -> None:
+        """The stages have changed: plan again how containers that run end by themselves."""
+        now = self._context.now()
+        for uid in uids:
+            run = self.runs.get(uid)
+            pod = self.pods.get(run.namespace, run.name) if run is not None else None
+            if run is None or pod is None or run.node not in self.agents:
+                continue
+            machine = self.machine(run, pod, self.agents[run.node], now)
+            for one in run.containers.values():
+                if one.is_running and not one.stopping:
+                    machine.plan_end(one)
         self.touch(uids)
 
     def exit(self, uids: Sequence[str], how: Exit, container: str) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controllerlib.random import Random
 from fakekube.controllers.kubelet import podneeds
 from fakekube.controllers.kubelet.podrun import Container
-from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Moment, Stage
+from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Moment, PodSelector, Stage
 from fakekube.controllers.lister import CachedKind
 
 Pod = Mapping[str, Any]
@@ -24,22 +24,29 @@ class Stages:
     def add(self, stage: Stage) -> None:
         self._added.insert(0, stage)
 
-    def remove(self, stages: Iterable[Stage]) -> None:
-        gone = [id(one) for one in stages]
-        self._added = [one for one in self._added if id(one) not in gone]
+    def forget(self, selector: PodSelector, uids: Iterable[str]) -> None:
+        """Remove the stages with this selector, and those of the pods with these uids."""
+        gone = frozenset(uids)
+        kept = []
+        for one in self._added:
+            rest = one.selector.uids - gone
+            if one.selector.uids and rest:
+                kept.append(replace(one, selector=replace(one.selector, uids=rest)))
+            elif not one.selector.uids and one.selector != selector:
+                kept.append(one)
+        self._added = kept
 
     def find(self, at: Moment, pod: Pod, container: Container) -> tuple[Stage, float] | None:
         """The first stage of a container at a moment, and its delay."""
-        name, init = container.name, container.role == "init"
         for stages in (self._added, DEFAULT_STAGES):
             for one in stages:
-                if one.applies(at, pod, name, init=init):
+                if one.applies(at, pod, container.name, container.role):
                     return one, one.delay + (self._drawn(one, pod, container) if one.jitter else 0.0)
         return None
 
     def scripts(self, pod: Pod, container: Container) -> Sequence[Any]:
         """The actions at the moment `probing`."""
-        return [one.action for one in self._added if one.applies("probing", pod, container.name)]
+        return [one.action for one in self._added if one.applies("probing", pod, container.name, container.role)]
 
     def _drawn(self, stage: Stage, pod: Pod, container: Container) -> float:
         key = f"{stage.name}/{pod['metadata']['uid']}/{container.name}"

@@ -107,6 +107,10 @@ def rescript(machine: PodMachine) -> None:
         if forced is not None:
             one.ready = forced and one.started
             one.probes.pop("readiness", None)
+        elif one.started and "readinessProbe" not in one.spec:
+            one.ready = True
+        elif one.started and "readiness" not in one.probes:
+            one.probes["readiness"] = ProbeState("readiness", one.ready)
         for name, state in one.probes.items():
             if state.due is None and _passes(machine, one, name) != state.result:
                 state.due = machine.now

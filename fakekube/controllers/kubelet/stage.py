@@ -82,20 +82,30 @@ Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | Probe
 
 @dataclass(frozen=True, slots=True)
 class FieldMatch:
-    """A field of the pod and what it must be. `path`: names of fields; `operator`: In, NotIn, Exists, DoesNotExist."""
+    """A field of the pod and what it must be.
+
+    `path`: names of fields, "[]" for each element of a list; `operator`: In, NotIn, Exists, DoesNotExist.
+    """
 
     path: tuple[str, ...]
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, pod: Pod) -> bool:
-        found: Any = pod
-        for name in self.path:
-            found = found.get(name) if isinstance(found, Mapping) else None
+        found = [one for one in _values(pod, self.path) if one not in (None, "", [], {})]
         if self.operator in ("Exists", "DoesNotExist"):
-            return (found not in (None, "", [], {})) == (self.operator == "Exists")
-        text = str(found).lower() if isinstance(found, bool) else str(found)
-        return (found is not None and text in self.values) == (self.operator == "In")
+            return bool(found) == (self.operator == "Exists")
+        texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in found]
+        return any(text in self.values for text in texts) == (self.operator == "In")
+
+
+def _values(found: Any, path: Sequence[str]) -> Sequence[Any]:
+    """The values at a path."""
+    for index, name in enumerate(path):
+        if name == "[]":
+            return [value for one in found or () for value in _values(one, path[index + 1 :])]
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return [found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +150,8 @@ class Stage:
     """What happens to a container at a moment.
 
     `delay`: seconds from the beginning of the moment until `action`, to which a random part of `jitter` is added.
-    `container`: the name of the container, as a shell pattern; init containers too.
+    `container`: the name of the container, as a shell pattern. `init_only`, `main_only`: only init containers, or none
+    of them nor sidecars.
     """
 
     name: str
@@ -151,11 +162,14 @@ class Stage:
     delay: float = 0.0
     jitter: float = 0.0
     init_only: bool = False
+    main_only: bool = False
 
-    def applies(self, at: Moment, pod: Pod, container: str, *, init: bool = False) -> bool:
+    def applies(self, at: Moment, pod: Pod, container: str, role: str = "main") -> bool:
+        """Whether the stage decides about a container; `role`: "init", "sidecar" or "main"."""
         return (
             self.at == at
-            and (init or not self.init_only)
+            and (role == "init" or not self.init_only)
+            and (role == "main" or not self.main_only)
             and fnmatchcase(container, self.container)
             and self.selector.matches(pod)
         )
@@ -166,7 +180,7 @@ class Stage:
 DEFAULT_STAGES: Sequence[Stage] = (
     Stage("start", "creating", Start(), delay=1.0),
     Stage("init container succeeds", "running", Exit(0), delay=1.0, init_only=True),
-    Stage("Job succeeds", "running", Exit(0), PodSelector(owner="Job"), delay=1.0),
+    Stage("Job succeeds", "running", Exit(0), PodSelector(owner="Job"), delay=1.0, main_only=True),
     Stage("run", "running", Run()),
     Stage("stop", "terminating", Exit(0), delay=1.0),
 )

@@ -1,0 +1,82 @@
+"""Logs and commands of simulated containers: what a test has scripted for a pod, else nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogRequest
+from fakekube.apiserver.wire.status import bad_request
+from fakekube.controllers.kubelet.stage import PodSelector
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    selector: PodSelector
+    container: str
+    logs: LogHandler | None = None
+    exec: ExecHandler | None = None
+
+    def concerns(self, pod: Mapping[str, Any], container: str) -> bool:
+        return self.container in ("", container) and self.selector.matches(pod)
+
+
+class PodAnswers:
+    """Answers requests for pods of the kubelets; the script that was added last decides."""
+
+    def __init__(self) -> None:
+        self._scripts: list[_Script] = []
+        self._before = Kubelet()
+
+    def install(self, kubelet: Kubelet) -> None:
+        """Answer the requests of a server; handlers that it has already are used where there is no script."""
+        self._before = Kubelet(kubelet.logs, kubelet.exec)
+        kubelet.logs, kubelet.exec = self.logs, self.exec
+
+    def script_logs(self, selector: PodSelector, container: str, logs: LogHandler) -> None:
+        self._scripts.insert(0, _Script(selector, container, logs=logs))
+
+    def script_exec(self, selector: PodSelector, container: str, handler: ExecHandler) -> None:
+        self._scripts.insert(0, _Script(selector, container, exec=handler))
+
+    def logs(self, request: LogRequest) -> str | bytes:
+        """The log of a container. Raises 400 if it has not started."""
+        for one in self._scripts:
+            if one.logs is not None and one.concerns(request.pod, request.container):
+                return one.logs(request)
+        if self._before.logs is not None:
+            return self._before.logs(request)
+        _check_started(request)
+        return b""
+
+    def exec(self, request: ExecRequest) -> ExecResult | str | bytes:
+        """The result of a command; without a script it succeeds without output."""
+        for one in self._scripts:
+            if one.exec is not None and one.concerns(request.pod, request.container):
+                return one.exec(request)
+        return self._before.exec(request) if self._before.exec is not None else ExecResult()
+
+
+def constant(text: str | bytes) -> Callable[[LogRequest], str | bytes]:
+    """A handler that returns the same log for each request."""
+    return lambda request: text
+
+
+def _check_started(request: LogRequest) -> None:
+    """Raises 400 for a container without a log (`validateContainerLogStatus`)."""
+    status, name = request.pod.get("status") or {}, request.pod["metadata"]["name"]
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for one in status.get(field) or ():
+            if one["name"] != request.container:
+                continue
+            state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated")
+            if request.previous and last is None:
+                raise bad_request(f'previous terminated container "{request.container}" in pod "{name}" not found')
+            waiting = state.get("waiting")
+            if waiting is not None and last is None:
+                why = waiting.get("reason") or "ContainerCreating"
+                if why in ("ErrImagePull", "ImagePullBackOff"):
+                    text = "trying and failing to pull image"
+                    raise bad_request(f'container "{request.container}" in pod "{name}" is waiting to start: {text}')
+                raise bad_request(f'container "{request.container}" in pod "{name}" is waiting to start: {why}')

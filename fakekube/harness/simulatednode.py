@@ -1,0 +1,83 @@
+"""Scripting of simulated nodes in a test: `fakekube.node("node-1").lose()`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any
+
+from fakekube.controllers.kubelet.nodeagent import NodeAgent
+from fakekube.controllers.kubelet.nodestatus import Pressure
+from fakekube.controllers.nodespec import NodeSpec
+from fakekube.harness.simulatedpods import Scope
+
+
+class SimulatedNode:
+    """A node of the kubelets. Its methods settle: in an async test they must be awaited."""
+
+    def __init__(self, scope: Scope, agent: NodeAgent) -> None:
+        self._scope, self._agent = scope, agent
+
+    def __repr__(self) -> str:
+        return f"<SimulatedNode {self.name}{' lost' if self._agent.is_lost else ''}>"
+
+    @property
+    def name(self) -> str:
+        return self._agent.spec.name
+
+    @property
+    def is_lost(self) -> bool:
+        return self._agent.is_lost
+
+    def lose(self) -> Awaitable[None]:
+        """The kubelet stops: it renews no lease, and writes no status of the node nor of its pods."""
+        self._agent.is_lost = True
+        return self._scope.settle()
+
+    def recover(self) -> Awaitable[None]:
+        """The kubelet works again, and what should have happened to its pods meanwhile happens now."""
+        self._agent.recovered()
+        self._changed()
+        self._scope.kubelets.touch(self._scope.kubelets.pods_on(self.name))
+        return self._scope.settle()
+
+    def pressure(self, kind: Pressure = "memory", under: bool = True) -> Awaitable[None]:
+        """Report pressure ("memory", "disk", "pid"), or with `under=False` none."""
+        found = self._agent.condition.pressures
+        pressures = found | {kind} if under else found - {kind}
+        self._agent.condition = replace(self._agent.condition, pressures=pressures)
+        self._changed()
+        return self._scope.settle()
+
+    def not_ready(self, message: str = "container runtime is down") -> Awaitable[None]:
+        """Report that the node is not ready; its pods go on."""
+        return self._problem(message)
+
+    def ready(self) -> Awaitable[None]:
+        """Report that the node is ready."""
+        return self._problem("")
+
+    def _problem(self, message: str) -> Awaitable[None]:
+        self._agent.condition = replace(self._agent.condition, problem=message)
+        self._changed()
+        return self._scope.settle()
+
+    def _changed(self) -> None:
+        self._scope.kubelets.node_changed(self.name)
+
+
+def node_spec(name: str, options: dict[str, Any]) -> NodeSpec:
+    """The node of add_node(). Raises TypeError for an unknown option, ValueError for a malformed taint."""
+    taints = [_taint(one) for one in options.pop("taints", ())]
+    return NodeSpec(name, taints=taints, **options)
+
+
+def _taint(taint: Any) -> dict[str, str]:
+    """A taint as a mapping, also of text: `key=value:NoSchedule`, `key:NoExecute`."""
+    if not isinstance(taint, str):
+        return dict(taint)
+    start, colon, effect = taint.rpartition(":")
+    key, _, value = start.partition("=")
+    if not colon or not key or effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
+        raise ValueError(f"taints={taint!r}: expected 'key=value:Effect', with NoSchedule, PreferNoSchedule, NoExecute")
+    return {"key": key, "effect": effect, **({"value": value} if value else {})}

@@ -1,0 +1,222 @@
+"""Scripting of simulated pods in a test: `fakekube.pods("app=web").crash()`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler
+from fakekube.controllers.kubelet.kubelet import Kubelets
+from fakekube.controllers.kubelet.podanswers import constant
+from fakekube.controllers.kubelet.stage import (
+    Action,
+    CreateError,
+    Exit,
+    Hang,
+    Moment,
+    PodSelector,
+    Probe,
+    ProbeResult,
+    PullError,
+    Readiness,
+    Stage,
+    Start,
+)
+from fakekube.virtualtime import Duration
+from fakekube.virtualtime.durations import microseconds
+
+Object = dict[str, Any]
+
+#: Seconds after which a start that fails does.
+_TRY = 1.0
+
+#: How a container is described whose memory limit was exceeded.
+_OOM = Exit(137, "OOMKilled")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the scripts of a test reach: the kubelets, and how to settle afterwards."""
+
+    kubelets: Kubelets
+    settle: Callable[[], Awaitable[None]]
+
+
+class SimulatedPods:
+    """The pods of the kubelets that a selector matches, for scripting.
+
+    Methods apply to the pods that exist now, and raise LookupError if there are none; after `always()` they also apply
+    to pods that are created later. They settle: in an async test they must be awaited. `container` is a name, or "" for
+    all regular containers.
+    """
+
+    def __init__(self, scope: Scope, selector: PodSelector, text: str, *, always: bool = False) -> None:
+        self._scope, self._selector, self._text, self._always = scope, selector, text, always
+
+    def __repr__(self) -> str:
+        return f"<SimulatedPods {self._text or 'all'}{' always' if self._always else ''}: {', '.join(self.names)}>"
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter([deepcopy(dict(pod)) for _, pod in self._found()])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the pods, in their order."""
+        return sorted(pod["metadata"]["name"] for _, pod in self._found())
+
+    def always(self) -> SimulatedPods:
+        """The same pods and those that are created later."""
+        return SimulatedPods(self._scope, self._selector, self._text, always=True)
+
+    # --- how containers end
+
+    def fail(
+        self, reason: str = "Error", *, exit_code: int = 1, message: str = "", container: str = ""
+    ) -> Awaitable[None]:
+        """Containers that run end with an exit code, once; restartPolicy decides what follows.
+
+        After `always()` they end whenever they have started.
+        """
+        return self._end(Exit(exit_code, reason, message), container)
+
+    def succeed(self, *, container: str = "") -> Awaitable[None]:
+        """Containers that run end with exit code 0, once; after `always()` whenever they have started."""
+        return self._end(Exit(0), container)
+
+    def oom(self, *, container: str = "") -> Awaitable[None]:
+        """Containers that run are killed for their use of memory, once; after `always()` whenever they have started."""
+        return self._end(_OOM, container)
+
+    def crash(self, *, exit_code: int = 1, after: Duration = 0, container: str = "") -> Awaitable[None]:
+        """Containers end now and whenever they have been started again, `after` a time: CrashLoopBackOff."""
+        how = Exit(exit_code)
+        uids = self._uids()
+        self._add("crash", "running", how, container, delay=_seconds(after))
+        self._scope.kubelets.exit(uids, how, container)
+        return self._scope.settle()
+
+    def exit_after(self, delay: Duration, *, exit_code: int = 0, container: str = "") -> Awaitable[None]:
+        """Containers end a time after they have started."""
+        uids = self._uids()
+        self._add("exit", "running", Exit(exit_code), container, delay=_seconds(delay))
+        self._scope.kubelets.plan_ends(uids)
+        return self._scope.settle()
+
+    def evict(self, reason: str = "Evicted", message: str = "The node was low on resource: memory.") -> Awaitable[None]:
+        """The kubelet stops the pods, whose phase becomes Failed with this reason."""
+        self._scope.kubelets.evict(self._uids(), reason, message)
+        return self._scope.settle()
+
+    def _end(self, how: Exit, container: str) -> Awaitable[None]:
+        uids = self._uids()
+        if self._always:
+            self._add("end", "running", how, container)
+        ended = self._scope.kubelets.exit(uids, how, container)
+        if not ended and not self._always:
+            what = f"container {container!r}" if container else "container"
+            raise LookupError(f"pods({self._text!r}): no {what} of {', '.join(self.names)} runs")
+        return self._scope.settle()
+
+    # --- how containers start
+
+    def image_pull_error(self, message: str = "", *, container: str = "") -> Awaitable[None]:
+        """The image cannot be pulled: containers that have not started wait with ErrImagePull, ImagePullBackOff."""
+        return self._script("image pull error", "creating", PullError(message), container, delay=_TRY)
+
+    def create_error(
+        self, message: str, *, reason: str = "CreateContainerError", container: str = ""
+    ) -> Awaitable[None]:
+        """Containers that have not started cannot be created."""
+        return self._script("create error", "creating", CreateError(reason, message), container, delay=_TRY)
+
+    def start_after(self, delay: Duration, *, container: str = "") -> Awaitable[None]:
+        """Containers take this long to start, beginning with the next start that is not planned yet."""
+        return self._script("start", "creating", Start(), container, delay=_seconds(delay))
+
+    # --- how containers run
+
+    def not_ready(self, *, container: str = "") -> Awaitable[None]:
+        """Containers are not ready, at once, as after enough failures of the readiness probe."""
+        return self._script("not ready", "probing", Readiness(False), container)
+
+    def ready(self, *, container: str = "") -> Awaitable[None]:
+        """Containers that run are ready, at once."""
+        return self._script("ready", "probing", Readiness(True), container)
+
+    def fail_probe(self, probe: Probe, *, container: str = "") -> Awaitable[None]:
+        """A probe ("startup", "readiness", "liveness") fails from now on; failureThreshold failures count."""
+        return self._script(f"fail {probe}", "probing", ProbeResult(probe, False), container)
+
+    def pass_probe(self, probe: Probe, *, container: str = "") -> Awaitable[None]:
+        """A probe passes from now on; successThreshold successes count."""
+        return self._script(f"pass {probe}", "probing", ProbeResult(probe, True), container)
+
+    # --- how containers stop
+
+    def hang_on_termination(self, *, container: str = "") -> Awaitable[None]:
+        """Containers ignore SIGTERM: they are killed at the end of terminationGracePeriodSeconds."""
+        return self._script("hang", "terminating", Hang(), container)
+
+    def stop_after(self, delay: Duration, *, exit_code: int = 0, container: str = "") -> Awaitable[None]:
+        """Containers take this long to end after SIGTERM."""
+        return self._script("stop", "terminating", Exit(exit_code), container, delay=_seconds(delay))
+
+    def recover(self) -> Awaitable[None]:
+        """Forget the scripts of these pods: containers start, run, are probed and stop as by default."""
+        uids = self._present()
+        self._scope.kubelets.forget_scripts(self._selector, uids)
+        return self._scope.settle()
+
+    # --- logs and commands
+
+    def logs(self, text: str | bytes | LogHandler, *, container: str = "") -> None:
+        """The log of containers: a text, or a function of the request (LogRequest -> text or bytes)."""
+        handler = text if callable(text) else constant(text)
+        self._scope.kubelets.answers.script_logs(self._concerned(), container, handler)
+
+    def exec(self, handler: ExecHandler | str | ExecResult, *, container: str = "") -> None:
+        """The result of commands in containers: an output, or a function of the request (ExecRequest -> output)."""
+        found: ExecHandler = handler if callable(handler) else lambda request: handler
+        self._scope.kubelets.answers.script_exec(self._concerned(), container, found)
+
+    # --- selecting
+
+    def _script(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> Awaitable[None]:
+        uids = self._uids()
+        self._add(name, at, action, container, delay=delay)
+        self._scope.kubelets.rescript(uids)
+        return self._scope.settle()
+
+    def _add(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> None:
+        stage = Stage(name, at, action, self._concerned(), container or "*", delay, main_only=not container)
+        self._scope.kubelets.stages.add(stage)
+
+    def _concerned(self) -> PodSelector:
+        """The selector of new stages: of exactly the present pods, unless they are to apply always."""
+        return self._selector if self._always else replace(self._selector, uids=frozenset(self._uids()))
+
+    def _found(self) -> Sequence[Any]:
+        return self._scope.kubelets.select(self._selector)
+
+    def _present(self) -> Sequence[str]:
+        return [run.uid for run, _ in self._found()]
+
+    def _uids(self) -> Sequence[str]:
+        """The uids of the present pods. Raises LookupError if there are none, unless later ones count."""
+        found = self._present()
+        if not found and not self._always:
+            names = sorted(f"{run.namespace}/{run.name}" for run in self._scope.kubelets.runs.values())
+            raise LookupError(
+                f"no pod on a simulated node matches pods({self._text!r}) (pods: {', '.join(names) or 'none'}); "
+                "use .always() for pods that are created later"
+            )
+        return found
+
+
+def _seconds(duration: Duration) -> float:
+    return microseconds(duration) / 1_000_000
