@@ -156,8 +156,15 @@ def test_crash_loop_back_off_doubles_from_10_s_to_5_min(fakekube):
     starts = [time for time, state in states(fakekube) if state == "Error"]
     assert starts == [1.0]  # the first restart does not wait
     assert crashes(fakekube) == {
-        **{1: "", 2: "back-off 10s", 12: "back-off 20s", 32: "back-off 40s", 72: "back-off 1m20s"},
-        **{152: "back-off 2m40s", 312: "back-off 5m0s", 612: "back-off 5m0s", 912: "back-off 5m0s"},
+        1: "",
+        2: "back-off 10s",
+        12: "back-off 20s",
+        32: "back-off 40s",
+        72: "back-off 1m20s",
+        152: "back-off 2m40s",
+        312: "back-off 5m0s",
+        612: "back-off 5m0s",
+        912: "back-off 5m0s",
         1212: "back-off 5m0s",
     }
     assert history(fakekube) == [(0, "Pending"), (1, "Running")]

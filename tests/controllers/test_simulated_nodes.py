@@ -1,0 +1,164 @@
+"""Simulated nodes: what their kubelets write, and how a test loses and recovers them."""
+
+import pytest
+
+from fakekube import FakeKube, User
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
+    "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+}
+
+
+def lease(kube, name="node-1"):
+    return kube.get("coordination.k8s.io/v1", "Lease", name, "kube-node-lease")
+
+
+def condition(kube, kind, name="node-1"):
+    found = kube.get("v1", "Node", name)["status"]["conditions"]
+    return next(one for one in found if one["type"] == kind)
+
+
+@pytest.mark.fakekube(nodes=2, rbac=True)
+def test_nodes_are_registered_with_status_and_lease(fakekube):
+    first = fakekube.get("v1", "Node", "node-1")
+    assert first["status"]["allocatable"]["cpu"] == "8"
+    assert first["status"]["addresses"][0] == {"type": "InternalIP", "address": "172.18.0.2"}
+    assert first["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.2"
+    assert first["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
+    assert "taints" not in first["spec"]
+    assert condition(fakekube, "Ready")["status"] == "True"
+    assert fakekube.get("v1", "Node", "node-2")["spec"]["podCIDR"] == "10.244.1.0/24"
+    found = lease(fakekube)
+    assert found["spec"]["holderIdentity"] == "node-1"
+    assert found["metadata"]["ownerReferences"][0]["uid"] == first["metadata"]["uid"]
+    users = {one.user for one in fakekube.requests(verb="create", resource="nodes")}
+    assert users == {"system:node:node-1", "system:node:node-2"}
+    assert fakekube.requests(code=403) == []
+
+
+@pytest.mark.fakekube(controllers=["kubelet"])
+def test_the_kubelet_alone_has_one_node(fakekube):
+    assert [one["metadata"]["name"] for one in fakekube.list("v1", "Node")] == ["node-1"]
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_leases_are_renewed_every_10_s_and_the_status_is_reported_every_5_min(fakekube):
+    fakekube.advance(minutes=10)
+    renewed = [one.at for one in fakekube.requests(verb="update", resource="leases")]
+    assert renewed == [10.0 * number for number in range(1, 61)]
+    reported = [one.at for one in fakekube.requests(verb="patch", resource="nodes", subresource="status")]
+    assert reported == [300, 600]
+    assert condition(fakekube, "Ready")["lastHeartbeatTime"] == "2026-01-01T00:10:00Z"
+    assert condition(fakekube, "Ready")["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_lost_node_writes_nothing_until_it_recovers(fakekube):
+    fakekube.create(POD)
+    fakekube.advance(15)
+    before = len(fakekube.requests(user_agent="kubelet*"))
+    fakekube.node("node-1").lose()
+    fakekube.delete("v1", "Pod", "web")
+    fakekube.advance(minutes=10)
+    assert len(fakekube.requests(user_agent="kubelet*")) == before
+    assert fakekube.exists("v1", "Pod", "web")
+    assert lease(fakekube)["spec"]["renewTime"] == "2026-01-01T00:00:10.000000Z"
+    fakekube.node("node-1").recover()
+    assert lease(fakekube)["spec"]["renewTime"] == "2026-01-01T00:10:15.000000Z"
+    fakekube.advance(1)
+    assert not fakekube.exists("v1", "Pod", "web")
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_pressure_and_readiness_are_reported_at_once(fakekube):
+    node = fakekube.node("node-1")
+    node.pressure("memory")
+    assert condition(fakekube, "MemoryPressure")["reason"] == "KubeletHasInsufficientMemory"
+    node.pressure("memory", under=False)
+    assert condition(fakekube, "MemoryPressure")["status"] == "False"
+    node.not_ready("the network is down")
+    assert condition(fakekube, "Ready")["message"] == "the network is down"
+    node.ready()
+    assert condition(fakekube, "Ready")["reason"] == "KubeletReady"
+    counts = {one["reason"]: one["count"] for one in fakekube.events() if one["involvedObject"]["kind"] == "Node"}
+    assert counts == {
+        "Starting": 1,
+        "NodeReady": 2,
+        "NodeHasInsufficientMemory": 1,
+        "NodeHasSufficientMemory": 1,
+        "NodeNotReady": 1,
+    }
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_nodes_are_added_with_what_they_have(fakekube):
+    taints = ["dedicated=db:NoSchedule", {"key": "k", "effect": "NoExecute"}]
+    made = fakekube.add_node(
+        "big", cpu=64, memory="256Gi", pods=500, labels={"size": "xl"}, taints=taints, resources={"example.com/gpu": 4}
+    )
+    assert made.name == "big"
+    found = fakekube.get("v1", "Node", "big")
+    assert found["spec"]["taints"] == [
+        {"key": "dedicated", "value": "db", "effect": "NoSchedule"},
+        {"key": "k", "effect": "NoExecute"},
+    ]
+    assert found["metadata"]["labels"]["size"] == "xl"
+    allocatable = found["status"]["allocatable"]
+    assert (allocatable["cpu"], allocatable["pods"], allocatable["example.com/gpu"]) == ("64", "500", "4")
+    assert found["spec"]["podCIDR"] == "10.244.4.0/22"
+    with pytest.raises(ValueError, match="there is a node 'big' already"):
+        fakekube.add_node("big")
+    with pytest.raises(ValueError, match="expected 'key=value:Effect'"):
+        fakekube.add_node("bad", taints=["dedicated"])
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_node_without_a_lease(fakekube):
+    fakekube.add_node("quiet", lease_duration=0)
+    fakekube.advance(60)
+    assert not fakekube.exists("coordination.k8s.io/v1", "Lease", "quiet", "kube-node-lease")
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_node_that_was_deleted_is_not_registered_again(fakekube):
+    fakekube.delete("v1", "Node", "node-1", None)
+    fakekube.advance(minutes=6)
+    assert fakekube.list("v1", "Node") == []
+    fakekube.add_node("node-1")
+    assert fakekube.exists("v1", "Node", "node-1", None)
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_unknown_nodes(fakekube):
+    with pytest.raises(KeyError, match=r"no simulated node 'n2' \(nodes: node-1\)"):
+        fakekube.node("n2")
+
+
+@pytest.mark.parametrize(("nodes", "error"), [("3", TypeError), (True, TypeError), (-1, ValueError)])
+def test_the_number_of_nodes_is_checked(nodes, error):
+    with pytest.raises(error, match="nodes="):
+        FakeKube(nodes=nodes)
+
+
+@pytest.mark.fakekube(nodes=1, rbac=True)
+def test_the_node_authorizer_is_part_of_rbac_with_kubelets(fakekube):
+    from controllerlib import ApiError, Client
+
+    client = Client(fakekube.transport(user=User("system:node:node-1", groups=("system:nodes",))))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
+    fakekube.create(secret)
+
+    async def read():
+        await client.get("v1", "Secret", "s", "default")
+
+    with pytest.raises(ApiError, match="no relationship found between node 'node-1' and this object"):
+        fakekube.bubble.run(read())
+
+
+def test_nodes_of_the_ini_file(pytester):
+    pytester.makeini("[pytest]\nfakekube_nodes = 2\n")
+    pytester.makepyfile("def test_it(fakekube):\n    assert len(fakekube.list('v1', 'Node')) == 2\n")
+    pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)
