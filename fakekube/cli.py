@@ -217,12 +217,13 @@ def run(command: tuple[str, ...], **options: Any) -> None:
     metavar="FILE",
 )
 @_CONTROLLERS
-def controllers(kubeconfig: Path, controllers: tuple[str, ...]) -> None:
+@_NODES
+def controllers(kubeconfig: Path, controllers: tuple[str, ...], nodes: int | None) -> None:
     """Run the cluster's own controllers against a cluster until interrupted, as kube-controller-manager does.
 
     Example: fakekube controllers --kubeconfig F --controllers '*'
     """
-    _finished(_controllers(kubeconfig, controllers))
+    _finished(_controllers(kubeconfig, controllers, nodes))
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
@@ -244,11 +245,11 @@ def _stop_signals() -> asyncio.Event:
     return stop
 
 
-async def _controllers(kubeconfig: Path, names: Sequence[str]) -> None:
+async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    running = asyncio.create_task(against(kubeconfig, names or ("*",)))
+    running = asyncio.create_task(against(kubeconfig, names or ("*",), nodes))
     stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()

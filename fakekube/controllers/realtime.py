@@ -11,14 +11,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fakekube.controllers.catalogue import admission_plugins, selection
 from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
-
-if TYPE_CHECKING:
-    from fakekube.controllers.settings import Settings
 
 
 @asynccontextmanager
@@ -75,14 +71,16 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> N
     await found.manager.start()
 
 
-async def against(kubeconfig: Path, names: Sequence[str], settings: Settings | None = None) -> None:
+async def against(kubeconfig: Path, names: Sequence[str], nodes: int | None = None) -> None:
     """Run the selected controllers against the cluster of a kubeconfig, all as its user, until cancelled.
 
-    Raises ValueError for an unknown name, and what the manager fails with.
+    `nodes`: the number of simulated nodes. Raises ValueError for an unknown name, and what the manager fails with.
     """
     from controllerlib.client import HttpTransport
     from fakekube.controllers.controllermanager import controller_manager
+    from fakekube.controllers.settings import Settings
 
+    settings = Settings(nodes=None if nodes is None else numbered(nodes))
     transport = HttpTransport.from_kubeconfig(str(kubeconfig))
     found = controller_manager(names, lambda user: transport, settings)
     try:
