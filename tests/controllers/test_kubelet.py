@@ -145,6 +145,30 @@ def test_a_pod_of_the_host_network_has_the_address_of_its_node(fakekube):
     assert status(fakekube)["podIP"] == status(fakekube)["hostIP"] == "172.18.0.2"
 
 
+@pytest.mark.fakekube(nodes=1)
+def test_a_pod_with_a_finalizer_ends_and_waits_for_it(fakekube):
+    made = pod()
+    made["metadata"]["finalizers"] = ["example.com/keep"]
+    fakekube.create(made)
+    fakekube.advance(2)
+    fakekube.delete("v1", "Pod", "web")
+    fakekube.advance(20)
+    assert history(fakekube)[-1] == (3, "Succeeded")
+    assert len(fakekube.requests(verb="delete", resource="pods")) == 2
+    fakekube.patch("v1", "Pod", "web", {"metadata": {"finalizers": None}})
+    assert not fakekube.exists("v1", "Pod", "web")
+
+
+@pytest.mark.fakekube(controllers=["kubelet"])
+def test_a_pod_that_was_bound_before_its_node_was_added(fakekube):
+    fakekube.create(pod(nodeName="late"))
+    fakekube.advance(5)
+    assert history(fakekube) == [(0, "Pending")]
+    fakekube.add_node("late")
+    fakekube.advance(5)
+    assert history(fakekube) == [(0, "Pending"), (6, "Running")]
+
+
 # --- containers that end ---------------------------------------------------------------------------------------------
 
 
@@ -306,6 +330,20 @@ def test_a_sidecar_starts_first_and_ends_after_the_containers(fakekube):
     assert states(fakekube, field="initContainerStatuses")[1:] == [(1, "running"), (4, "Completed")]
     assert states(fakekube)[1:] == [(2, "running"), (3, "Completed")]
     assert history(fakekube) == [(0, "Pending"), (2, "Running"), (4, "Succeeded")]
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_an_ephemeral_container_runs_in_the_pod(fakekube):
+    fakekube.create(pod())
+    fakekube.advance(2)
+    added = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox"}]}}
+    fakekube.patch("v1", "Pod", "web", added, subresource="ephemeralcontainers")
+    fakekube.advance(2)
+    assert states(fakekube, field="ephemeralContainerStatuses") == [(2, "ContainerCreating"), (3, "running")]
+    assert conditions(fakekube)["Ready"] == "True"
+    fakekube.delete("v1", "Pod", "web")
+    fakekube.advance(2)
+    assert not fakekube.exists("v1", "Pod", "web")
 
 
 # --- probes ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """The scheduler: which node a pod gets, why it gets none, when it is tried again, and what it preempts."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fakekube import FakeKube
 from fakekube.controllers.scheduler import podrequests, schedulingqueue, tainttoleration
@@ -427,6 +429,67 @@ def test_equal_nodes_are_chosen_by_the_seed():
 
     assert chosen(1) == chosen(1)
     assert len({chosen(seed)[0] for seed in range(6)}) > 1
+
+
+# --- model -----------------------------------------------------------------------------------------------------------
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["pod", "important pod", "delete", "node", "wait"]), st.integers(1, 4)), max_size=25
+)
+
+
+def used(pods):
+    """The thousandths of CPUs that the pods of each node request."""
+    found = {}
+    for one in pods.values():
+        name = one["spec"].get("nodeName")
+        if name and one["status"]["phase"] not in ("Succeeded", "Failed"):
+            found[name] = found.get(name, 0) + podrequests.pod_requests(one)["cpu"]
+    return found
+
+
+def check_no_node_is_overcommitted(kube):
+    """Replays all revisions of all pods: at each of them every node has room for its pods."""
+    changes = []
+    for name in (f"p{number}" for number in range(25)):
+        changes += [(time, name, version) for time, version in kube.versions("v1", "Pod", name)]
+    pods = {}
+    for _, name, version in sorted(changes, key=lambda one: (one[0], _revision(one[2]))):
+        pods.pop(name, None)
+        if version is not None:
+            pods[name] = version
+        assert all(amount <= 4000 for amount in used(pods).values())
+
+
+def _revision(version):
+    return 0 if version is None else int(version["metadata"]["resourceVersion"])
+
+
+@given(STEPS)
+@settings(max_examples=25)
+def test_no_revision_has_more_on_a_node_than_it_can_take(steps):
+    with FakeKube(nodes=0, controllers=["scheduler", "kubelet"], wall_clock=False) as kube:
+        priority(kube, "high", 100)
+        kube.add_node("n0", cpu=4)
+        for number, (step, size) in enumerate(steps):
+            if step == "node":
+                kube.add_node(f"n{number + 1}", cpu=4)
+            elif step == "wait":
+                kube.advance(size)
+            elif step == "delete":
+                alive = sorted(one["metadata"]["name"] for one in kube.list("v1", "Pod"))
+                if alive:
+                    kube.delete("v1", "Pod", alive[size % len(alive)])
+            else:
+                more = {"priorityClassName": "high"} if step == "important pod" else {}
+                kube.create(pod(f"p{number}", cpu=str(size), **more))
+        kube.advance(60)
+        check_no_node_is_overcommitted(kube)
+        pending = [one for one in kube.list("v1", "Pod") if not one["spec"].get("nodeName")]
+        room = dict.fromkeys((one["metadata"]["name"] for one in kube.list("v1", "Node")), 4000)
+        for name, amount in used({one["metadata"]["name"]: one for one in kube.list("v1", "Pod")}).items():
+            room[name] -= amount
+        assert all(podrequests.pod_requests(one)["cpu"] > max(room.values()) for one in pending)
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------

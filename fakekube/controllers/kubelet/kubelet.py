@@ -111,9 +111,18 @@ class Kubelets:
             return None
         new = not agent.is_registered
         due = await agent.work(self._nodes.get("", request.name), self._context.now())
-        if new and agent.is_registered and "node-lifecycle-controller" not in self._context.gates:
-            await self._remove_not_ready(request.name)
+        if new and agent.is_registered:
+            self._adopt_pods(request.name)
+            if "node-lifecycle-controller" not in self._context.gates:
+                await self._remove_not_ready(request.name)
         return Result(requeue_after=due) if due is not None else None
+
+    def _adopt_pods(self, name: str) -> None:
+        """Run the pods that were bound to the node before it was added."""
+        assert self._pod_queue is not None
+        for pod in self.pods.list():
+            if pod["spec"].get("nodeName") == name:
+                self._pod_queue.queue.add(Request.of(pod))
 
     async def _remove_not_ready(self, name: str) -> None:
         """Remove the taint of new nodes as the node lifecycle controller would, which does not run here."""
@@ -361,8 +370,7 @@ def _reference(pod: Pod, event: PodEvent) -> dict[str, Any]:
         "resourceVersion": meta["resourceVersion"],
     }
     if event.container:
-        field = "initContainers" if event.init else "containers"
-        found["fieldPath"] = f"spec.{field}{{{event.container}}}"
+        found["fieldPath"] = f"spec.{event.field}{{{event.container}}}"
     return found
 
 

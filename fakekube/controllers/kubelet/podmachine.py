@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from fakekube.controllers.kubelet import imagenames, probing
-from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun
+from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun, Role
 from fakekube.controllers.kubelet.restartpolicy import restarts_after
 from fakekube.controllers.kubelet.stage import CreateError, Exit, Hang, Moment, PullError, Run, Stage, Start
 
@@ -17,18 +17,26 @@ Pod = Mapping[str, Any]
 #: Seconds from an image's failed pull until its status is ImagePullBackOff.
 _PULL_ERROR_SHOWN = 1.0
 
+#: Where containers are in the spec.
+_FIELDS: Mapping[Role, str] = {
+    "init": "initContainers",
+    "sidecar": "initContainers",
+    "main": "containers",
+    "ephemeral": "ephemeralContainers",
+}
+
 _LOST = Ended(137, "ContainerStatusUnknown", "The container could not be located when the pod was terminated")
 
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
-    """An Event about a pod, or about one of its containers."""
+    """An Event about a pod, or about one of its containers, which is in a list `field` of the spec."""
 
     kind: str
     reason: str
     message: str
     container: str = ""
-    init: bool = False
+    field: str = ""
 
 
 class World(Protocol):
@@ -65,6 +73,7 @@ class PodMachine:
         run = self.run
         if run.finished:
             return
+        run.observe(self.pod)
         self._check_deadline()
         while True:
             changed = self._settle_due() | probing.advance(self)
@@ -126,7 +135,9 @@ class PodMachine:
                     return found
             elif not one.started and not self.run.is_initialized:
                 return found
-        return [*found, *(one for one in self.run.of("main") if not one.is_running and self._may_start(one))]
+        found += [one for one in self.run.of("main") if not one.is_running and self._may_start(one)]
+        started = self.run.is_initialized
+        return [*found, *(one for one in self.run.of("ephemeral") if started and one.state == "waiting")]
 
     def _may_start(self, one: Container) -> bool:
         ended = one.termination
@@ -262,7 +273,7 @@ class PodMachine:
             run.stopping_since = self.now
         grace = self._grace()
         run.deadline = run.stopping_since + timedelta(seconds=grace)
-        running = [one for one in run.of("init", "main") if one.is_running]
+        running = [one for one in run.of("init", "main", "ephemeral") if one.is_running]
         running = running or [one for one in reversed(run.of("sidecar")) if one.is_running][:1]
         if not running:
             self._finish()
@@ -309,7 +320,7 @@ class PodMachine:
 
     def note(self, one: Container, kind: str, reason: str, message: str) -> None:
         """Record an Event about a container."""
-        self.record(PodEvent(kind, reason, message, one.name, one.role != "main"))
+        self.record(PodEvent(kind, reason, message, one.name, _FIELDS[one.role]))
 
     def once(self, kind: str, reason: str, message: str) -> None:
         """Record an Event about the pod, unless it has been."""

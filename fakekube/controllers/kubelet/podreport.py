@@ -9,11 +9,18 @@ from typing import Any
 from fakekube.controllers.kubelet import imagenames
 from fakekube.controllers.kubelet.podconditions import KUBELET_CONDITIONS, kubelet_conditions
 from fakekube.controllers.kubelet.podphase import phase_of
-from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun
+from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun, Role
 from fakekube.controllers.workload.podstate import timestamp
 
 Pod = Mapping[str, Any]
 Status = dict[str, Any]
+
+#: The lists of container statuses.
+_LISTS: Mapping[str, Sequence[Role]] = {
+    "containerStatuses": ("main",),
+    "initContainerStatuses": ("init", "sidecar"),
+    "ephemeralContainerStatuses": ("ephemeral",),
+}
 
 #: The lists of the status that a strategic merge patch merges, and their keys.
 _MERGED = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
@@ -40,9 +47,10 @@ def status_of(run: PodRun, pod: Pod, host_ip: str, now: datetime) -> Status:
     if run.sandbox and address:
         status["podIP"], status["podIPs"] = address, [{"ip": address}]
     status["conditions"] = _conditions(run, pod, phase, before.get("conditions") or (), now)
-    status["containerStatuses"] = [_container(one, run) for one in run.of("main")]
-    if any(one.role != "main" for one in run.containers.values()):
-        status["initContainerStatuses"] = [_container(one, run) for one in run.of("init", "sidecar")]
+    for field, roles in _LISTS.items():
+        found = run.of(*roles)
+        if found:
+            status[field] = [_container(one) for one in found]
     return status
 
 
@@ -64,7 +72,7 @@ def _conditions(
     return found
 
 
-def _container(one: Container, run: PodRun) -> Status:
+def _container(one: Container) -> Status:
     spec = one.spec
     image = spec.get("image") or ""
     pulled = one.pulled or one.ended is not None

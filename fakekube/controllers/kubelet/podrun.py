@@ -11,7 +11,7 @@ from fakekube.controllers.kubelet.stage import Action, Probe
 from fakekube.controllers.workload.podstate import moment
 
 Pod = Mapping[str, Any]
-Role = Literal["init", "sidecar", "main"]
+Role = Literal["init", "sidecar", "main", "ephemeral"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,12 @@ class PodRun:
         """Whether a regular container has been started."""
         return any(one.is_running or one.ended is not None for one in self.of("main"))
 
+    def observe(self, pod: Pod) -> None:
+        """Take over the ephemeral containers that were added to the pod."""
+        for one in pod["spec"].get("ephemeralContainers") or ():
+            if one["name"] not in self.containers:
+                self.containers[one["name"]] = Container(one["name"], one, "ephemeral")
+
     def next_due(self) -> datetime | None:
         """When something happens next."""
         times = [one.due for one in self.containers.values() if one.due is not None]
@@ -163,10 +169,12 @@ def new_run(pod: Pod, now: datetime) -> PodRun:
         host_network=bool(spec.get("hostNetwork")),
         sandbox=bool(status.get("podIP")),
     )
+    run.observe(pod)
     if status.get("startTime"):  # another kubelet has run it before
-        for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-            if one["name"] in containers:
-                _restore(containers[one["name"]], one)
+        for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+            for one in status.get(field) or ():
+                if one["name"] in containers:
+                    _restore(containers[one["name"]], one)
         run.written = status
     return run
 

@@ -27,8 +27,8 @@ def begin(machine: PodMachine, one: Container) -> None:
     """A container has started: it is started and ready at once unless it has probes."""
     one.ready = one.started = False
     one.probes.clear()
-    if one.role == "init":
-        one.started = True
+    if one.role in ("init", "ephemeral"):
+        one.started = one.role == "init"
     elif "startupProbe" in one.spec:
         one.probes["startup"] = ProbeState("startup", False, due=_first(one, "startup"))
     else:
@@ -101,7 +101,7 @@ def _apply(machine: PodMachine, one: Container, probe: Probe, passes: bool) -> N
 def rescript(machine: PodMachine) -> None:
     """The scripts of probes have changed: try those whose result differs, from now on."""
     for one in machine.run.containers.values():
-        if not one.is_running or one.role == "init":
+        if not one.is_running or one.role in ("init", "ephemeral"):
             continue
         forced = _scripted_readiness(machine, one)
         if forced is not None:
