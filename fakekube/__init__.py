@@ -7,24 +7,50 @@ if TYPE_CHECKING:
     from fakekube.apiserver.faults import FaultRule
     from fakekube.apiserver.requestlog import RequestRecord
     from fakekube.apiserver.user import User
+    from fakekube.controllers.kubelet.stage import (
+        CreateError,
+        Exit,
+        Hang,
+        PodSelector,
+        ProbeResult,
+        PullError,
+        Readiness,
+        Run,
+        Stage,
+        Start,
+    )
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
+    from fakekube.harness.simulatednode import SimulatedNode
+    from fakekube.harness.simulatedpods import SimulatedPods
     from fakekube.server.manifests import ManifestError
     from fakekube.server.runner import WouldWait
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 
 __all__ = [
     "ControllerView",
+    "CreateError",
     "Deadlock",
+    "Exit",
     "FakeKube",
     "FaultRule",
+    "Hang",
     "HotLoop",
     "ManifestError",
     "NotQuiescent",
     "Operator",
+    "PodSelector",
+    "ProbeResult",
+    "PullError",
+    "Readiness",
     "Reconcile",
     "RequestRecord",
+    "Run",
+    "SimulatedNode",
+    "SimulatedPods",
+    "Stage",
+    "Start",
     "User",
     "WouldWait",
 ]
@@ -32,15 +58,27 @@ __all__ = [
 #: Imported on first use, because every pytest run on the machine imports this package.
 _HOMES = {
     "ControllerView": "fakekube.harness.operator",
+    "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
+    "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",
+    "Hang": "fakekube.controllers.kubelet.stage",
     "HotLoop": "fakekube.virtualtime.errors",
     "ManifestError": "fakekube.server.manifests",
     "NotQuiescent": "fakekube.virtualtime.errors",
     "Operator": "fakekube.harness.operator",
+    "PodSelector": "fakekube.controllers.kubelet.stage",
+    "ProbeResult": "fakekube.controllers.kubelet.stage",
+    "PullError": "fakekube.controllers.kubelet.stage",
+    "Readiness": "fakekube.controllers.kubelet.stage",
     "Reconcile": "fakekube.harness.ledger",
     "RequestRecord": "fakekube.apiserver.requestlog",
+    "Run": "fakekube.controllers.kubelet.stage",
+    "SimulatedNode": "fakekube.harness.simulatednode",
+    "SimulatedPods": "fakekube.harness.simulatedpods",
+    "Stage": "fakekube.controllers.kubelet.stage",
+    "Start": "fakekube.controllers.kubelet.stage",
     "User": "fakekube.apiserver.user",
     "WouldWait": "fakekube.server.runner",
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from controllerlib.client import parse_selector
-from fakekube.controllers.kubelet.stage import Exit, PodSelector, PullError, Readiness, Run, Stage, Start
+from fakekube import Exit, PodSelector, PullError, Readiness, Run, Stage, Start
 from fakekube.controllers.kubelet.stagedocument import stages_of
 from tests.controllers.test_kubelet import history, pod, states, status
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fakekube.controllers.scheduler import (
     interpodaffinity,
     nodeaffinity,
-    nodefit,
+    noderoom,
     tainttoleration,
     topologyspread,
     volumefit,
@@ -108,11 +108,11 @@ def filters(pod: PodInfo, view: ClusterView, around: Surroundings) -> Sequence[F
     """The filters that concern a pod, in the order of kube-scheduler's plugins. Raises Unschedulable."""
     claims = volumefit.claims_of(pod, around.volumes)
     found = (
-        nodefit.unschedulable(pod),
+        noderoom.unschedulable(pod),
         tainttoleration.taints(pod),
         nodeaffinity.affinity(pod),
-        nodefit.ports(pod),
-        nodefit.resources(pod),
+        noderoom.ports(pod),
+        noderoom.resources(pod),
         volumefit.binding(claims, around.volumes),
         topologyspread.spread(pod, view),
         interpodaffinity.affinity(pod, view, around.namespace_labels),
@@ -136,8 +136,8 @@ def total_scores(pod: PodInfo, nodes: Sequence[NodeInfo], view: ClusterView, aro
         for node, score in zip(nodes, scores, strict=True):
             total[node.name] += int(score) * weight
 
-    add([nodefit.least_allocated(pod, node) for node in nodes], 1)
-    add([nodefit.balanced_allocation(pod, node) for node in nodes], 1)
+    add([noderoom.least_allocated(pod, node) for node in nodes], 1)
+    add([noderoom.balanced_allocation(pod, node) for node in nodes], 1)
     if any(node.taints for node in nodes):
         add(_scaled([tainttoleration.untolerated_preferences(pod, node) for node in nodes], reverse=True), 3)
     if pod.affinity.get("nodeAffinity"):
