@@ -162,3 +162,25 @@ seen = 1 + (signal.sigtimedwait(signals, 0.5) is not None)
 print(seen, "interrupts", flush=True)
 sys.exit(5)
 """
+
+
+#: Waits until the pod runs, and prints its node.
+WAIT = """
+import json, os, time, urllib.request
+url = os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/pods/web"
+while True:
+    with urllib.request.urlopen(url) as answer:
+        pod = json.load(answer)
+    if pod["status"]["phase"] == "Running":
+        break
+    time.sleep(0.05)
+print(pod["spec"]["nodeName"])
+"""
+
+
+def test_simulated_nodes_run_pods(folder, tmp_path):
+    manifest = tmp_path / "pod.yaml"
+    container = "{name: c, image: nginx}"
+    manifest.write_text(f"{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, spec: {{containers: [{container}]}}}}")
+    done = fakekube("run", "--nodes", "1", "--manifests", manifest, "--", *python(WAIT), folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "node-1\n", "")

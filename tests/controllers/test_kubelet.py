@@ -169,6 +169,25 @@ def test_a_pod_that_was_bound_before_its_node_was_added(fakekube):
     assert history(fakekube) == [(0, "Pending"), (6, "Running")]
 
 
+@pytest.mark.fakekube(nodes=0, controllers=["kubelet"])
+def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
+    fakekube.add_node("small", cpu=1)
+    container = {"name": "c", "image": "a", "resources": {"requests": {"cpu": "800m"}}}
+    fakekube.create(pod("one", nodeName="small", containers=[container]))
+    fakekube.create(pod("two", nodeName="small", containers=[container]))
+    fakekube.advance(2)
+    assert history(fakekube, "one")[-1] == (1, "Running")
+    found = status(fakekube, "two")
+    assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
+    expected = "Pod was rejected: Node didn't have enough resource: cpu, requested: 800, used: 800, capacity: 1000"
+    assert found["message"] == expected
+    fakekube.delete("v1", "Pod", "one")
+    fakekube.advance(2)
+    fakekube.create(pod("three", nodeName="small", containers=[container]))
+    fakekube.advance(2)
+    assert status(fakekube, "three")["phase"] == "Running"
+
+
 # --- containers that end ---------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube import FakeKube
-from fakekube.controllers.scheduler import podrequests, schedulingqueue, tainttoleration
+from fakekube.controllers.scheduler import schedulingqueue, tainttoleration
+from fakekube.controllers.workload import podrequests
 
 SCHEDULER = ["scheduler"]
 ZONE = "topology.kubernetes.io/zone"

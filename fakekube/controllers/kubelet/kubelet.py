@@ -24,6 +24,7 @@ from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
 from fakekube.controllers.kubelet.stage import Exit, PodSelector
 from fakekube.controllers.nodespec import NodeSpec, numbered
+from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
 
 Pod = Mapping[str, Any]
@@ -182,8 +183,10 @@ class Kubelets:
         if self._uids.get(request) == uid:
             del self._uids[request]
             self._blocked.pop(request, None)
-        if run is not None and run.ip and run.node in self.agents:
-            self.agents[run.node].addresses.free(run.ip)
+        if run is not None and run.node in self.agents:
+            agent = self.agents[run.node]
+            agent.addresses.free(run.ip)
+            agent.resources.free(uid)
 
     def _unblock(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
         """A ConfigMap, Secret or claim has changed: pods of its namespace may have waited for it."""
@@ -206,6 +209,8 @@ class Kubelets:
             return None
         machine = self.machine(run, pod, agent, now)
         machine.advance()
+        if run.finished:
+            agent.resources.free(run.uid)
         self._note_blocked(request, machine)
         if not await self._write_status(run, pod, agent, now):
             return None
@@ -234,15 +239,20 @@ class Kubelets:
         if is_terminal(pod):
             return None
         run = new_run(pod, now)
+        self.runs[uid] = run
+        self._uids[request] = uid
+        if run.written is not None:
+            agent.resources.count(uid, {**pod_requests(pod), "pods": 1})
+        else:
+            run.verdict = agent.resources.admit(uid, pod_requests(pod))
+            if run.verdict is not None:
+                run.finished = run.rejected = True
+                agent.recorder.event(pod, "Warning", *run.verdict)
+                return run
         if run.ip:
             agent.addresses.keep(run.ip)
         elif not run.host_network:
             run.ip = agent.addresses.take()
-        for one in run.containers.values():
-            if one.is_running:
-                one.pulled = True
-        self.runs[uid] = run
-        self._uids[request] = uid
         return run
 
     def _note_blocked(self, request: Request, machine: PodMachine) -> None:

@@ -11,6 +11,7 @@ from controllerlib.record import CoreEventRecorder
 from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodestatus import Condition, conditions_of, new_lease, new_node
 from fakekube.controllers.kubelet.podaddresses import PodAddresses
+from fakekube.controllers.kubelet.podadmission import NodeResources
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.controllers.workload.podstate import timestamp
 
@@ -35,6 +36,7 @@ class NodeAgent:
         self.spec, self.client, self.recorder = spec, client, recorder
         self.address, self.addresses, self._cidr = address, addresses, cidr
         self.images: set[str] = set()
+        self.resources = NodeResources(spec.capacity())
         self.is_lost = False
         self.is_registered = False
         self.condition = Condition()

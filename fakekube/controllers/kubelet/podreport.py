@@ -28,6 +28,9 @@ _MERGED = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 
 def status_of(run: PodRun, pod: Pod, host_ip: str, now: datetime) -> Status:
     """The whole status (`generateAPIPodStatus`)."""
+    if run.rejected and run.verdict is not None:
+        reason, message = run.verdict
+        return {"phase": "Failed", "reason": reason, "message": message, "startTime": timestamp(run.started_at)}
     spec, before = pod["spec"], run.written or pod.get("status") or {}
     phase = phase_of(run, spec, terminal=run.finished)
     if run.finished and run.verdict is not None:

@@ -119,6 +119,8 @@ class PodRun:
     deadline: datetime | None = None
     sandbox: bool = False
     finished: bool = False
+    #: The node has no room for it: its containers were never created.
+    rejected: bool = False
     #: Messages of events that are recorded once.
     reported: set[str] = field(default_factory=set)
     #: The status that was written last.
@@ -187,6 +189,7 @@ def _restore(container: Container, status: Mapping[str, Any]) -> None:
     container.last = _ended((status.get("lastState") or {}).get("terminated"))
     if "running" in state:
         container.state, container.started_at = "running", moment(state["running"].get("startedAt"))
+        container.pulled = True
     elif "terminated" in state:
         container.state, container.ended = "ended", _ended(state["terminated"])
     elif container.last is not None:

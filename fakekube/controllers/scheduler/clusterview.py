@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib.controller import controller_of
-from fakekube.controllers.scheduler.podrequests import amounts, pod_requests
+from fakekube.controllers.workload.podrequests import amounts, pod_requests
 
 Pod = Mapping[str, Any]
 Node = Mapping[str, Any]

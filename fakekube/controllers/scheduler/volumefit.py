@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.nodeaffinity import matches_any
-from fakekube.controllers.scheduler.podrequests import amount
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Unschedulable
+from fakekube.controllers.workload.podrequests import amount
 
 Object = Mapping[str, Any]
 
