@@ -480,9 +480,10 @@ class FakeKube:
         kubelets = self._controllers.part("kubelet") if self._controllers is not None else None
         if kubelets is None:
             raise RuntimeError(f"{caller}: no kubelet runs; pass nodes=1, or controllers=['scheduler', 'kubelet']")
+        from fakekube.controllers.kubelet.podscripts import PodScripts
         from fakekube.harness.simulatedpods import Scope
 
-        return Scope(kubelets, self.settle)
+        return Scope(kubelets, PodScripts(kubelets), self.settle)
 
     def controller(self, name: str) -> ClusterController:
         """One of the cluster's own controllers, by its name in kube-controller-manager or its alias: "deployment".

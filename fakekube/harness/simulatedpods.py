@@ -10,6 +10,7 @@ from typing import Any
 from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler
 from fakekube.controllers.kubelet.kubelet import Kubelets
 from fakekube.controllers.kubelet.podanswers import constant
+from fakekube.controllers.kubelet.podscripts import PodScripts
 from fakekube.controllers.kubelet.stage import (
     Action,
     CreateError,
@@ -41,6 +42,7 @@ class Scope:
     """What the scripts of a test reach: the kubelets, and how to settle afterwards."""
 
     kubelets: Kubelets
+    scripts: PodScripts
     settle: Callable[[], Awaitable[None]]
 
 
@@ -97,26 +99,26 @@ class SimulatedPods:
         how = Exit(exit_code)
         uids = self._uids()
         self._add("crash", "running", how, container, delay=_seconds(after))
-        self._scope.kubelets.exit(uids, how, container)
+        self._scope.scripts.exit(uids, how, container)
         return self._scope.settle()
 
     def exit_after(self, delay: Duration, *, exit_code: int = 0, container: str = "") -> Awaitable[None]:
         """Containers end a time after they have started."""
         uids = self._uids()
         self._add("exit", "running", Exit(exit_code), container, delay=_seconds(delay))
-        self._scope.kubelets.plan_ends(uids)
+        self._scope.scripts.plan_ends(uids)
         return self._scope.settle()
 
     def evict(self, reason: str = "Evicted", message: str = "The node was low on resource: memory.") -> Awaitable[None]:
         """The kubelet stops the pods, whose phase becomes Failed with this reason."""
-        self._scope.kubelets.evict(self._uids(), reason, message)
+        self._scope.scripts.evict(self._uids(), reason, message)
         return self._scope.settle()
 
     def _end(self, how: Exit, container: str) -> Awaitable[None]:
         uids = self._uids()
         if self._always:
             self._add("end", "running", how, container)
-        ended = self._scope.kubelets.exit(uids, how, container)
+        ended = self._scope.scripts.exit(uids, how, container)
         if not ended and not self._always:
             what = f"container {container!r}" if container else "container"
             raise LookupError(f"pods({self._text!r}): no {what} of {', '.join(self.names)} runs")
@@ -169,7 +171,7 @@ class SimulatedPods:
     def recover(self) -> Awaitable[None]:
         """Forget the scripts of these pods: containers start, run, are probed and stop as by default."""
         uids = self._present()
-        self._scope.kubelets.forget_scripts(self._selector, uids)
+        self._scope.scripts.forget_scripts(self._selector, uids)
         return self._scope.settle()
 
     # --- logs and commands
@@ -189,7 +191,7 @@ class SimulatedPods:
     def _script(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> Awaitable[None]:
         uids = self._uids()
         self._add(name, at, action, container, delay=delay)
-        self._scope.kubelets.rescript(uids)
+        self._scope.scripts.rescript(uids)
         return self._scope.settle()
 
     def _add(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> None:
@@ -201,7 +203,7 @@ class SimulatedPods:
         return self._selector if self._always else replace(self._selector, uids=frozenset(self._uids()))
 
     def _found(self) -> Sequence[Any]:
-        return self._scope.kubelets.select(self._selector)
+        return self._scope.scripts.select(self._selector)
 
     def _present(self) -> Sequence[str]:
         return [run.uid for run, _ in self._found()]

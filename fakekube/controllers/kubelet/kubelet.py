@@ -14,7 +14,7 @@ from controllerlib.controller import Controller as QueueController
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
 from fakekube.controllers.broadcasts import HostRecorder
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.kubelet import nodestatus, probing
+from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
 from fakekube.controllers.kubelet.podaddresses import NodeRanges, PodAddresses
@@ -22,7 +22,6 @@ from fakekube.controllers.kubelet.podanswers import PodAnswers
 from fakekube.controllers.kubelet.podmachine import PodEvent, PodMachine
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
-from fakekube.controllers.kubelet.stage import Exit, PodSelector
 from fakekube.controllers.nodespec import NodeSpec, numbered
 from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
@@ -146,6 +145,10 @@ class Kubelets:
         self.agents.pop(event.obj["metadata"]["name"], None)
 
     # --- pods
+
+    def now(self) -> datetime:
+        """The present time, in UTC."""
+        return self._context.now()
 
     def touch(self, uids: Sequence[str]) -> None:
         """Reconcile pods whose state at the kubelet a test has changed."""
@@ -287,71 +290,6 @@ class Kubelets:
         except ApiError as error:
             if error.reason not in ("NotFound", "Conflict"):
                 raise
-
-    # --- what a test does
-
-    def select(self, selector: PodSelector) -> Sequence[tuple[PodRun, Pod]]:
-        """The pods at the kubelets that a selector matches."""
-        found = []
-        for run in self.runs.values():
-            pod = self.pods.get(run.namespace, run.name)
-            if pod is not None and pod["metadata"]["uid"] == run.uid and selector.matches(pod):
-                found.append((run, pod))
-        return found
-
-    def rescript(self, uids: Sequence[str]) -> None:
-        """The stages have changed: reconsider what the containers of pods wait for, and their probes."""
-        now = self._context.now()
-        for uid in uids:
-            run = self.runs.get(uid)
-            pod = self.pods.get(run.namespace, run.name) if run is not None else None
-            agent = self.agents.get(run.node) if run is not None else None
-            if run is not None and pod is not None and agent is not None:
-                machine = self.machine(run, pod, agent, now)
-                machine.replan()
-                probing.rescript(machine)
-        self.touch(uids)
-
-    def forget_scripts(self, selector: PodSelector, uids: Sequence[str]) -> None:
-        """Forget the stages that were added for pods; they go on as by default."""
-        self.stages.forget(selector, uids)
-        self.rescript(uids)
-        self.plan_ends(uids)
-
-    def plan_ends(self, uids: Sequence[str]) -> None:
-        """The stages have changed: plan again how containers that run end by themselves."""
-        now = self._context.now()
-        for uid in uids:
-            run = self.runs.get(uid)
-            pod = self.pods.get(run.namespace, run.name) if run is not None else None
-            if run is None or pod is None or run.node not in self.agents:
-                continue
-            machine = self.machine(run, pod, self.agents[run.node], now)
-            for one in run.containers.values():
-                if one.is_running and not one.stopping:
-                    machine.plan_end(one)
-        self.touch(uids)
-
-    def exit(self, uids: Sequence[str], how: Exit, container: str) -> int:
-        """End the running containers of pods whose name is `container` ("": all regular ones); returns how many."""
-        ended = 0
-        now = self._context.now()
-        for uid in uids:
-            run = self.runs.get(uid)
-            for one in run.containers.values() if run is not None else ():
-                if one.is_running and (one.name == container if container else one.role == "main"):
-                    one.plan(how, now)
-                    ended += 1
-        self.touch(uids)
-        return ended
-
-    def evict(self, uids: Sequence[str], reason: str, message: str) -> None:
-        """Stop the containers of pods; the pods fail with `reason`."""
-        for uid in uids:
-            run = self.runs.get(uid)
-            if run is not None and not run.finished:
-                run.verdict = (reason, message)
-        self.touch(uids)
 
 
 class _Begin:

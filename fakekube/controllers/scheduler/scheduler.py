@@ -11,23 +11,18 @@ from typing import Any
 
 from controllerlib import ApiError, Controller, Request, Result
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
-from fakekube.controllers.broadcasts import SeriesRecorder
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.scheduler import preemption, schedulingqueue, volumefit
 from fakekube.controllers.scheduler.clusterview import ClusterView, PodInfo, pod_info
 from fakekube.controllers.scheduler.clustervolumes import ClusterVolumes
 from fakekube.controllers.scheduler.placement import NoFit, Surroundings, place
+from fakekube.controllers.scheduler.schedulerwrites import SCHEDULER, SchedulerWrites
 from fakekube.controllers.scheduler.schedulingqueue import UnschedulablePods
-from fakekube.controllers.workload.podstate import condition, is_terminal, timestamp
+from fakekube.controllers.workload.podstate import is_terminal
 
 Pod = Mapping[str, Any]
 
 NAME = "kube-scheduler"
-USER = "system:kube-scheduler"
-USER_AGENT = "kube-scheduler/v1.36.2 (linux/amd64) kubernetes/fakekube/scheduler"
-
-#: The name of the scheduler in pods, and of the controller in its Events.
-SCHEDULER = "default-scheduler"
 
 
 def add(context: ControllerContext) -> None:
@@ -40,8 +35,7 @@ class Scheduler:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self._client = context.client("", user=USER, user_agent=USER_AGENT)
-        self._recorder = SeriesRecorder(context, self._client, SCHEDULER)
+        self._writes = SchedulerWrites(context)
         self._pods = context.kind("v1", "Pod")
         self._budgets = context.kind("policy/v1", "PodDisruptionBudget")
         namespaces = context.kind("v1", "Namespace")
@@ -172,21 +166,16 @@ class Scheduler:
     async def _bind(self, info: PodInfo, node: str) -> None:
         """Bind the pod; it counts on the node from now on."""
         self._view.place(info, node)
-        meta = {"name": info.name, "namespace": info.namespace, "uid": info.uid}
-        target = {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
         try:
-            await self._client.create_subresource(target, "binding", binding)
-        except ApiError as error:
+            bound = await self._writes.bind(info, node)
+        except ApiError:
             self._view.take_away(info.uid)
-            if error.reason == "NotFound":
-                return
-            self._event(info, "Warning", "FailedScheduling", "Scheduling", f"binding rejected: {error.message}")
             raise
+        if not bound:
+            self._view.take_away(info.uid)
+            return
         self._nominated.pop(info.uid, None)
         self._waiting.forget(Request(info.namespace, info.name))
-        text = f"Successfully assigned {info.namespace}/{info.name} to {node}"
-        self._event(info, "Normal", "Scheduled", "Binding", text)
 
     async def _bind_volumes(self, info: PodInfo, node: str) -> bool:
         """Choose volumes for the claims that wait for their first consumer; returns whether all are bound."""
@@ -194,7 +183,7 @@ class Scheduler:
         if claims is None or not claims.waiting:
             return True
         for claim in claims.waiting:
-            await self._volumes.select(self._client, claim, self._view.nodes[node])
+            await self._volumes.select(self._writes.client, claim, self._view.nodes[node])
         return False
 
     # --- pods that fit nowhere
@@ -207,9 +196,7 @@ class Scheduler:
             self._nominated[info.uid] = (nominated, info)
         elif nominated == "":
             self._nominated.pop(info.uid, None)
-        text = fit.text(message)
-        self._event(info, "Warning", "FailedScheduling", "Scheduling", text[:1024])
-        await self._write_condition(info.pod, text, nominated)
+        await self._writes.reject(info, fit.text(message), nominated)
 
     async def _preempt(self, info: PodInfo, fit: NoFit) -> tuple[str | None, str]:
         """Delete pods of lower priority. Returns the nominated node ("": none, None: as before) and a message."""
@@ -223,59 +210,8 @@ class Scheduler:
             return "", f"preemption: {text}"
         chosen = preemption.best(found)
         for victim in chosen.victims:
-            await self._evict(victim, info, chosen.node)
+            await self._writes.evict(victim, info, chosen.node)
         return chosen.node, ""
-
-    async def _evict(self, victim: PodInfo, info: PodInfo, node: str) -> None:
-        pod = victim.pod
-        if victim.is_terminating:
-            return
-        target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
-        target["message"] = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
-        try:
-            await self._patch_status(pod, target, None)
-            await self._client.delete(pod)
-        except ApiError as error:
-            if error.reason != "NotFound":
-                raise
-            return
-        text = f"Preempted by pod {info.uid} on node {node}"
-        self._recorder.eventf(pod, info.pod, "Normal", "Preempted", "Preempting", text)
-
-    async def _write_condition(self, pod: Pod, text: str, nominated: str | None) -> None:
-        """Set PodScheduled to False and the nominated node, if that changes anything (`updatePod`)."""
-        present = condition(pod, "PodScheduled") or {}
-        before = (pod.get("status") or {}).get("nominatedNodeName") or ""
-        same = nominated is None or nominated == before
-        if present.get("status") == "False" and present.get("message") == text and same:
-            return
-        rejected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": text}
-        try:
-            await self._patch_status(pod, rejected, None if same else nominated)
-        except ApiError as error:
-            if error.reason != "NotFound":
-                raise
-
-    async def _patch_status(self, pod: Pod, changed: dict[str, Any], nominated: str | None) -> None:
-        meta, old = pod["metadata"], condition(pod, changed["type"]) or {}
-        now = timestamp(self._context.now())
-        same = old.get("status") == changed["status"]
-        changed["lastTransitionTime"] = old.get("lastTransitionTime") if same else now
-        changed["lastProbeTime"] = None
-        if meta.get("generation"):
-            changed["observedGeneration"] = meta["generation"]
-        present = (pod.get("status") or {}).get("conditions") or ()
-        types = [one["type"] for one in present]
-        order = [{"type": one} for one in (types if changed["type"] in types else [*types, changed["type"]])]
-        status: dict[str, Any] = {"$setElementOrder/conditions": order, "conditions": [changed]}
-        if nominated is not None:
-            status["nominatedNodeName"] = nominated or None
-        target = {"apiVersion": "v1", "kind": "Pod", "metadata": {k: meta[k] for k in ("name", "namespace")}}
-        patch = {"metadata": {"uid": meta["uid"]}, "status": status}
-        await self._client.patch(target, patch, type="strategic", subresource="status")
-
-    def _event(self, info: PodInfo, kind: str, reason: str, action: str, note: str) -> None:
-        self._recorder.eventf(info.pod, None, kind, reason, action, note)
 
 
 def _is_to_schedule(pod: Pod) -> bool:
