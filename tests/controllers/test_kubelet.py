@@ -121,7 +121,7 @@ def test_a_shorter_grace_period_of_a_second_deletion_counts(fakekube):
     fakekube.advance(2)
     fakekube.delete("v1", "Pod", "web", gracePeriodSeconds=4)
     fakekube.advance(60)
-    assert history(fakekube)[2:] == [(7, "Failed"), (7, None)]
+    assert history(fakekube)[2:] == [(9, "Failed"), (9, None)]
 
 
 @pytest.mark.fakekube(nodes=1)

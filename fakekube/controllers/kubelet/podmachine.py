@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from fakekube.controllers.kubelet import imagenames, probing
+from fakekube.controllers.kubelet import imagenames, podstopping, probing
 from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun, Role
 from fakekube.controllers.kubelet.restartpolicy import restarts_after
-from fakekube.controllers.kubelet.stage import CreateError, Exit, Hang, Moment, PullError, Run, Stage, Start
+from fakekube.controllers.kubelet.stage import CreateError, Exit, Moment, PullError, Run, Stage, Start
 
 Pod = Mapping[str, Any]
 
@@ -24,8 +24,6 @@ _FIELDS: Mapping[Role, str] = {
     "main": "containers",
     "ephemeral": "ephemeralContainers",
 }
-
-_LOST = Ended(137, "ContainerStatusUnknown", "The container could not be located when the pod was terminated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +72,11 @@ class PodMachine:
         if run.finished:
             return
         run.observe(self.pod)
-        self._check_deadline()
+        podstopping.check_deadline(self)
         while True:
             changed = self._settle_due() | probing.advance(self)
-            if self._should_stop():
-                changed |= self._stop()
+            if podstopping.should_stop(self):
+                changed |= podstopping.stop(self)
             else:
                 changed |= self._start()
             if not changed:
@@ -135,11 +133,12 @@ class PodMachine:
                     return found
             elif not one.started and not self.run.is_initialized:
                 return found
-        found += [one for one in self.run.of("main") if not one.is_running and self._may_start(one)]
+        found += [one for one in self.run.of("main") if not one.is_running and self.may_start(one)]
         started = self.run.is_initialized
         return [*found, *(one for one in self.run.of("ephemeral") if started and one.state == "waiting")]
 
-    def _may_start(self, one: Container) -> bool:
+    def may_start(self, one: Container) -> bool:
+        """Whether a container that does not run is started, for the first time or again."""
         ended = one.termination
         return ended is None or restarts_after(one.spec, self.pod["spec"], ended.code)
 
@@ -243,78 +242,6 @@ class PodMachine:
         one.stopping = ""
         one.probes.clear()
         one.plan(None, None)
-
-    def _check_deadline(self) -> None:
-        run, seconds = self.run, self.pod["spec"].get("activeDeadlineSeconds")
-        if seconds is None or run.verdict is not None or run.stopping_since is not None:
-            return
-        if self.now >= run.started_at + timedelta(seconds=seconds):
-            text = "Pod was active on the node longer than the specified deadline"
-            run.verdict = ("DeadlineExceeded", text)
-            self.once("Normal", "DeadlineExceeded", text)
-        else:
-            run.deadline = run.started_at + timedelta(seconds=seconds)
-
-    def _should_stop(self) -> bool:
-        run = self.run
-        if self.pod["metadata"].get("deletionTimestamp") or run.verdict is not None or run.stopping_since is not None:
-            return True
-        for one in run.of("init"):
-            ended = one.termination
-            if ended is not None and ended.code != 0 and not restarts_after(one.spec, self.pod["spec"], ended.code):
-                return True
-        mains = run.of("main")
-        return all(one.termination is not None and not self._may_start(one) for one in mains)
-
-    def _stop(self) -> bool:
-        """Stop the containers: first the regular ones, then sidecars in reverse order."""
-        run = self.run
-        if run.stopping_since is None:
-            run.stopping_since = self.now
-        grace = self._grace()
-        run.deadline = run.stopping_since + timedelta(seconds=grace)
-        running = [one for one in run.of("init", "main", "ephemeral") if one.is_running]
-        running = running or [one for one in reversed(run.of("sidecar")) if one.is_running][:1]
-        if not running:
-            self._finish()
-            return False
-        changed = False
-        for one in running:
-            if one.stopping != "pod":
-                one.stopping = "pod"
-                self.note(one, "Normal", "Killing", f"Stopping container {one.name}")
-                self._plan_stop(one)
-                changed = True
-            if self.now >= run.deadline:
-                self.end(one, Exit(137, "Error"))
-                changed = True
-        return changed
-
-    def _grace(self) -> float:
-        meta, spec = self.pod["metadata"], self.pod["spec"]
-        if meta.get("deletionTimestamp"):
-            return float(meta.get("deletionGracePeriodSeconds") or 0)
-        grace = spec.get("terminationGracePeriodSeconds")
-        return 30.0 if grace is None else float(grace)
-
-    def _plan_stop(self, one: Container) -> None:
-        found = self.world.stage("terminating", self.pod, one)
-        one.probes.clear()
-        if found is None or isinstance(found[0].action, Hang):
-            one.plan(None, None)
-        else:
-            one.plan(found[0].action, self.now + timedelta(seconds=found[1]))
-
-    def _finish(self) -> None:
-        run = self.run
-        initialized = run.is_initialized
-        for one in run.containers.values():
-            one.plan(None, None)
-            one.probes.clear()
-            if one.state == "waiting" and (one.role == "main" and initialized):
-                one.state = "ended"
-                one.ended, one.last = one.ended or _LOST, one.last
-        run.deadline, run.finished = None, True
 
     # --- events
 

@@ -114,8 +114,9 @@ class PodRun:
     ip: str = ""
     host_network: bool = False
     verdict: tuple[str, str] | None = None
-    #: When the kubelet began to stop the containers, and until when they may take.
+    #: When the kubelet began to stop the containers, the seconds that they may take, and until when that is.
     stopping_since: datetime | None = None
+    grace: float = 0.0
     deadline: datetime | None = None
     sandbox: bool = False
     finished: bool = False
