@@ -439,7 +439,7 @@ class FakeKube:
         from fakekube.harness.simulatednode import SimulatedNode, node_spec
 
         scope = self._simulated("add_node()")
-        agent = scope.kubelets.add_node(node_spec(name, dict(options)))
+        agent = scope.kubelets.nodes.add_node(node_spec(name, dict(options)))
         if not self._driver.in_async_test():
             self.settle()
         return SimulatedNode(scope, agent)

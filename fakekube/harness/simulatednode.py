@@ -63,7 +63,7 @@ class SimulatedNode:
         return self._scope.settle()
 
     def _changed(self) -> None:
-        self._scope.kubelets.node_changed(self.name)
+        self._scope.kubelets.nodes.changed(self.name)
 
 
 def node_spec(name: str, options: dict[str, Any]) -> NodeSpec:

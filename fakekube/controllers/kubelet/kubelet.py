@@ -9,36 +9,26 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from controllerlib import ApiError, Request, Result
-from controllerlib.controller import Controller as QueueController
+from controllerlib import ApiError, Controller, Request, Result
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
-from fakekube.controllers.broadcasts import HostRecorder
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
+from fakekube.controllers.kubelet.nodequeue import NodeQueue
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
-from fakekube.controllers.kubelet.podaddresses import NodeRanges, PodAddresses
 from fakekube.controllers.kubelet.podanswers import PodAnswers
 from fakekube.controllers.kubelet.podmachine import PodEvent, PodMachine
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
-from fakekube.controllers.nodespec import NodeSpec, numbered
+from fakekube.controllers.nodespec import numbered
 from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
 
 Pod = Mapping[str, Any]
 
 NAME = "kubelet"
-NODE_QUEUE = "kubelet-node"
 
-#: The user agent, from which the server makes the name of the field manager.
-USER_AGENT = f"kubelet/{nodestatus.VERSION} (linux/amd64) kubernetes/fakekube"
-
-#: How many pods and nodes are reconciled at the same time.
+#: How many pods are reconciled at the same time.
 WORKERS = 10
-
-#: The taint that kube-apiserver gives to new nodes, and which the node lifecycle controller removes.
-_NOT_READY = "node.kubernetes.io/not-ready"
 
 _NEEDED = ("ConfigMap", "Secret", "PersistentVolumeClaim")
 
@@ -48,7 +38,7 @@ def add(context: ControllerContext) -> None:
     kubelets = Kubelets(context)
     nodes = context.settings.nodes
     for spec in numbered(1) if nodes is None else nodes:
-        kubelets.add_node(spec)
+        kubelets.nodes.add_node(spec)
     kubelets.add()
     context.parts[NAME] = kubelets
 
@@ -58,19 +48,17 @@ class Kubelets:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self.agents: dict[str, NodeAgent] = {}
+        self.nodes = NodeQueue(context, self._adopt_pods)
+        self.agents = self.nodes.agents
         self.stages = Stages(context.manager.random)
         self.answers = PodAnswers()
         self.runs: dict[str, PodRun] = {}
         self.pods = context.kind("v1", "Pod")
-        self._nodes = context.kind("v1", "Node")
         self._kinds = {kind: context.kind("v1", kind) for kind in _NEEDED}
         self._uids: dict[Request, str] = {}
         self._blocked: dict[Request, None] = {}
         self._seen: dict[str, str] = {}
-        self._ranges = NodeRanges()
-        self._pod_queue: QueueController | None = None
-        self._node_queue: QueueController | None = None
+        self._controller: Controller | None = None
 
     def add(self) -> None:
         """Add both queues to the manager."""
@@ -80,69 +68,16 @@ class Kubelets:
         builder.watches("v1", "Pod", pods)
         for kind in _NEEDED:
             builder.watches("v1", kind, unblocking)
-        self._pod_queue = builder.complete(self.reconcile)
-        nodes = HandlerFuncs(create=self._node_created, delete=self._node_deleted)
-        builder = self._context.controller(NODE_QUEUE).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "Node", nodes).watches_raw_source(_Begin(self.agents))
-        self._node_queue = builder.complete(self.reconcile_node)
+        self._controller = builder.complete(self.reconcile)
+        self.nodes.add()
 
-    # --- nodes
-
-    def add_node(self, spec: NodeSpec) -> NodeAgent:
-        """A further node, which is registered at once if the kubelets run. Raises ValueError for a name in use."""
-        if spec.name in self.agents:
-            raise ValueError(f"there is a node {spec.name!r} already (nodes: {', '.join(self.agents)})")
-        client = self._context.client("", user=f"system:node:{spec.name}", user_agent=USER_AGENT)
-        recorder = HostRecorder(self._context, client, NAME, spec.name)
-        address, network = self._ranges.take(spec.pods)
-        agent = NodeAgent(spec, client, recorder, address, PodAddresses(network), str(network))
-        self.agents[spec.name] = agent
-        self.node_changed(spec.name)
-        return agent
-
-    def node_changed(self, name: str) -> None:
-        """Reconcile a node, if the kubelets run."""
-        if self._node_queue is not None and self._node_queue.started.is_set():
-            self._node_queue.queue.add(Request("", name))
-
-    async def reconcile_node(self, request: Request) -> Result | None:
-        agent = self.agents.get(request.name)
-        if agent is None:
-            return None
-        new = not agent.is_registered
-        due = await agent.work(self._nodes.get("", request.name), self._context.now())
-        if new and agent.is_registered:
-            self._adopt_pods(request.name)
-            if "node-lifecycle-controller" not in self._context.gates:
-                await self._remove_not_ready(request.name)
-        return Result(requeue_after=due) if due is not None else None
-
-    def _adopt_pods(self, name: str) -> None:
-        """Run the pods that were bound to the node before it was added."""
-        assert self._pod_queue is not None
+    def _adopt_pods(self, node: str) -> None:
+        """Run the pods that were bound to a node before it was added."""
+        if self._controller is None or not self._controller.started.is_set():
+            return  # they are among the first events
         for pod in self.pods.list():
-            if pod["spec"].get("nodeName") == name:
-                self._pod_queue.queue.add(Request.of(pod))
-
-    async def _remove_not_ready(self, name: str) -> None:
-        """Remove the taint of new nodes as the node lifecycle controller would, which does not run here."""
-        client = self._context.client("node-controller")
-        node = await client.get("v1", "Node", name)
-        taints = node["spec"].get("taints") or ()
-        kept = [one for one in taints if one["key"] != _NOT_READY]
-        if len(kept) < len(taints):
-            await client.patch(node, {"spec": {"taints": kept or None}})
-
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        name = event.obj["metadata"]["name"]
-        if name in self.agents and not self.agents[name].is_registered:
-            queue.add(Request("", name))
-
-    def _node_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        """A node that was deleted is not registered again, as by a kubelet that is not restarted."""
-        assert event.obj is not None
-        self.agents.pop(event.obj["metadata"]["name"], None)
+            if pod["spec"].get("nodeName") == node:
+                self._controller.queue.add(Request.of(pod))
 
     # --- pods
 
@@ -152,11 +87,11 @@ class Kubelets:
 
     def touch(self, uids: Sequence[str]) -> None:
         """Reconcile pods whose state at the kubelet a test has changed."""
-        assert self._pod_queue is not None
+        assert self._controller is not None
         for uid in uids:
             run = self.runs.get(uid)
             if run is not None:
-                self._pod_queue.queue.add(Request(run.namespace, run.name))
+                self._controller.queue.add(Request(run.namespace, run.name))
 
     def pods_on(self, node: str) -> Sequence[str]:
         """The uids of the pods that run on a node."""
@@ -290,20 +225,6 @@ class Kubelets:
         except ApiError as error:
             if error.reason not in ("NotFound", "Conflict"):
                 raise
-
-
-class _Begin:
-    """A source that requests each node once at the start."""
-
-    def __init__(self, agents: Mapping[str, NodeAgent]) -> None:
-        self._agents = agents
-
-    async def start(self, queue: RequestQueue, tasks: Any) -> None:
-        for name in self._agents:
-            queue.add(Request("", name))
-
-    async def wait_synced(self) -> None:
-        """There is nothing to wait for."""
 
 
 def _reference(pod: Pod, event: PodEvent) -> dict[str, Any]:
