@@ -29,8 +29,8 @@ class Descriptor:
         build(context)
 
 
-#: The controllers of kube-controller-manager 1.36 in its order; then the scheduler and the kubelet, which are programs
-#: of their own in a cluster, so that `*` does not select them.
+#: The controllers of kube-controller-manager 1.36 in its order; then the scheduler, the kubelet and those of storage
+#: drivers, which are programs of their own in a cluster, so that `*` does not select them.
 CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("serviceaccount-token-controller", "serviceaccount-token", "core.tokensecrets"),
     Descriptor("endpoints-controller", "endpoint", "serviceendpoints.endpointscontroller"),
@@ -61,31 +61,36 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor("node-lifecycle-controller", "nodelifecycle", "nodelifecycle.nodelifecyclecontroller"),
     Descriptor("taint-eviction-controller", "", "nodelifecycle.tainteviction"),
     Descriptor("device-taint-eviction-controller"),
-    Descriptor("persistentvolume-binder-controller", "persistentvolume-binder"),
-    Descriptor("persistentvolume-attach-detach-controller", "attachdetach"),
-    Descriptor("persistentvolume-expander-controller", "persistentvolume-expander"),
+    Descriptor("persistentvolume-binder-controller", "persistentvolume-binder", "persistentvolumes.volumebinder"),
+    Descriptor("persistentvolume-attach-detach-controller", "attachdetach", "persistentvolumes.attachdetach"),
+    Descriptor(
+        "persistentvolume-expander-controller", "persistentvolume-expander", "persistentvolumes.volumeexpansion"
+    ),
     Descriptor("clusterrole-aggregation-controller", "clusterrole-aggregation", "core.roleaggregation"),
-    Descriptor("persistentvolumeclaim-protection-controller", "pvc-protection"),
-    Descriptor("persistentvolume-protection-controller", "pv-protection"),
+    Descriptor("persistentvolumeclaim-protection-controller", "pvc-protection", "persistentvolumes.claimprotection"),
+    Descriptor("persistentvolume-protection-controller", "pv-protection", "persistentvolumes.volumeprotection"),
     Descriptor("podgroup-protection-controller"),
     Descriptor("ttl-after-finished-controller", "ttl-after-finished", "batch.ttlafterfinished"),
     Descriptor("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "core.rootcapublisher"),
     Descriptor("service-ca-certificate-publisher-controller"),
     Descriptor("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
-    Descriptor("ephemeral-volume-controller", "ephemeral-volume"),
+    Descriptor("ephemeral-volume-controller", "ephemeral-volume", "persistentvolumes.ephemeralvolume"),
     Descriptor("storageversion-garbage-collector-controller", "storage-version-gc"),
-    Descriptor("resourceclaim-controller", "resource-claim-controller"),
+    Descriptor("resourceclaim-controller", "resource-claim-controller", "dynamicresources.resourceclaimcontroller"),
     Descriptor("resourcepoolstatusrequest-controller"),
     Descriptor(
         "legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner", "core.legacytokens"
     ),
     Descriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"),
-    Descriptor("volumeattributesclass-protection-controller"),
+    Descriptor("volumeattributesclass-protection-controller", "", "persistentvolumes.attributesclassprotection"),
     Descriptor("service-cidr-controller", "", "core.servicecidrs"),
     Descriptor("storage-version-migrator-controller"),
     Descriptor("selinux-warning-controller", by_default=False),
     Descriptor("kube-scheduler", "scheduler", "scheduler.scheduler", by_default=False),
     Descriptor("kubelet", "", "kubelet.kubelet", by_default=False),
+    Descriptor("external-provisioner", "", "persistentvolumes.storagedriver.externalprovisioner", by_default=False),
+    Descriptor("external-attacher", "", "persistentvolumes.storagedriver.externalattacher", by_default=False),
+    Descriptor("external-resizer", "", "persistentvolumes.storagedriver.externalresizer", by_default=False),
 )
 
 #: The controllers that nodes need to run pods.

@@ -1,0 +1,1 @@
+"""The controllers of volumes and claims (`pkg/controller/volume`)."""
