@@ -1,0 +1,94 @@
+"""The controller that keeps classes of volume attributes in use (`pkg/controller/volume/vacprotection`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from controllerlib import Request, Result
+from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.persistentvolumes.protectionfinalizers import (
+    add_finalizer,
+    is_concerned,
+    is_deletion_candidate,
+    needs_finalizer,
+    remove_finalizer,
+)
+
+NAME = "volumeattributesclass-protection-controller"
+ACCOUNT = "volumeattributesclass-protection-controller"
+FINALIZER = "kubernetes.io/vac-protection"
+
+#: The name of the index of volumes and claims by their class.
+CLASS_INDEX = "vacNameKey"
+
+_API, _KIND = "storage.k8s.io/v1", "VolumeAttributesClass"
+
+
+def add(context: ControllerContext) -> None:
+    """Add the controller."""
+    AttributesClassProtection(context).add()
+
+
+def _classes_of(obj: Any) -> Sequence[str]:
+    """The classes that a volume or a claim names."""
+    status = obj.get("status") or {}
+    found = {
+        obj["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    }
+    return sorted(name for name in found if name)
+
+
+class AttributesClassProtection:
+    """Gives every class a finalizer, and removes it when a class is being deleted and neither a volume nor a claim
+    names it.
+    """
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._client = context.client(ACCOUNT)
+        self._classes = context.kind(_API, _KIND)
+        self._users = []
+        for kind in ("PersistentVolume", "PersistentVolumeClaim"):
+            context.index("v1", kind, CLASS_INDEX, _classes_of)
+            self._users.append(context.kind("v1", kind))
+
+    def add(self) -> None:
+        """Add the controller to the manager."""
+        builder = self._context.controller(NAME)
+        builder.watches(_API, _KIND, HandlerFuncs(self._class_seen, self._class_seen))
+        for kind in ("PersistentVolume", "PersistentVolumeClaim"):
+            builder.watches("v1", kind, HandlerFuncs(update=_user_updated, delete=_user_deleted))
+        builder.complete(self.reconcile)
+
+    def _class_seen(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
+        found = event.obj if isinstance(event, CreateEvent) else event.new
+        if found is not None and is_concerned(found, FINALIZER):
+            queue.add(Request.of(found))
+
+    async def reconcile(self, request: Request) -> Result | None:
+        found = self._classes.get("", request.name)
+        if found is None:
+            return None
+        if is_deletion_candidate(found, FINALIZER):
+            if not any(kind.by_index(CLASS_INDEX, request.name) for kind in self._users):
+                await remove_finalizer(self._client, found, FINALIZER)
+        elif needs_finalizer(found, FINALIZER):
+            await add_finalizer(self._client, found, FINALIZER)
+        return None
+
+
+def _user_updated(event: UpdateEvent, queue: RequestQueue) -> None:
+    assert event.old is not None
+    assert event.new is not None
+    for name in sorted(set(_classes_of(event.old)) - set(_classes_of(event.new))):
+        queue.add(Request("", name))
+
+
+def _user_deleted(event: DeleteEvent, queue: RequestQueue) -> None:
+    assert event.obj is not None
+    for name in _classes_of(event.obj):
+        queue.add(Request("", name))
