@@ -16,10 +16,18 @@ class Settings:
     claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests; `metrics`: what
     HorizontalPodAutoscalers read before they request metrics. Each controller that needs one does without it if it is
     empty. `nodes`: those that the kubelets register; None: one, if the kubelet is selected.
+
+    `storage_drivers`: the provisioners of StorageClasses whose volumes the external-provisioner, external-attacher and
+    external-resizer simulate: names, "*" for all, "-NAME" for one that runs itself. `storage_delay`: how long a driver
+    needs to make or expand a volume. `storage_class`: the name of a default StorageClass of simulated volumes that the
+    external-provisioner creates, "" for none.
     """
 
     root_ca: str = ""
     sign_token: Callable[[dict[str, Any]], str] | None = None
     signing_ca: tuple[bytes, bytes] | None = None
+    storage_drivers: Sequence[str] = ("*",)
+    storage_delay: float = 1.0
+    storage_class: str = ""
     metrics: Metrics | None = None
     nodes: Sequence[NodeSpec] | None = None
