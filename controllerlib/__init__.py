@@ -2,7 +2,7 @@
 
 The names below are what an operator's main file needs. Everything else is in the packages `client`, `cache`,
 `workqueue`, `leaderelection`, `record`, `controller`, `manager` and `metrics`, and in the modules `clock`, `random`,
-`wait` and `observer`; nothing below these is public.
+`wait`, `tasks` and `observer`; nothing below these is public.
 """
 
 from controllerlib.client import ApiError, BlockingClient, Client, create_or_patch, create_or_update

@@ -13,7 +13,7 @@ import pytest
 import controllerlib
 
 PACKAGES = ("client", "cache", "workqueue", "leaderelection", "record", "controller", "manager", "metrics")
-MODULES = ("clock", "random", "wait", "observer")
+MODULES = ("clock", "random", "wait", "tasks", "observer")
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 SECTION = README.partition("## controllerlib for Go developers\n")[2].partition("\n## ")[0]

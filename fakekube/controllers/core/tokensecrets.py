@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from controllerlib import ApiError, Result
-from controllerlib.backoff import Backoff
+from controllerlib.wait import Backoff
 from controllerlib.client import is_conflict, is_not_found, retry_on_conflict
 from controllerlib.controller import (
     CreateEvent,

@@ -11,12 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 from controllerlib import ApiError, Client, Result
 from controllerlib.cache import Form, ResourceEventHandlerFuncs, last_state
-from controllerlib.client import is_conflict, is_not_found, retry_on_conflict
-from controllerlib.client.retry import DEFAULT_BACKOFF
+from controllerlib.client import DEFAULT_BACKOFF, is_conflict, is_not_found, retry_on_conflict
 from controllerlib.controller import RequestQueue
 from controllerlib.tasks import Tasks
-from controllerlib.workqueue import Cause
-from controllerlib.workqueue.cause import CauseKind
+from controllerlib.workqueue import Cause, CauseKind
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.garbagecollector import ownerpatches
 from fakekube.controllers.garbagecollector.dependencygraph import (

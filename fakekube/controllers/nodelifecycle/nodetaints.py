@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import Client
-from controllerlib.backoff import Backoff
+from controllerlib.wait import Backoff
 from controllerlib.client import retry_on_conflict
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.podstate import timestamp
