@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from controllerlib import ApiError, Result
-from controllerlib.wait import Backoff
 from controllerlib.client import is_conflict, is_not_found, retry_on_conflict
 from controllerlib.controller import (
     CreateEvent,
@@ -18,6 +17,7 @@ from controllerlib.controller import (
     UpdateEvent,
     of_object,
 )
+from controllerlib.wait import Backoff
 from fakekube.apiserver.auth.serviceaccount import user_name
 from fakekube.apiserver.auth.serviceaccounttoken import LEGACY_ISSUER
 from fakekube.controllers.context import USER_AGENT, ControllerContext

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import Client
-from controllerlib.wait import Backoff
 from controllerlib.client import retry_on_conflict
+from controllerlib.wait import Backoff
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.podstate import timestamp
 
