@@ -96,6 +96,9 @@ CONTROLLERS: Sequence[Descriptor] = (
 #: The controllers that nodes need to run pods.
 NODE_PROGRAMS = ("kube-scheduler", "kubelet")
 
+#: The programs of simulated storage drivers, without which claims get no volumes.
+STORAGE_PROGRAMS = ("external-provisioner", "external-attacher", "external-resizer")
+
 BY_NAME: Mapping[str, Descriptor] = {
     name: descriptor for descriptor in CONTROLLERS for name in (descriptor.name, descriptor.alias) if name
 }
@@ -134,8 +137,16 @@ def named(name: str) -> Descriptor:
 
 
 def selection(names: Iterable[str], nodes: int | None) -> Sequence[Descriptor]:
-    """The controllers that `names` select, and those that this number of nodes needs. Raises ValueError."""
-    return select([*names, *(NODE_PROGRAMS if nodes else ())])
+    """The controllers that `names` select, and those that this number of nodes needs. Raises ValueError.
+
+    With a kubelet, the storage of pods is simulated too, if claims are bound here; `-name` leaves a program of it out.
+    """
+    names = list(names)
+    wanted = [*names, *(NODE_PROGRAMS if nodes else ())]
+    chosen = {one.name for one in select(wanted)}
+    if {"kubelet", "persistentvolume-binder-controller"} <= chosen:
+        wanted += [name for name in STORAGE_PROGRAMS if f"-{name}" not in names]
+    return select(wanted)
 
 
 #: Admission plugins that are on if a controller is selected by its name, not by `*`.

@@ -35,7 +35,7 @@ async def cluster(
         if not names:
             yield server
             return
-        task = asyncio.create_task(_beside(server, names, nodes), name="controllers of the cluster")
+        task = asyncio.create_task(_beside(server, controllers, nodes), name="controllers of the cluster")
         try:
             yield server
         finally:
@@ -74,13 +74,14 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> N
 async def against(kubeconfig: Path, names: Sequence[str], nodes: int | None = None) -> None:
     """Run the selected controllers against the cluster of a kubeconfig, all as its user, until cancelled.
 
-    `nodes`: the number of simulated nodes. Raises ValueError for an unknown name, and what the manager fails with.
+    `nodes`: the number of simulated nodes. Storage drivers are not simulated: the cluster can have real ones. Raises
+    ValueError for an unknown name, and what the manager fails with.
     """
     from controllerlib.client import HttpTransport
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
 
-    settings = Settings(nodes=None if nodes is None else numbered(nodes))
+    settings = Settings(nodes=None if nodes is None else numbered(nodes), storage_drivers=())
     transport = HttpTransport.from_kubeconfig(str(kubeconfig))
     found = controller_manager(names, lambda user: transport, settings)
     try:

@@ -173,7 +173,7 @@ class FakeKube:
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None
-        self._controllers = self._cluster_controllers(selected, nodes) if selected else None
+        self._controllers = self._cluster_controllers(controllers, nodes) if selected else None
 
     def __enter__(self) -> Self:
         self._bubble.open()

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fakekube.controllers.catalogue import selection
 from fakekube.controllers.componentusers import component_user
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import simulates
@@ -114,24 +115,26 @@ def test_a_simulated_volume_grows_with_its_claim(fakekube):
     assert "ExternalExpanding" in reasons
 
 
+def stateful_set(replicas, **fields):
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "db:1"}]}}
+    spec = {
+        "replicas": replicas,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": template,
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": wanted}],
+        **fields,
+    }
+    meta = {"name": "db", "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
+
+
 @pytest.mark.fakekube(controllers=["statefulset", *CLUSTER])
 def test_the_claims_of_a_statefulset_are_bound(fakekube):
     default = {"storageclass.kubernetes.io/is-default-class": "true"}
     fakekube.create(storage_class("standard", DRIVER, annotations=default))
-    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    spec = {
-        "replicas": 3,
-        "podManagementPolicy": "Parallel",
-        "serviceName": "db",
-        "selector": {"matchLabels": {"app": "db"}},
-        "template": {
-            "metadata": {"labels": {"app": "db"}},
-            "spec": {"containers": [{"name": "c", "image": "db:1"}]},
-        },
-        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": wanted}],
-    }
-    meta = {"name": "db", "namespace": "default"}
-    fakekube.create({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec})
+    fakekube.create(stateful_set(3, podManagementPolicy="Parallel"))
     fakekube.advance(1)
     found = fakekube.list("v1", "PersistentVolumeClaim")
     assert [(one["metadata"]["name"], one["status"]["phase"]) for one in found] == [
@@ -156,6 +159,37 @@ def test_a_default_class_is_created_if_the_settings_name_one(fakekube):
     assert get_claim(fakekube)["status"]["phase"] == "Pending"
     fakekube.advance(1)
     assert get_claim(fakekube)["status"]["phase"] == "Bound"
+
+
+STORAGE = {"external-provisioner", "external-attacher", "external-resizer"}
+
+
+@pytest.mark.parametrize(
+    ("names", "nodes", "simulated"),
+    [
+        (["*"], None, set()),
+        (["*"], 1, STORAGE),
+        (["*", "kubelet"], None, STORAGE),
+        ([], 1, set()),
+        (["*", "-external-provisioner"], 1, STORAGE - {"external-provisioner"}),
+        (["external-provisioner"], None, {"external-provisioner"}),
+    ],
+)
+def test_storage_is_simulated_where_nodes_are_and_claims_are_bound(names, nodes, simulated):
+    assert {one.name for one in selection(names, nodes)} & STORAGE == simulated
+
+
+@pytest.mark.fakekube(controllers=["*"], nodes=1, rbac=True)
+def test_a_statefulset_with_claims_becomes_ready_on_a_node(fakekube):
+    default = {"storageclass.kubernetes.io/is-default-class": "true"}
+    waiting = {"volumeBindingMode": "WaitForFirstConsumer"}
+    fakekube.create(storage_class("standard", DRIVER, annotations=default, **waiting))
+    fakekube.create(stateful_set(2))
+    fakekube.advance_until(
+        lambda: fakekube.get("apps/v1", "StatefulSet", "db")["status"].get("readyReplicas") == 2, "2m"
+    )
+    found = fakekube.list("v1", "PersistentVolumeClaim")
+    assert [one["status"]["phase"] for one in found] == ["Bound", "Bound"]
 
 
 @pytest.mark.fakekube(controllers=[*CLUSTER, "external-resizer", "external-attacher"])
