@@ -81,7 +81,7 @@ async def against(kubeconfig: Path, names: Sequence[str], nodes: int | None = No
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
 
-    settings = Settings(nodes=None if nodes is None else numbered(nodes), storage_drivers=())
+    settings = Settings(nodes=None if nodes is None else numbered(nodes), storage_drivers=(), storage_class="")
     transport = HttpTransport.from_kubeconfig(str(kubeconfig))
     found = controller_manager(names, lambda user: transport, settings)
     try:

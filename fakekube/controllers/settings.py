@@ -28,6 +28,6 @@ class Settings:
     signing_ca: tuple[bytes, bytes] | None = None
     storage_drivers: Sequence[str] = ("*",)
     storage_delay: float = 1.0
-    storage_class: str = ""
+    storage_class: str = "standard"
     metrics: Metrics | None = None
     nodes: Sequence[NodeSpec] | None = None

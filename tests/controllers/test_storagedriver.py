@@ -132,8 +132,6 @@ def stateful_set(replicas, **fields):
 
 @pytest.mark.fakekube(controllers=["statefulset", *CLUSTER])
 def test_the_claims_of_a_statefulset_are_bound(fakekube):
-    default = {"storageclass.kubernetes.io/is-default-class": "true"}
-    fakekube.create(storage_class("standard", DRIVER, annotations=default))
     fakekube.create(stateful_set(3, podManagementPolicy="Parallel"))
     fakekube.advance(1)
     found = fakekube.list("v1", "PersistentVolumeClaim")
@@ -142,6 +140,7 @@ def test_the_claims_of_a_statefulset_are_bound(fakekube):
         ("data-db-1", "Bound"),
         ("data-db-2", "Bound"),
     ]
+    assert {one["spec"]["storageClassName"] for one in found} == {"standard"}
 
 
 @pytest.mark.fakekube(controllers=["persistentvolume-binder"], rbac=True)
@@ -183,7 +182,8 @@ def test_storage_is_simulated_where_nodes_are_and_claims_are_bound(names, nodes,
 def test_a_statefulset_with_claims_becomes_ready_on_a_node(fakekube):
     default = {"storageclass.kubernetes.io/is-default-class": "true"}
     waiting = {"volumeBindingMode": "WaitForFirstConsumer"}
-    fakekube.create(storage_class("standard", DRIVER, annotations=default, **waiting))
+    fakekube.create(storage_class("fast", DRIVER, annotations=default, **waiting))
+    fakekube.advance(1)
     fakekube.create(stateful_set(2))
     fakekube.advance_until(
         lambda: fakekube.get("apps/v1", "StatefulSet", "db")["status"].get("readyReplicas") == 2, "2m"
