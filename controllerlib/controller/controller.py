@@ -29,6 +29,9 @@ from controllerlib.workqueue.ratelimiters import (
     default_controller_rate_limiter,
 )
 
+#: What a controller logs to: a logger, or an adapter of one.
+Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
+
 _log = logging.getLogger(__name__)
 
 
@@ -97,8 +100,10 @@ class Controller:
         observer: Observer = NOOP_OBSERVER,
         registry: Registry | None = None,
         taken: set[str] | None = None,
+        log: Log | None = None,
     ) -> None:
         """`client` is passed to the reconciler. `taken` contains the names in use (per manager; in Go, per process).
+        Reconciles that fail are logged to `log`, by default the logger `controllerlib.controller.controller`.
 
         ValueError if the name is missing or in use, TypeError if there is no reconciler.
         """
@@ -120,6 +125,7 @@ class Controller:
         self._clock: Clock = clock or SystemClock()
         self._random: Random = random or SystemRandom()
         self._gate, self._observer = gate, observer
+        self._log: Log = log or _log
         self._metrics = ControllerMetrics(self.registry, name)
         self._queue_metrics = WorkQueueMetrics(self.registry, name, priorities=bool(self.options.use_priority_queue))
         self.registry.collectors.append(self._collect)
@@ -348,7 +354,9 @@ class Controller:
         )
         finished = self._clock.monotonic()
         if error is not None:
-            _log.error("Reconciler error", exc_info=error, extra={"controller": self.name, "request": str(work.item)})
+            item = str(work.item)
+            place = {"controller": self.name, "request": item}
+            self._log.error("Reconciler error: %s, %s", self.name, item, exc_info=error, extra=place)
         self._metrics.finished(
             decision.label,
             finished - run.started,

@@ -9,7 +9,7 @@ from controllerlib.cache.informermap import Form
 from controllerlib.client.client import Client
 from controllerlib.client.resource import split_api_version
 from controllerlib.clock import Clock
-from controllerlib.controller.controller import Controller, ControllerOptions
+from controllerlib.controller.controller import Controller, ControllerOptions, Log
 from controllerlib.controller.handler import (
     EnqueueRequestForObject,
     EnqueueRequestForOwner,
@@ -77,6 +77,7 @@ class Builder:
         self._user_agent: str | None = None
         self._request_type: type | None = None
         self._gate: Gate | None = None
+        self._log: Log | None = None
 
     def named(self, name: str) -> "Builder":
         """Set the name; the default is the kind in lower case."""
@@ -152,6 +153,11 @@ class Builder:
         self._gate = gate
         return self
 
+    def with_log(self, log: Log) -> "Builder":
+        """Log the reconciles that fail to this logger or adapter (controller-runtime: WithLogConstructor)."""
+        self._log = log
+        return self
+
     def complete(self, reconcile: Reconciler) -> Controller:
         """Create the controller and add it to the manager; see `build`."""
         return self.build(reconcile)
@@ -177,6 +183,7 @@ class Builder:
             observer=manager.observer,
             registry=manager.registry,
             taken=manager.controller_names,
+            log=self._log,
         )
         for source in self._sources(manager):
             controller.add_source(source)

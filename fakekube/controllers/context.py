@@ -15,6 +15,7 @@ from controllerlib.record import CoreEventRecorder
 from fakekube.controllers.hold import HoldGate
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.settings import Settings
+from fakekube.controllers.synclog import SYNC_LOG
 
 #: The user agent of kube-controller-manager, from which the server makes the name of a field manager.
 USER_AGENT = "kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/fakekube"
@@ -71,7 +72,7 @@ class ControllerContext:
     def controller(self, name: str) -> Builder:
         """A builder of the controller's work queue `name`, which can be held by that name."""
         gate = self.gates.setdefault(name, HoldGate(self.manager.gate))
-        return Builder(self.manager).named(name).with_gate(gate)
+        return Builder(self.manager).named(name).with_gate(gate).with_log(SYNC_LOG)
 
 
 def controller_index(obj: Any) -> Sequence[str]:

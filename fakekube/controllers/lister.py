@@ -9,6 +9,10 @@ from controllerlib.cache import NAMESPACE_INDEX, Form, Indexer, Informers
 from controllerlib.client import Selector
 
 
+class StaleCache(Exception):
+    """The informers have not seen a write yet, so that a reconcile would work with an old state."""
+
+
 class CachedKind:
     """The objects of one kind in the shared informers. They are shared and must not be modified.
 

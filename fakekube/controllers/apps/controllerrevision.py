@@ -8,9 +8,10 @@ from typing import Any
 from controllerlib import ApiError, Client
 from controllerlib.client import Selector
 from controllerlib.controller import controller_of
-from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext, controller_index
+from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.workload.controllerref import controller_reference
+from fakekube.controllers.workload.owned import by_controller, owned_and_orphans
 from fakekube.controllers.workload.semantic import is_equal
 from fakekube.controllers.workload.templatehash import template_hash
 
@@ -21,8 +22,7 @@ Object = Mapping[str, Any]
 
 def cached_revisions(context: ControllerContext) -> CachedKind:
     """The ControllerRevisions, indexed by their controller."""
-    context.index("apps/v1", "ControllerRevision", CONTROLLER_INDEX, controller_index)
-    return context.kind("apps/v1", "ControllerRevision")
+    return by_controller(context, "apps/v1", "ControllerRevision")
 
 
 def template_patch(owner: Object) -> dict[str, Any]:
@@ -59,11 +59,7 @@ class History:
 
     def of(self, owner: Object, selector: Selector) -> list[Object]:
         """The selected revisions that an object controls, and those without a controller."""
-        meta = owner["metadata"]
-        found = [
-            *self._revisions.by_index(CONTROLLER_INDEX, meta["uid"]),
-            *self._revisions.by_index(CONTROLLER_INDEX, f"orphan/{meta['namespace']}"),
-        ]
+        found = owned_and_orphans(self._revisions, owner)
         return [one for one in found if selector.matches(one["metadata"].get("labels"))]
 
     def proposed(self, owner: Object, number: int, collisions: int) -> dict[str, Any]:

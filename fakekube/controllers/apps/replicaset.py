@@ -11,12 +11,18 @@ from typing import Any
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import Selector, selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
-from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext, controller_index
+from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
 from fakekube.controllers.workload.batches import slow_start
 from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.controllerref import ControllerRefManager, controller_reference
 from fakekube.controllers.workload.expectations import Expectations
-from fakekube.controllers.workload.owned import owned_and_orphans, pods_by_controller, selecting, template_selector
+from fakekube.controllers.workload.owned import (
+    by_controller,
+    owned_and_orphans,
+    pods_by_controller,
+    selecting,
+    template_selector,
+)
 from fakekube.controllers.workload.podcontrol import PodControl, is_namespace_terminating
 from fakekube.controllers.workload.podevents import PodEvents, pod_key
 from fakekube.controllers.workload.podranking import deletion_order
@@ -77,8 +83,7 @@ class ReplicaSetController:
         self._client = context.client(flavor.account)
         recorder = context.recorder(flavor.account)
         self._pods = pods_by_controller(context)
-        context.index(flavor.api_version, flavor.kind, CONTROLLER_INDEX, controller_index)
-        self._owners = context.kind(flavor.api_version, flavor.kind)
+        self._owners = by_controller(context, flavor.api_version, flavor.kind)
         self._expectations = Expectations(context.clock)
         self._written = ConsistencyStore()
         self._control = PodControl(self._client, recorder, self._pod_written)

@@ -10,6 +10,7 @@ from controllerlib.client import selector_from_set
 from controllerlib.controller import EnqueueRequestForObject, HandlerFuncs
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.serviceendpoints.servicepods import (
     ServicePods,
     TriggerTimes,
@@ -33,7 +34,6 @@ from fakekube.controllers.serviceendpoints.slices import (
 from fakekube.controllers.serviceendpoints.slicetracker import SERVICE_NAME, SliceTracker
 from fakekube.controllers.serviceendpoints.slicewriter import CannotWriteSlices, SliceWriter
 from fakekube.controllers.serviceendpoints.traffichints import distribution_of, hint
-from fakekube.controllers.workload.consistency import StaleCache
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import pods_prefix
 from fakekube.controllers.workload.podstate import Pod, is_ready

@@ -11,6 +11,7 @@ from controllerlib.client import selector_from_set
 from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.serviceendpoints.endpointsubsets import repacked
 from fakekube.controllers.serviceendpoints.sliceevents import MANAGED_BY, SliceEvents
 from fakekube.controllers.serviceendpoints.slices import (
@@ -23,7 +24,6 @@ from fakekube.controllers.serviceendpoints.slices import (
 )
 from fakekube.controllers.serviceendpoints.slicetracker import SERVICE_NAME, SliceTracker
 from fakekube.controllers.serviceendpoints.slicewriter import SliceWriter
-from fakekube.controllers.workload.consistency import StaleCache
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import pods_prefix
 from fakekube.controllers.workload.retries import limited

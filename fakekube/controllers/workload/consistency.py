@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib import Request
-from fakekube.controllers.lister import CachedKind
+from fakekube.controllers.lister import CachedKind, StaleCache
 
 Object = Mapping[str, Any]
-
-
-class StaleCache(Exception):
-    """The informers have not seen a write yet, so that a reconcile would work with an old state."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The pods of a controlling object in the shared informers (`controller.FilterPodsByOwner`, `GetPodReplicaSets`)."""
+"""What a controlling object owns, in the shared informers (`controller.FilterPodsByOwner`, `GetPodReplicaSets`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ from fakekube.controllers.workload.podstate import Pod
 Object = Mapping[str, Any]
 
 
+def by_controller(context: ControllerContext, api_version: str, kind: str) -> CachedKind:
+    """The objects of a kind, indexed by their controller."""
+    context.index(api_version, kind, CONTROLLER_INDEX, controller_index)
+    return context.kind(api_version, kind)
+
+
 def pods_by_controller(context: ControllerContext) -> CachedKind:
     """The pods, indexed by their controller."""
-    context.index("v1", "Pod", CONTROLLER_INDEX, controller_index)
-    return context.kind("v1", "Pod")
+    return by_controller(context, "v1", "Pod")
 
 
-def owned_and_orphans(pods: CachedKind, owner: Object) -> Sequence[Pod]:
-    """The pods that an object controls, then those of its namespace without a controller."""
+def owned_and_orphans(indexed: CachedKind, owner: Object) -> Sequence[Object]:
+    """The objects that `owner` controls, then those of its namespace without a controller."""
     meta = owner["metadata"]
-    mine = pods.by_index(CONTROLLER_INDEX, meta["uid"])
-    return [*mine, *pods.by_index(CONTROLLER_INDEX, f"orphan/{meta['namespace']}")]
+    mine = indexed.by_index(CONTROLLER_INDEX, meta["uid"])
+    return [*mine, *indexed.by_index(CONTROLLER_INDEX, f"orphan/{meta['namespace']}")]
 
 
 def selecting(owners: CachedKind, selector_of: Callable[[Object], Selector]) -> Callable[[Pod], Sequence[Object]]:

@@ -187,7 +187,7 @@ class DaemonSetController:
         key, now, nodes = str(Request.of(found)), self._context.now(), self._nodes.list()
         pods = await self._claims(found).claim(owned_and_orphans(self._pods, found))
         history = DaemonHistory(self._client, found)
-        revisions = await self._claims(found).claim(self._revisions.list(found["metadata"]["namespace"]))
+        revisions = await self._claims(found).claim(owned_and_orphans(self._revisions, found))
         current, old = await history.construct(revisions, pods)
         hash = current["metadata"]["labels"][HASH_LABEL]
         by_node = _by_node(pods)

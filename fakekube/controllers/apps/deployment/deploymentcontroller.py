@@ -22,7 +22,13 @@ from fakekube.controllers.apps.deployment.rollback import roll_back
 from fakekube.controllers.apps.deployment.rollout import Rollout
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
 from fakekube.controllers.workload.controllerref import ControllerRefManager
-from fakekube.controllers.workload.owned import pods_by_controller, selecting, template_selector
+from fakekube.controllers.workload.owned import (
+    by_controller,
+    owned_and_orphans,
+    pods_by_controller,
+    selecting,
+    template_selector,
+)
 from fakekube.controllers.workload.podstate import condition
 from fakekube.controllers.workload.retries import limited
 
@@ -50,7 +56,7 @@ class DeploymentController:
         self._client = context.client(NAME)
         self._recorder = context.recorder(NAME)
         self._deployments = context.kind("apps/v1", "Deployment")
-        self._replica_sets = context.kind("apps/v1", "ReplicaSet")
+        self._replica_sets = by_controller(context, "apps/v1", "ReplicaSet")
         self._pods = pods_by_controller(context)
         self._selecting = selecting(self._deployments, template_selector)
 
@@ -136,7 +142,7 @@ class DeploymentController:
             return None
         selector = label_selector_as_selector(found["spec"]["selector"])
         claims = ControllerRefManager(self._client, found, "apps/v1", "Deployment", selector)
-        replica_sets = await claims.claim(self._replica_sets.list(request.namespace))
+        replica_sets = await claims.claim(owned_and_orphans(self._replica_sets, found))
         pods = {
             uid: self._pods.by_index(CONTROLLER_INDEX, uid)
             for uid in [replica_set["metadata"]["uid"] for replica_set in replica_sets]
