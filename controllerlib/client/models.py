@@ -46,7 +46,15 @@ def as_object(value: Any) -> dict[str, Any]:
 
 def to_json(value: Any) -> Any:
     """Convert mappings, sequences, dates and models (by their `attribute_map`) to JSON."""
-    if type(value) in _PLAIN or isinstance(value, str | int | float):
+    form = type(value)
+    if form is dict:  # nearly all are: no look at abstract classes
+        return {
+            (key if type(key) is str else str(key)): item if type(item) in _PLAIN else _field(key, item)
+            for key, item in value.items()
+        }
+    if form is list:
+        return [item if type(item) in _PLAIN else to_json(item) for item in value]
+    if form in _PLAIN or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
         return {str(key): item if type(item) in _PLAIN else _field(key, item) for key, item in value.items()}
@@ -80,6 +88,9 @@ def as_model(model: type[M], obj: Mapping[str, Any]) -> M:
 
 
 def _field(name: object, value: Any) -> Any:
+    form = type(value)
+    if form is dict or form is list:
+        return to_json(value)
     return _time(value, micro=name in _MICRO_TIMES) if isinstance(value, date) else to_json(value)
 
 
