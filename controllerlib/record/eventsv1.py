@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from controllerlib.backoff import jitter
@@ -24,8 +24,7 @@ from controllerlib.record.eventobject import micro_time_text, reference, series_
 from controllerlib.record.fake import Lines, annotations_text, kind_text
 from controllerlib.record.series import FINISH, REFRESH, SeriesCache, series_patch
 from controllerlib.record.sink import PAUSE, TRIES, EventSink, RetriableError, record
-from controllerlib.tasks import ended
-from controllerlib.wait import until
+from controllerlib.tasks import OnceEvent, ended
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +98,8 @@ class EventBroadcaster:
         self._queue: deque[Object] = deque()
         self._busy: dict[asyncio.Task[None], None] = {}
         self._loops: list[asyncio.Task[None]] = []
+        #: Set when the cache has an event.
+        self._filled = OnceEvent()
 
     def __repr__(self) -> str:
         return f"<EventBroadcaster events.k8s.io/v1 cached={len(self._cache)} {self._broadcaster!r}>"
@@ -115,9 +116,7 @@ class EventBroadcaster:
         self.start_event_watcher(self._observe, name="event series")
         loop = asyncio.get_running_loop()
         for work, period in ((self._refresh, REFRESH), (self._finish, FINISH)):
-            self._loops.append(
-                loop.create_task(until(work, period, clock=self._clock), name=f"event series every {period:g}s")
-            )
+            self._loops.append(loop.create_task(self._every(period, work), name=f"event series every {period:g}s"))
 
     def start_event_watcher(self, handler: EventFunc, *, name: str = "event watcher") -> Callable[[], None]:
         """Call `handler` with each event. Returns a function that stops it."""
@@ -154,9 +153,23 @@ class EventBroadcaster:
 
     # --- writing
 
+    async def _every(self, period: float, work: Callable[[], Awaitable[None]]) -> None:
+        """Call `work` every `period` seconds from now on, but sleep while there is no event: nothing is to be done."""
+        began = self._clock.monotonic()
+        while True:
+            if not self._cache:
+                if self._filled.is_set():
+                    self._filled = OnceEvent()
+                await self._filled.wait()
+            periods = (self._clock.monotonic() - began) // period + 1
+            await self._clock.sleep_until(began + periods * period)
+            await work()
+            began = self._clock.monotonic()
+
     def _observe(self, event: Object) -> None:
         time = micro_time_text(unix_nanos(self._clock.now()))
         found = self._cache.observe(event, self._clock.monotonic(), time)
+        self._filled.set()
         if found is None:
             return
         if len(self._queue) >= self._capacity:
