@@ -91,14 +91,22 @@ class _Search:
         return False
 
     def minute(self) -> bool:
-        while self.local.minute not in self.schedule.minute.chosen:
+        chosen, local = self.schedule.minute.chosen, self.local
+        while local.minute not in chosen:
             if not self.moved:
                 self.moved = True
                 self.time = self.time.replace(second=0)
-            self.time += _MINUTE
-            if self.local.minute == 0:
+            self.time += _MINUTE * self._minutes(local)
+            local = self.local
+            if local.minute == 0:
                 return True
         return False
+
+    def _minutes(self, local: datetime) -> int:
+        """How many minutes can be skipped: to the next one that is selected, unless the clocks change in this hour."""
+        if local.utcoffset() != (self.time + _HOUR).astimezone(self.zone).utcoffset():
+            return 1
+        return min((one for one in self.schedule.minute.chosen if one > local.minute), default=60) - local.minute
 
     def second(self) -> bool:
         """A time is at the beginning of a minute."""
