@@ -1,7 +1,8 @@
 """Run the determinism scenario many times, over hash seeds and busy cores, and count the logs.
 
-python -m tests.bench.determinism                  200 runs direct and in memory, 100 over TCP and in threads
+python -m tests.bench.determinism                  200 runs direct and in memory, 100 of each other kind
 python -m tests.bench.determinism direct=20 tcp=5  fewer
+python -m tests.bench.determinism controllers=100  all controllers of a cluster with three nodes
 """
 
 import argparse
@@ -14,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.determinism.test_determinism import ROOT, busy_cores
 
-RUNS = {"direct": 200, "memory": 200, "tcp": 100, "threads": 100}
+RUNS = {"direct": 200, "memory": 200, "tcp": 100, "threads": 100, "controllers": 100}
 
 #: PYTHONHASHSEED of the processes; the last one runs while the cores are busy.
 HASH_SEEDS = ("0", "1", "random", "random", "2")

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from controllerlib import ControllerOptions, Manager, Result
 from controllerlib.controller import generation_changed
 from fakekube import FakeKube
+from tests.determinism import wholecluster
 
 API, KIND, PLURAL = "example.com/v1", "Widget", "widgets"
 HOUR = 3600
@@ -28,6 +29,9 @@ CONTROLLERS = {"a": (3, 4, False), "b": (2, 6, True), "c": (2, 12, True)}
 
 #: kind of run -> how the operators reach the server
 KINDS = {"direct": "direct", "memory": "memory", "tcp": "tcp", "threads": "tcp"}
+
+#: The kind of run without these operators: all controllers of a cluster (`wholecluster`).
+WHOLE_CLUSTER = "controllers"
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -131,6 +135,8 @@ def official_api(kube):
 
 def run(kind, seed=2026, hours=24):
     """One run: its log, reconciles and requests."""
+    if kind == WHOLE_CLUSTER:
+        return wholecluster.run(seed)
     with FakeKube(seed=seed, transport=KINDS[kind]) as kube, ExitStack() as trouble:
         for code in (409, 500, 429):
             trouble.enter_context(kube.fault(resource=PLURAL, name="w*", error=code, share=0.05 / 3))
@@ -142,7 +148,7 @@ def run(kind, seed=2026, hours=24):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kind", choices=[*KINDS, WHOLE_CLUSTER])
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--log", help="write the last run's log to this file")

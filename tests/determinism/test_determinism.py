@@ -53,7 +53,7 @@ def first_difference(one, other):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", scenario.KINDS)
+@pytest.mark.parametrize("kind", [*scenario.KINDS, scenario.WHOLE_CLUSTER])
 def test_five_runs_give_the_same_log(kind, tmp_path):
     found = {}
     for hash_seed, runs in PROCESSES.items():
