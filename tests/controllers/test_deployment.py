@@ -220,3 +220,17 @@ def pods_of(value, total, *, up):
         return value
     percent = int(value[:-1]) * total
     return -(-percent // 100) if up else percent // 100
+
+
+@pytest.mark.fakekube(controllers=["deployment", "replicaset"])
+def test_a_finished_rollout_whose_pods_fail_after_the_deadline_is_not_checked_again_and_again(fakekube):
+    rolled_out(fakekube)
+    make_all_ready(fakekube)
+    assert progress(fakekube) == ("True", "NewReplicaSetAvailable")
+    fakekube.advance(minutes=11)
+    before = fakekube.controller("deployment").reconciles()
+    for pod in pods(fakekube):
+        set_ready(fakekube, pod, ready=False)
+    fakekube.advance(minutes=1)
+    assert progress(fakekube) == ("True", "NewReplicaSetAvailable")
+    assert fakekube.controller("deployment").reconciles() - before < 10

@@ -167,11 +167,18 @@ def _replica_failure(new: Object | None, old: Sequence[Object]) -> Mapping[str, 
 
 
 def next_progress_check(deployment: Object, status: Mapping[str, Any], now: datetime) -> float | None:
-    """The seconds until the progress has to be checked again; None if it has not (requeueStuckDeployment)."""
+    """The seconds until the progress has to be checked again; None if it has not (requeueStuckDeployment).
+
+    A rollout that has been completed cannot time out. Upstream checks it again and again after the deadline, if its pods
+    fail, which changes nothing.
+    """
     present = condition(deployment, "Progressing")
     if not has_progress_deadline(deployment) or present is None:
         return None
-    if is_complete(deployment, status) or present.get("reason") == "ProgressDeadlineExceeded":
+    if is_complete(deployment, status) or present.get("reason") in (
+        "NewReplicaSetAvailable",
+        "ProgressDeadlineExceeded",
+    ):
         return None
     since = moment(present.get("lastUpdateTime"))
     if since is None:
