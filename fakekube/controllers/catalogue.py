@@ -139,13 +139,15 @@ def named(name: str) -> Descriptor:
 def selection(names: Iterable[str], nodes: int | None) -> Sequence[Descriptor]:
     """The controllers that `names` select, and those that this number of nodes needs. Raises ValueError.
 
-    With a kubelet, the storage of pods is simulated too, if claims are bound here; `-name` leaves a program of it out.
+    With a kubelet, the storage of pods is simulated too, if claims are bound here. `-name` leaves out a program of nodes
+    or of storage.
     """
     names = list(names)
-    wanted = [*names, *(NODE_PROGRAMS if nodes else ())]
+    left_out = {named(name[1:]).name for name in names if name.startswith("-")}
+    wanted = [*names, *(name for name in NODE_PROGRAMS if nodes and name not in left_out)]
     chosen = {one.name for one in select(wanted)}
     if {"kubelet", "persistentvolume-binder-controller"} <= chosen:
-        wanted += [name for name in STORAGE_PROGRAMS if f"-{name}" not in names]
+        wanted += [name for name in STORAGE_PROGRAMS if name not in left_out]
     return select(wanted)
 
 

@@ -34,7 +34,8 @@ class ControllerManager:
         name = controller if found is None else found.name
         if name not in self.manager.controllers:
             running = ", ".join(self.manager.controllers) or "none"
-            raise KeyError(f"no controller {controller!r} of the cluster runs (running: {running})")
+            select = f"; select it with controllers=[{controller!r}]" if found is not None and found.module else ""
+            raise KeyError(f"no controller {controller!r} of the cluster runs{select} (running: {running})")
         return name
 
 

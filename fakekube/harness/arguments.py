@@ -55,6 +55,8 @@ def check_cluster(
     _check_range(service_cluster_ip_range)
     if isinstance(controllers, str) or not isinstance(controllers, Sequence):
         raise TypeError(f"controllers={controllers!r}: pass a list of names")
+    if not all(isinstance(name, str) for name in controllers):
+        raise TypeError(f"controllers={list(controllers)!r}: names are text")
     try:
         select(controllers)
     except ValueError as problem:

@@ -28,7 +28,7 @@ from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
-from fakekube.controllers.catalogue import selection
+from fakekube.controllers.catalogue import named, selection
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
@@ -434,9 +434,11 @@ class FakeKube:
         """Add a simulated node: `add_node("big", cpu=64, memory="256Gi", pods=500, labels={...}, taints=[...])`.
 
         It is registered when the cluster settles, which this does in a sync test. Taints are mappings, or text like
-        `key=value:NoSchedule`. Raises RuntimeError if no kubelet runs, ValueError for a name in use.
+        `key=value:NoSchedule`. Raises RuntimeError if no kubelet runs, TypeError or ValueError for
+        an invalid option, ValueError for a name in use.
         """
-        from fakekube.harness.simulatednode import SimulatedNode, node_spec
+        from fakekube.harness.simulatednode import SimulatedNode
+        from fakekube.harness.simulationarguments import node_spec
 
         scope = self._simulated("add_node()")
         agent = scope.kubelets.nodes.add_node(node_spec(name, dict(options)))
@@ -463,7 +465,9 @@ class FakeKube:
         """
         from fakekube.controllers.kubelet.stage import PodSelector
         from fakekube.harness.simulatedpods import SimulatedPods
+        from fakekube.harness.simulationarguments import check_pods
 
+        check_pods(namespace, name)
         text = arguments.selector("label_selector", label_selector)
         selector = PodSelector(parse_selector(text), namespace or "", name)
         return SimulatedPods(self._simulated("pods()"), selector, text or name)
@@ -471,9 +475,12 @@ class FakeKube:
     def add_stages(self, source: str | Path | Stage) -> None:
         """Add stages, which decide before those that were added earlier: a Stage, YAML, or the path of a YAML file."""
         from fakekube.controllers.kubelet.stagedocument import stages_of
+        from fakekube.harness.simulationarguments import check_stage
 
         scope = self._simulated("add_stages()")
-        for stage in reversed(stages_of(source) if isinstance(source, str | Path) else [source]):
+        stages = stages_of(source) if isinstance(source, str | Path) else [source]
+        for stage in reversed(stages):
+            check_stage(stage)
             scope.kubelets.stages.add(stage)
 
     def _simulated(self, caller: str) -> Scope:
@@ -492,6 +499,10 @@ class FakeKube:
         run.
         """
         if self._controllers is None:
+            try:
+                named(name)
+            except ValueError as problem:
+                raise KeyError(str(problem)) from None
             raise KeyError(f"no controller {name!r} of the cluster runs: select it with controllers=[{name!r}]")
         return self._controllers.named(name)
 

@@ -50,6 +50,9 @@ class ClusterController(ControllerView):
         super().__init__(view._controller, view._ledger, view._now)
         self._gate, self._settling = gate, settling
 
+    def __repr__(self) -> str:
+        return f"<ClusterController {self.name} reconciles={self.reconciles()}{' held' if self.is_held else ''}>"
+
     @property
     def is_held(self) -> bool:
         """Whether it reconciles only when it is stepped."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Any
 
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodestatus import Pressure
-from fakekube.controllers.nodespec import NodeSpec
 from fakekube.harness.simulatedpods import Scope
+from fakekube.harness.simulationarguments import check_pressure
 
 
 class SimulatedNode:
@@ -42,7 +41,11 @@ class SimulatedNode:
         return self._scope.settle()
 
     def pressure(self, kind: Pressure = "memory", under: bool = True) -> Awaitable[None]:
-        """Report pressure ("memory", "disk", "pid"), or with `under=False` none."""
+        """Report pressure ("memory", "disk", "pid"), or with `under=False` none.
+
+        Raises ValueError for another kind.
+        """
+        check_pressure(kind)
         found = self._agent.condition.pressures
         pressures = found | {kind} if under else found - {kind}
         self._agent.condition = replace(self._agent.condition, pressures=pressures)
@@ -64,20 +67,3 @@ class SimulatedNode:
 
     def _changed(self) -> None:
         self._scope.kubelets.nodes.changed(self.name)
-
-
-def node_spec(name: str, options: dict[str, Any]) -> NodeSpec:
-    """The node of add_node(). Raises TypeError for an unknown option, ValueError for a malformed taint."""
-    taints = [_taint(one) for one in options.pop("taints", ())]
-    return NodeSpec(name, taints=taints, **options)
-
-
-def _taint(taint: Any) -> dict[str, str]:
-    """A taint as a mapping, also of text: `key=value:NoSchedule`, `key:NoExecute`."""
-    if not isinstance(taint, str):
-        return dict(taint)
-    start, colon, effect = taint.rpartition(":")
-    key, _, value = start.partition("=")
-    if not colon or not key or effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
-        raise ValueError(f"taints={taint!r}: expected 'key=value:Effect', with NoSchedule, PreferNoSchedule, NoExecute")
-    return {"key": key, "effect": effect, **({"value": value} if value else {})}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler
 from fakekube.controllers.kubelet.kubelet import Kubelets
 from fakekube.controllers.kubelet.podanswers import constant
+from fakekube.controllers.kubelet.podrun import Container
 from fakekube.controllers.kubelet.podscripts import PodScripts
 from fakekube.controllers.kubelet.stage import (
     Action,
@@ -25,6 +27,7 @@ from fakekube.controllers.kubelet.stage import (
     Stage,
     Start,
 )
+from fakekube.harness.simulationarguments import check_command, check_exit_code, check_log, check_probe
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.durations import microseconds
 
@@ -50,8 +53,8 @@ class SimulatedPods:
     """The pods of the kubelets that a selector matches, for scripting.
 
     Methods apply to the pods that exist now, and raise LookupError if there are none; after `always()` they also apply
-    to pods that are created later. They settle: in an async test they must be awaited. `container` is a name, or "" for
-    all regular containers.
+    to pods that are created later. They settle: in an async test they must be awaited. `container` is a name, which may
+    be a shell pattern, or "" for all regular containers; LookupError is raised as well if none of the pods has it.
     """
 
     def __init__(self, scope: Scope, selector: PodSelector, text: str, *, always: bool = False) -> None:
@@ -96,15 +99,17 @@ class SimulatedPods:
 
     def crash(self, *, exit_code: int = 1, after: Duration = 0, container: str = "") -> Awaitable[None]:
         """Containers end now and whenever they have been started again, `after` a time: CrashLoopBackOff."""
+        check_exit_code(exit_code)
         how = Exit(exit_code)
-        uids = self._uids()
+        uids = self._uids(container)
         self._add("crash", "running", how, container, delay=_seconds(after))
         self._scope.scripts.exit(uids, how, container)
         return self._scope.settle()
 
     def exit_after(self, delay: Duration, *, exit_code: int = 0, container: str = "") -> Awaitable[None]:
         """Containers end a time after they have started."""
-        uids = self._uids()
+        check_exit_code(exit_code)
+        uids = self._uids(container)
         self._add("exit", "running", Exit(exit_code), container, delay=_seconds(delay))
         self._scope.scripts.plan_ends(uids)
         return self._scope.settle()
@@ -115,7 +120,8 @@ class SimulatedPods:
         return self._scope.settle()
 
     def _end(self, how: Exit, container: str) -> Awaitable[None]:
-        uids = self._uids()
+        check_exit_code(how.code)
+        uids = self._uids(container)
         if self._always:
             self._add("end", "running", how, container)
         ended = self._scope.scripts.exit(uids, how, container)
@@ -152,10 +158,12 @@ class SimulatedPods:
 
     def fail_probe(self, probe: Probe, *, container: str = "") -> Awaitable[None]:
         """A probe ("startup", "readiness", "liveness") fails from now on; failureThreshold failures count."""
+        self._check_probe(probe, container)
         return self._script(f"fail {probe}", "probing", ProbeResult(probe, False), container)
 
     def pass_probe(self, probe: Probe, *, container: str = "") -> Awaitable[None]:
         """A probe passes from now on; successThreshold successes count."""
+        self._check_probe(probe, container)
         return self._script(f"pass {probe}", "probing", ProbeResult(probe, True), container)
 
     # --- how containers stop
@@ -166,6 +174,7 @@ class SimulatedPods:
 
     def stop_after(self, delay: Duration, *, exit_code: int = 0, container: str = "") -> Awaitable[None]:
         """Containers take this long to end after SIGTERM."""
+        check_exit_code(exit_code)
         return self._script("stop", "terminating", Exit(exit_code), container, delay=_seconds(delay))
 
     def recover(self) -> Awaitable[None]:
@@ -178,18 +187,22 @@ class SimulatedPods:
 
     def logs(self, text: str | bytes | LogHandler, *, container: str = "") -> None:
         """The log of containers: a text, or a function of the request (LogRequest -> text or bytes)."""
+        check_log(text)
+        self._uids(container)
         handler = text if callable(text) else constant(text)
         self._scope.kubelets.answers.script_logs(self._concerned(), container, handler)
 
     def exec(self, handler: ExecHandler | str | ExecResult, *, container: str = "") -> None:
         """The result of commands in containers: an output, or a function of the request (ExecRequest -> output)."""
+        check_command(handler)
+        self._uids(container)
         found: ExecHandler = handler if callable(handler) else lambda request: handler
         self._scope.kubelets.answers.script_exec(self._concerned(), container, found)
 
     # --- selecting
 
     def _script(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> Awaitable[None]:
-        uids = self._uids()
+        uids = self._uids(container)
         self._add(name, at, action, container, delay=delay)
         self._scope.scripts.rescript(uids)
         return self._scope.settle()
@@ -208,8 +221,23 @@ class SimulatedPods:
     def _present(self) -> Sequence[str]:
         return [run.uid for run, _ in self._found()]
 
-    def _uids(self) -> Sequence[str]:
-        """The uids of the present pods. Raises LookupError if there are none, unless later ones count."""
+    def _check_probe(self, probe: Probe, container: str) -> None:
+        """Raises ValueError for an unknown probe, LookupError if no container has it, unless later pods count."""
+        check_probe(probe)
+        uids, field = self._uids(container), f"{probe}Probe"
+        if not self._always and not any(one.spec.get(field) for one in self._containers(uids, container)):
+            raise LookupError(f"pods({self._text!r}): no container of {', '.join(self.names)} has a {field}")
+
+    def _containers(self, uids: Sequence[str], container: str) -> Sequence[Container]:
+        """The containers of pods that `container` matches."""
+        every = [one for uid in uids for one in self._scope.kubelets.runs[uid].containers.values()]
+        return [one for one in every if not container or fnmatchcase(one.name, container)]
+
+    def _uids(self, container: str = "") -> Sequence[str]:
+        """The uids of the present pods.
+
+        Raises LookupError if there are none, or if none has the container, unless later ones count.
+        """
         found = self._present()
         if not found and not self._always:
             names = sorted(f"{run.namespace}/{run.name}" for run in self._scope.kubelets.runs.values())
@@ -217,6 +245,9 @@ class SimulatedPods:
                 f"no pod on a simulated node matches pods({self._text!r}) (pods: {', '.join(names) or 'none'}); "
                 "use .always() for pods that are created later"
             )
+        if not self._always and not self._containers(found, container):
+            names = sorted({one.name for one in self._containers(found, "")})
+            raise LookupError(f"pods({self._text!r}): no pod has a container {container!r} ({', '.join(names)})")
         return found
 
 

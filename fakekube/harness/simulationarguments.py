@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from fakekube.apiserver.kubelet import ExecResult
 from fakekube.apiserver.names import dns_subdomain_problems, label_value_problems, qualified_name_problems
-from fakekube.apiserver.schema.quantity import InvalidQuantity, is_negative
+from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.controllers.kubelet.nodestatus import Pressure
 from fakekube.controllers.kubelet.stage import Probe, Stage
 from fakekube.controllers.nodespec import NodeSpec
@@ -59,7 +59,7 @@ def _check_amount(option: str, amount: object) -> None:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise TypeError(f"{option}={amount!r}: pass a number, or a quantity such as '500m' or '64Gi'")
     try:
-        negative = is_negative(str(amount))
+        negative = value_of(str(amount)) < 0
     except InvalidQuantity:
         raise ValueError(f"{option}={amount!r}: it is no quantity such as '500m' or '64Gi'") from None
     if negative:
@@ -125,11 +125,11 @@ def check_exit_code(code: object) -> None:
 
 def check_log(text: object) -> None:
     """Raises TypeError."""
-    if not isinstance(text, str | bytes | Callable):  # type: ignore[arg-type]
+    if not (isinstance(text, str | bytes) or callable(text)):
         raise TypeError(f"logs({text!r}): pass text, bytes, or a function of the request")
 
 
 def check_command(handler: object) -> None:
     """Raises TypeError."""
-    if not isinstance(handler, str | ExecResult | Callable):  # type: ignore[arg-type]
+    if not (isinstance(handler, str | bytes | ExecResult) or callable(handler)):
         raise TypeError(f"exec({handler!r}): pass an output, an ExecResult, or a function of the request")

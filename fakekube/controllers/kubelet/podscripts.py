@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from fakekube.controllers.kubelet import probing
 from fakekube.controllers.kubelet.kubelet import Kubelets, Pod
@@ -56,12 +57,12 @@ class PodScripts:
                 yield kubelets.machine(run, pod, kubelets.agents[run.node], now)
 
     def exit(self, uids: Sequence[str], how: Exit, container: str) -> int:
-        """End the running containers of pods whose name is `container` ("": all regular ones); returns how many."""
+        """End the running containers of pods that `container` matches ("": all regular ones); returns how many."""
         ended, now = 0, self._kubelets.now()
         for uid in uids:
             run = self._kubelets.runs.get(uid)
             for one in run.containers.values() if run is not None else ():
-                if one.is_running and (one.name == container if container else one.role == "main"):
+                if one.is_running and (fnmatchcase(one.name, container) if container else one.role == "main"):
                     one.plan(how, now)
                     ended += 1
         self._kubelets.touch(uids)
