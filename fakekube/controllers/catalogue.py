@@ -139,8 +139,8 @@ def named(name: str) -> Descriptor:
 def selection(names: Iterable[str], nodes: int | None) -> Sequence[Descriptor]:
     """The controllers that `names` select, and those that this number of nodes needs. Raises ValueError.
 
-    With a kubelet, the storage of pods is simulated too, if claims are bound here. `-name` leaves out a program of nodes
-    or of storage.
+    With a kubelet, the storage of pods is simulated too, if claims are bound here. `-name` leaves out a program of
+    nodes or of storage.
     """
     names = list(names)
     left_out = {named(name[1:]).name for name in names if name.startswith("-")}

@@ -168,7 +168,8 @@ class FakeKube:
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
-        self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven)
+        secret = self._bubble.seed.random("certificate authority").getrandbits(256)
+        self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
         self._transports: list[DirectTransport] = []
         self._faults_made = 0

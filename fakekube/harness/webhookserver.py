@@ -24,10 +24,13 @@ CONFIGURATIONS = (
 
 
 class WebhookServers:
-    """Serves webhooks until the cluster is closed; `drive` runs a coroutine from sync code."""
+    """Serves webhooks until the cluster is closed; `drive` runs a coroutine from sync code.
 
-    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        self._runner, self._drive = runner, drive
+    `secret`: the number that the CA follows from.
+    """
+
+    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None], secret: int) -> None:
+        self._runner, self._drive, self._secret = runner, drive, secret
         self._serving = AsyncExitStack()
         self._made: Authority | None = None
 
@@ -37,7 +40,7 @@ class WebhookServers:
         if self._made is None:
             from fakekube.server.certificates import Authority
 
-            self._made = Authority()
+            self._made = Authority(self._secret)
         return self._made
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import trustme
@@ -23,10 +24,14 @@ class Credentials(NamedTuple):
 
 
 class Authority:
-    """A CA. Its certificates are valid from 2000 to 3000, so that they are accepted under a frozen clock."""
+    """A CA. Its certificates are valid from 2000 to 3000, so that they are accepted under a frozen clock.
 
-    def __init__(self) -> None:
-        self._ca = trustme.CA(organization_name="fakekube")
+    `secret`: the key and the certificate of the CA follow from this number, so that they are the same in each run of a
+    test; None: they are random.
+    """
+
+    def __init__(self, secret: int | None = None) -> None:
+        self._ca = trustme.CA(organization_name="fakekube") if secret is None else _repeatable(secret)
 
     @property
     def certificate(self) -> bytes:
@@ -74,6 +79,26 @@ class Authority:
         context = ssl.create_default_context()
         self._ca.configure_trust(context)
         return context
+
+
+def _repeatable(secret: int) -> trustme.CA:
+    """The CA whose private key is derived from a number; its signature of itself is deterministic (RFC 6979)."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = ec.derive_private_key(1 + secret % 2**255, ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, "fakekube")])
+    valid = datetime(2000, 1, 1), datetime(3000, 1, 1)  # noqa: DTZ001, as in trustme
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1 + secret % 2**100, *valid)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=9), critical=True)
+    made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    uses = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False)
+    usage = x509.KeyUsage(True, **uses, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False)
+    signed = made.add_extension(usage, critical=True).sign(key, hashes.SHA256(), ecdsa_deterministic=True)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    return trustme.CA.from_pem(signed.public_bytes(Encoding.PEM), private)
 
 
 class FrontProxy:

@@ -258,3 +258,10 @@ def presented(context, ca, *, names=None, usages=(ExtendedKeyUsageOID.CLIENT_AUT
     private = trustme.Blob(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with chain.tempfile() as chain_file, private.tempfile() as key_file:
         context.load_cert_chain(chain_file, key_file)
+
+
+def test_a_ca_that_follows_from_a_number():
+    first, again, other = Authority(7), Authority(7), Authority(8)
+    assert (first.certificate, first.key) == (again.certificate, again.key)
+    assert first.certificate != other.certificate
+    assert first.server_context().minimum_version == ssl.TLSVersion.TLSv1_2

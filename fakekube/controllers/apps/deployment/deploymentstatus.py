@@ -169,8 +169,8 @@ def _replica_failure(new: Object | None, old: Sequence[Object]) -> Mapping[str, 
 def next_progress_check(deployment: Object, status: Mapping[str, Any], now: datetime) -> float | None:
     """The seconds until the progress has to be checked again; None if it has not (requeueStuckDeployment).
 
-    A rollout that has been completed cannot time out. Upstream checks it again and again after the deadline, if its pods
-    fail, which changes nothing.
+    A rollout that has been completed cannot time out. Upstream checks it again and again after the deadline, if its
+    pods fail, which changes nothing.
     """
     present = condition(deployment, "Progressing")
     if not has_progress_deadline(deployment) or present is None:
