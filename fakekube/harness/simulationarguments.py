@@ -9,7 +9,7 @@ from fakekube.apiserver.kubelet import ExecResult
 from fakekube.apiserver.names import dns_subdomain_problems, label_value_problems, qualified_name_problems
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.controllers.kubelet.nodestatus import Pressure
-from fakekube.controllers.kubelet.stage import Probe, Stage
+from fakekube.controllers.kubelet.stage import Moment, Probe, Stage
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.harness.keywords import NodeOptions, check_names
 
@@ -95,9 +95,10 @@ def check_pods(namespace: object, name: object) -> None:
 
 
 def check_stage(stage: object) -> None:
-    """Raises TypeError."""
+    """Raises TypeError, ValueError."""
     if not isinstance(stage, Stage):
         raise TypeError(f"add_stages({stage!r}): pass a Stage, YAML, or the path of a YAML file")
+    _check_choice("at", stage.at, get_args(Moment))
 
 
 def check_pressure(kind: object) -> None:

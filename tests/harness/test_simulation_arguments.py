@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube import FakeKube
+from fakekube import Exit, FakeKube, Stage
 
 PROBE = {"httpGet": {"path": "/", "port": 80}}
 
@@ -129,6 +129,12 @@ def test_an_invalid_node(fakekube, name, options, error, said):
         (lambda kube: kube.pods(name=3), TypeError, "name=3: pass the name of a pod"),
         (lambda kube: kube.pods(namespace=3), TypeError, "namespace=3: pass a name, or None"),
         (lambda kube: kube.add_stages(3), TypeError, r"add_stages\(3\): pass a Stage, YAML"),
+        (lambda kube: kube.add_stages(Stage("a", "nowhere", Exit())), ValueError, "at='nowhere': pass 'creating', "),
+        (
+            lambda kube: kube.add_stages("kind: Stage\nspec: {at: nowhere, next: {start: {}}}"),
+            ValueError,
+            "Stage 'stage': at is 'nowhere': it is one of creating, running, ",
+        ),
         (
             lambda kube: kube.node("node-1").pressure("mem"),
             ValueError,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from controllerlib.client import EVERYTHING, selector_from_set
 from fakekube.apiserver.wire import goyaml
@@ -61,9 +61,12 @@ def _stage(name: str, spec: Mapping[str, Any]) -> Stage | None:
     following = spec.get("next") or {}
     at, action = _template(following) if _is_kwok(following) else _action(following)
     delay = spec.get("delay") or {}
+    at = spec.get("at") or at
+    if at not in get_args(Moment):
+        raise ValueError(f"at is {at!r}: it is one of {', '.join(get_args(Moment))}")
     return Stage(
         name,
-        spec.get("at") or at,
+        at,
         action,
         _selector(spec.get("selector") or {}),
         spec.get("container") or "*",
