@@ -263,17 +263,18 @@ async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None
 
 async def _serve(options: Options, controllers: Sequence[str], nodes: int | None) -> None:
     stop = _stop_signals()
+    from fakekube.controllers.catalogue import selection
     from fakekube.controllers.realtime import cluster
 
     async with cluster(options, controllers, nodes) as found:
-        for line in _greeting(found, options):
+        for line in _greeting(found, options, [one.name for one in selection(controllers, nodes)]):
             click.echo(line)
         sys.stdout.flush()
         await stop.wait()
         click.echo("stopping")
 
 
-def _greeting(found: Running, options: Options) -> list[str]:
+def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> list[str]:
     url, version = found.server.url, found.server.runner.apiserver.version["gitVersion"]
     lines = [f"fakekube serves the Kubernetes API {version} at {url}"]
     if found.loaded:
@@ -286,6 +287,8 @@ def _greeting(found: Running, options: Options) -> list[str]:
         lines.append("  use --kubeconfig FILE to write a kubeconfig with the certificate authority and credentials")
     if options.bind_address not in ("127.0.0.1", "localhost", "::1") and options.authorization_mode == "AlwaysAllow":
         lines.append("  warning: all requests to this address are allowed")
+    if controllers and "kubelet" not in controllers:
+        lines.append("  no nodes: pods stay Pending; --nodes 2 simulates two nodes, with a scheduler and kubelets")
     lines.append("  press Ctrl-C to stop")
     return lines
 

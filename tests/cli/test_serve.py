@@ -84,6 +84,23 @@ def test_it_serves_until_a_signal(folder, number):
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "hinted"),
+    [
+        ((), False),
+        (("--controllers", "*"), True),
+        (("--controllers", "*", "--nodes", "0"), True),
+        (("--controllers", "*", "--nodes", "1"), False),
+        (("--controllers", "scheduler,kubelet"), False),
+    ],
+)
+def test_controllers_without_nodes_have_a_hint(folder, options, hinted):
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        said = server.lines_to(READY)
+    hint = "  no nodes: pods stay Pending; --nodes 2 simulates two nodes, with a scheduler and kubelets"
+    assert (hint in said) == hinted
+
+
 def test_the_port_that_was_asked_for(folder):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
