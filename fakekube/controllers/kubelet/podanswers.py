@@ -10,6 +10,13 @@ from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kub
 from fakekube.apiserver.wire.status import bad_request
 from fakekube.controllers.kubelet.stage import PodSelector
 
+#: What a container runtime answers if the image has no `tar`. `kubectl cp` would otherwise succeed and copy nothing.
+_NO_TAR = ExecResult(
+    stderr="OCI runtime exec failed: exec failed: unable to start container process: "
+    'exec: "tar": executable file not found in $PATH: unknown\n',
+    exit_code=126,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Script:
@@ -51,11 +58,13 @@ class PodAnswers:
         return b""
 
     def exec(self, request: ExecRequest) -> ExecResult | str | bytes:
-        """The result of a command; without a script it succeeds without output."""
+        """The result of a command; without a script it succeeds without output, but containers have no `tar`."""
         for one in self._scripts:
             if one.exec is not None and one.concerns(request.pod, request.container):
                 return one.exec(request)
-        return self._before.exec(request) if self._before.exec is not None else ExecResult()
+        if self._before.exec is not None:
+            return self._before.exec(request)
+        return _NO_TAR if request.command[:1] == ("tar",) else ExecResult()
 
 
 def constant(text: str | bytes) -> Callable[[LogRequest], str | bytes]:
