@@ -1,10 +1,22 @@
 """Logs and commands of simulated containers."""
 
+import json
+
+import pytest
+
 from fakekube.apiserver.kubelet import ExecRequest, result_of
+from fakekube.apiserver.wire.channels import ExecSession
 from fakekube.controllers.kubelet.podanswers import PodAnswers
 from fakekube.controllers.kubelet.stage import PodSelector
 
-POD = {"metadata": {"name": "a", "namespace": "default"}, "spec": {"containers": [{"name": "main"}]}}
+
+def pod(state):
+    status = {"containerStatuses": [{"name": "main", "state": {state: {}}}]}
+    meta = {"name": "a", "namespace": "default"}
+    return {"metadata": meta, "spec": {"containers": [{"name": "main"}]}, "status": status}
+
+
+POD = pod("running")
 
 COPY = ExecRequest(POD, "main", ("tar", "-xmf", "-", "-C", "/tmp"))
 
@@ -23,3 +35,21 @@ def test_a_script_can_have_tar():
     answers = PodAnswers()
     answers.script_exec(PodSelector(), "", lambda request: b"archive")
     assert result_of(answers.exec(COPY)).stdout == b"archive"
+
+
+@pytest.mark.parametrize("state", ["waiting", "terminated"])
+@pytest.mark.parametrize("scripted", [True, False], ids=["script", "none"])
+def test_a_command_needs_a_container_that_runs(state, scripted):
+    answers = PodAnswers()
+    if scripted:
+        answers.script_exec(PodSelector(), "", lambda request: b"")
+    session = ExecSession(
+        lambda data: result_of(answers.exec(ExecRequest(pod(state), "main", ("ls",), data))),
+        ("ls",),
+        "v5.channel.k8s.io",
+        stdin=False,
+    )
+    (message,) = session.opened()
+    status = json.loads(message[1:])
+    assert (message[0], status["code"], status["reason"]) == (3, 500, "InternalError")
+    assert status["message"] == 'Internal error occurred: unable to upgrade connection: container not found ("main")'

@@ -14,6 +14,7 @@ import orjson
 
 from fakekube.apiserver.kubelet import ExecResult, in_bytes
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.wire.status import StatusError
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 
@@ -65,8 +66,11 @@ class ExecSession:
         return []
 
     def _finish(self) -> list[bytes]:
-        result = self._run(b"".join(self._input))
         self.done = True
+        try:
+            result = self._run(b"".join(self._input))
+        except StatusError as error:
+            return [bytes([ERROR]) + orjson.dumps(error.to_object())]
         written = [(STDOUT, in_bytes(result.stdout)), (STDERR, in_bytes(result.stderr))]
         messages = [bytes([channel]) + data for channel, data in written if data]
         return [*messages, bytes([ERROR]) + orjson.dumps(outcome(result.exit_code, self._command))]

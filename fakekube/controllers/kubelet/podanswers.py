@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogRequest
-from fakekube.apiserver.wire.status import bad_request
+from fakekube.apiserver.wire.status import bad_request, internal_error
 from fakekube.controllers.kubelet.stage import PodSelector
 
 #: What a container runtime answers if the image has no `tar`. `kubectl cp` would otherwise succeed and copy nothing.
@@ -58,18 +58,33 @@ class PodAnswers:
         return b""
 
     def exec(self, request: ExecRequest) -> ExecResult | str | bytes:
-        """The result of a command; without a script it succeeds without output, but containers have no `tar`."""
+        """The result of a command; without a script it succeeds without output, but containers have no `tar`.
+
+        Raises 500 if the container does not run.
+        """
         for one in self._scripts:
             if one.exec is not None and one.concerns(request.pod, request.container):
+                _check_running(request)
                 return one.exec(request)
         if self._before.exec is not None:
             return self._before.exec(request)
+        _check_running(request)
         return _NO_TAR if request.command[:1] == ("tar",) else ExecResult()
 
 
 def constant(text: str | bytes) -> Callable[[LogRequest], str | bytes]:
     """A handler that returns the same log for each request."""
     return lambda request: text
+
+
+def _check_running(request: ExecRequest) -> None:
+    """Raises 500 for a container that does not run (kubelet: `GetExec`)."""
+    status = request.pod.get("status") or {}
+    for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for one in status.get(field) or ():
+            if one["name"] == request.container and (one.get("state") or {}).get("running") is not None:
+                return
+    raise internal_error(f'unable to upgrade connection: container not found ("{request.container}")')
 
 
 def _check_started(request: LogRequest) -> None:
