@@ -20,6 +20,14 @@ def test_python_blocks_are_text_of_examples(block):
     assert block in EXAMPLES
 
 
+HOW_TO = (ROOT / "docs" / "controllers.md").read_text().partition("## How to test")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", HOW_TO, re.M | re.S))
+def test_the_how_to_of_controllers_is_text_of_examples(block):
+    assert block in EXAMPLES
+
+
 @pytest.mark.parametrize("link", re.findall(r"\]\(((?!http)[^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert (ROOT / link).exists()
