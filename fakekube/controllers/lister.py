@@ -19,6 +19,9 @@ class CachedKind:
     Before the informer runs, there are none.
     """
 
+    api_version: str
+    kind: str
+
     def __init__(self, informers: Informers, api_version: str, kind: str, form: Form = "structured") -> None:
         self.api_version, self.kind = api_version, kind
         self._informers, self._form = informers, form

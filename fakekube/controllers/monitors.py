@@ -54,6 +54,8 @@ class Monitors:
     only their metadata. `chosen`: which resources to watch.
     """
 
+    served: ServedResources
+
     def __init__(
         self,
         client: Client,

@@ -91,6 +91,8 @@ class ClusterController(ControllerView):
 class ClusterControllers:
     """The running controllers of the cluster."""
 
+    operator: Operator
+
     def __init__(self, running: ControllerManager, operator: Operator, settling: Settling) -> None:
         self._running, self.operator, self._settling = running, operator, settling
 

@@ -148,7 +148,7 @@ class ServerRunner:
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
-        self.woken = False
+        self.woken: bool = False
         """Whether a write has woken watches for which `events_sent` has not waited."""
         self._generation = 0
         self._compactor = Compactor(apiserver.store, clock.monotonic())

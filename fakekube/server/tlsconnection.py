@@ -66,6 +66,8 @@ def _accept(*_: Any) -> bool:
 class Connection:
     """One connection; the methods are those of `ssl.SSLObject`."""
 
+    context: RequestingContext
+
     def __init__(
         self, owner: RequestingContext, context: SSL.Context, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO
     ) -> None:

@@ -33,6 +33,9 @@ class Estimator:
     fields (None: such values have no declared size).
     """
 
+    root: DeclType
+    selected_entry: DeclType | None
+
     def __init__(self, root: DeclType, entry: DeclType | None = None) -> None:
         self.root, self.selected_entry = root, entry
         self.paths: dict[Node, VariablePath] = {}

@@ -59,6 +59,8 @@ _KEYWORDS: Mapping[str, int] = {
 class SchemaTraits:
     """The traits of all nodes of a schema, found when they are used first. The schema must not change."""
 
+    root: Node
+
     __slots__ = ("_found", "root")
 
     def __init__(self, root: Node) -> None:

@@ -32,6 +32,9 @@ class Proposal:
 class NoProposal(Exception):
     """A metric proposes nothing. `reason` and `cause` are those of the condition, the text is that of the reconcile."""
 
+    reason: str
+    cause: str
+
     def __init__(self, reason: str, cause: str, text: str) -> None:
         super().__init__(text)
         self.reason, self.cause = reason, cause

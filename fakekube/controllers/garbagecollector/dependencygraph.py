@@ -114,6 +114,8 @@ class Todo:
 class DependencyGraph:
     """The nodes by uid, and the owners that are known to be absent."""
 
+    absent: AbsentOwners
+
     def __init__(self) -> None:
         self.absent = AbsentOwners()
         self._nodes: dict[str, Node] = {}

@@ -19,6 +19,7 @@ from fakekube.controllers.kubelet.podanswers import PodAnswers
 from fakekube.controllers.kubelet.podmachine import PodEvent, PodMachine
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
+from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.nodespec import numbered
 from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
@@ -45,6 +46,12 @@ def add(context: ControllerContext) -> None:
 
 class Kubelets:
     """Registers nodes and runs the pods that are bound to them."""
+
+    nodes: NodeQueue
+    agents: dict[str, NodeAgent]
+    stages: Stages
+    answers: PodAnswers
+    pods: CachedKind
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context

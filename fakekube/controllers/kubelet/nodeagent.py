@@ -24,6 +24,16 @@ REPORT_PERIOD = 300.0
 class NodeAgent:
     """The kubelet of a node. Nothing is written while it is lost."""
 
+    spec: NodeSpec
+    client: Client
+    recorder: CoreEventRecorder
+    address: str
+    addresses: PodAddresses
+    resources: NodeResources
+    is_lost: bool
+    is_registered: bool
+    condition: Condition
+
     def __init__(
         self,
         spec: NodeSpec,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controllerlib import ApiError
+from controllerlib import ApiError, Client
 from fakekube.controllers.broadcasts import SeriesRecorder
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.scheduler.clusterview import PodInfo
@@ -25,6 +25,8 @@ _LONGEST_NOTE = 1024
 
 class SchedulerWrites:
     """Writes as the user of kube-scheduler."""
+
+    client: Client
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context

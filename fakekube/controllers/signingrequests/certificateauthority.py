@@ -72,6 +72,8 @@ def lifetime(seconds: int | None) -> timedelta:
 class CertificateAuthority:
     """Signs as PermissiveSigningPolicy says: subject and names of the request, and the usages of its object."""
 
+    certificate: x509.Certificate
+
     def __init__(self, certificate: bytes, key: bytes) -> None:
         """`certificate` and `key` are PEM."""
         self.certificate = x509.load_pem_x509_certificate(certificate)

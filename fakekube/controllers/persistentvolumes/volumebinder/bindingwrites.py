@@ -78,6 +78,9 @@ def _version(obj: Object) -> int:
 class BindingWrites:
     """Writes claims and volumes if they change, and notes what the server stored. All methods raise ApiError."""
 
+    claims: LatestObjects
+    volumes: LatestObjects
+
     def __init__(
         self, client: Client, recorder: CoreEventRecorder, claims: LatestObjects, volumes: LatestObjects
     ) -> None:
