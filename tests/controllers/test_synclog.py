@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from controllerlib import ApiError
+from fakekube.controllers.core.namespacecontent import ContentFailure
 from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.synclog import SYNC_LOG
 
@@ -22,10 +23,12 @@ def logged(caplog, error):
         (ApiError(409, "Conflict", "the object has been modified"), "DEBUG"),
         (StaleCache("the object has been modified"), "DEBUG"),
         (ApiError(500, "InternalError", "the object has been modified"), "WARNING"),
+        (ConnectionError("the object has been modified"), "WARNING"),
+        (ContentFailure("the object has been modified"), "WARNING"),
     ],
-    ids=["conflict", "stale cache", "other"],
+    ids=["conflict", "stale cache", "other error of the API", "connection", "error of a controller"],
 )
-def test_errors_of_the_api_are_a_line(caplog, error, level):
+def test_expected_errors_are_a_line(caplog, error, level):
     line = f"Reconciler error: job-controller, default/a: {error}"
     assert logged(caplog, error) == (level, line, False)
 
