@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube import FakeKube
-from fakekube.controllers.scheduler import schedulingqueue, tainttoleration
-from fakekube.controllers.workload import podrequests
+from fakekube.controllers.scheduler import schedulingqueue
+from fakekube.controllers.workload import nodefit, podrequests
 
 SCHEDULER = ["scheduler"]
 ZONE = "topology.kubernetes.io/zone"
@@ -526,4 +526,4 @@ def test_requests_of_a_pod(spec, expected):
     ],
 )
 def test_tolerations(toleration, taint, expected):
-    assert tainttoleration.tolerates([toleration], taint) is expected
+    assert nodefit.tolerates(toleration, taint) is expected

@@ -7,6 +7,7 @@ from typing import Any
 
 from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.verdict import Filter, Rejection
+from fakekube.controllers.workload.nodefit import matches_node, matches_term
 
 Term = Mapping[str, Any]
 
@@ -28,11 +29,7 @@ def affinity(pod: PodInfo) -> Filter | None:
 
 def matches_required(pod: PodInfo, node: NodeInfo) -> bool:
     """Whether the node matches nodeSelector and the required terms of the pod."""
-    wanted = pod.pod["spec"].get("nodeSelector") or {}
-    if any(node.labels.get(key) != value for key, value in wanted.items()):
-        return False
-    own = (pod.affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    return own is None or matches_any(own.get("nodeSelectorTerms") or (), node)
+    return matches_node(pod.pod["spec"], node.node)
 
 
 def preference(pod: PodInfo, node: NodeInfo) -> int:
@@ -44,29 +41,4 @@ def preference(pod: PodInfo, node: NodeInfo) -> int:
 
 def matches_any(terms: Sequence[Term], node: NodeInfo) -> bool:
     """Whether one of the terms matches; an empty term matches nothing."""
-    return any(_matches(term, node) for term in terms)
-
-
-def _matches(term: Term, node: NodeInfo) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    names = {"metadata.name": node.name}
-    return all(_holds(one, node.labels) for one in expressions) and all(_holds(one, names) for one in fields)
-
-
-def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    value = labels.get(requirement["key"])
-    operator: str = requirement["operator"]
-    values: Sequence[str] = requirement.get("values") or ()
-    if operator in ("Exists", "DoesNotExist"):
-        return (value is not None) == (operator == "Exists")
-    if operator == "In":
-        return value is not None and value in values
-    if operator == "NotIn":
-        return value is None or value not in values
-    try:
-        number, bound = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return number > bound if operator == "Gt" else number < bound
+    return any(matches_term(term, node.node) for term in terms)

@@ -6,15 +6,15 @@ Source: plugins noderesources, nodeports, nodeunschedulable, nodename.
 from __future__ import annotations
 
 from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo, Port
-from fakekube.controllers.scheduler.tainttoleration import tolerates
 from fakekube.controllers.scheduler.verdict import Filter, Rejection
+from fakekube.controllers.workload.nodefit import tolerates
 
 _UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def unschedulable(pod: PodInfo) -> Filter:
     """Nodes with spec.unschedulable take only pods that tolerate it."""
-    tolerated = tolerates(pod.pod["spec"].get("tolerations") or (), _UNSCHEDULABLE_TAINT)
+    tolerated = any(tolerates(one, _UNSCHEDULABLE_TAINT) for one in pod.pod["spec"].get("tolerations") or ())
 
     def check(node: NodeInfo) -> Rejection | None:
         if tolerated or not node.node["spec"].get("unschedulable"):

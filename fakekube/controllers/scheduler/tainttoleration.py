@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.verdict import Filter, Rejection
-
-Taint = Mapping[str, Any]
-Toleration = Mapping[str, Any]
+from fakekube.controllers.workload.nodefit import untolerated_taint
 
 
 def taints(pod: PodInfo) -> Filter:
@@ -17,10 +12,9 @@ def taints(pod: PodInfo) -> Filter:
     tolerations = pod.pod["spec"].get("tolerations") or ()
 
     def check(node: NodeInfo) -> Rejection | None:
-        for taint in node.taints:
-            if taint.get("effect") in ("NoSchedule", "NoExecute") and not tolerates(tolerations, taint):
-                return Rejection("TaintToleration", ("node(s) had untolerated taint(s)",), resolvable=False)
-        return None
+        if untolerated_taint(node.taints, tolerations, ("NoSchedule", "NoExecute")) is None:
+            return None
+        return Rejection("TaintToleration", ("node(s) had untolerated taint(s)",), resolvable=False)
 
     return check
 
@@ -28,27 +22,5 @@ def taints(pod: PodInfo) -> Filter:
 def untolerated_preferences(pod: PodInfo, node: NodeInfo) -> int:
     """How many taints PreferNoSchedule the pod does not tolerate; the fewer the better."""
     tolerations = pod.pod["spec"].get("tolerations") or ()
-    soft = [one for one in node.taints if one.get("effect") == "PreferNoSchedule"]
-    return sum(not tolerates(tolerations, one) for one in soft)
-
-
-def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations matches the taint."""
-    return any(_matches(one, taint) for one in tolerations)
-
-
-def _matches(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Exists":
-        return True
-    value, wanted = taint.get("value") or "", toleration.get("value") or ""
-    if operator in ("Lt", "Gt"):
-        try:
-            return int(value) < int(wanted) if operator == "Lt" else int(value) > int(wanted)
-        except ValueError:
-            return False
-    return bool(toleration.get("key")) and value == wanted
+    soft = [one for one in node.taints if one["effect"] == "PreferNoSchedule"]
+    return sum(untolerated_taint([one], tolerations, ("PreferNoSchedule",)) is not None for one in soft)
