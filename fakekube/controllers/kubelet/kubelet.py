@@ -16,7 +16,8 @@ from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodequeue import NodeQueue
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
 from fakekube.controllers.kubelet.podanswers import PodAnswers
-from fakekube.controllers.kubelet.podmachine import PodEvent, PodMachine
+from fakekube.controllers.kubelet.podmachine import PodMachine
+from fakekube.controllers.kubelet.podmoment import PodEvent
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
 from fakekube.controllers.lister import CachedKind

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from datetime import timedelta
+from typing import Any
 
 from fakekube.controllers.kubelet import imagenames, podstopping, probing
-from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun, Role
-from fakekube.controllers.kubelet.restartpolicy import restarts_after
-from fakekube.controllers.kubelet.stage import CreateError, Exit, Moment, PullError, Run, Stage, Start
-
-Pod = Mapping[str, Any]
+from fakekube.controllers.kubelet.podmoment import PodMoment
+from fakekube.controllers.kubelet.podrun import Container
+from fakekube.controllers.kubelet.stage import CreateError, Exit, PullError, Run, Start
 
 #: Seconds from an image's failed pull until its status is ImagePullBackOff.
 _PULL_ERROR_SHOWN = 1.0
 
-#: Where containers are in the spec.
-_FIELDS: Mapping[Role, str] = {
-    "init": "initContainers",
-    "sidecar": "initContainers",
-    "main": "containers",
-    "ephemeral": "ephemeralContainers",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class PodEvent:
-    """An Event about a pod, or about one of its containers, which is in a list `field` of the spec."""
-
-    kind: str
-    reason: str
-    message: str
-    container: str = ""
-    field: str = ""
-
-
-class World(Protocol):
-    """What surrounds a pod on its node."""
-
-    def stage(self, at: Moment, pod: Pod, container: Container) -> tuple[Stage, float] | None:
-        """The stage of a container at a moment, and its delay in seconds."""
-
-    def scripts(self, pod: Pod, container: Container) -> Sequence[Any]:
-        """The actions of the stages that script the probes of a container, the first one first."""
-
-    def pull(self, image: str, policy: str) -> bool:
-        """Whether an image has to be pulled; it is present from now on."""
-
-    def volume_problem(self, pod: Pod) -> str:
-        """The message about a volume that cannot be mounted, or ""."""
-
-    def config_problem(self, pod: Pod, container: Mapping[str, Any]) -> str:
-        """The message about a missing ConfigMap or Secret in the container's environment, or ""."""
-
 
 @dataclass(slots=True)
-class PodMachine:
-    """Moves one pod to the present. `pod` is the object in the API, `run` the state at the kubelet, which changes."""
-
-    run: PodRun
-    pod: Pod
-    world: World
-    now: datetime
-    record: Callable[[PodEvent], object]
+class PodMachine(PodMoment):
+    """Moves one pod to the present."""
 
     def advance(self) -> None:
         """Let happen what is due."""
@@ -136,11 +90,6 @@ class PodMachine:
         found += [one for one in self.run.of("main") if not one.is_running and self.may_start(one)]
         started = self.run.is_initialized
         return [*found, *(one for one in self.run.of("ephemeral") if started and one.state == "waiting")]
-
-    def may_start(self, one: Container) -> bool:
-        """Whether a container that does not run is started, for the first time or again."""
-        ended = one.termination
-        return ended is None or restarts_after(one.spec, self.pod["spec"], ended.code)
 
     def _plan_start(self, one: Container, least: float = 0.0) -> bool:
         """Plan the start: after the delay of the stage and the back-off, which count from the end of the last run.
@@ -229,31 +178,6 @@ class PodMachine:
             found = self.world.stage("creating", self.pod, one)
             if not one.is_running and one.due is not None and found is not None and one.pending != found[0].action:
                 one.plan(found[0].action, max(one.due, self.now))
-
-    # --- ending
-
-    def end(self, one: Container, how: Exit) -> None:
-        """End a container that runs."""
-        reason = how.reason or ("Completed" if how.code == 0 else "Error")
-        ended = Ended(how.code, reason, how.message, one.started_at, self.now, one.container_id)
-        one.state, one.ended = "ended", ended
-        one.ready = one.role == "init" and how.code == 0
-        one.started = False
-        one.stopping = ""
-        one.probes.clear()
-        one.plan(None, None)
-
-    # --- events
-
-    def note(self, one: Container, kind: str, reason: str, message: str) -> None:
-        """Record an Event about a container."""
-        self.record(PodEvent(kind, reason, message, one.name, _FIELDS[one.role]))
-
-    def once(self, kind: str, reason: str, message: str) -> None:
-        """Record an Event about the pod, unless it has been."""
-        if message not in self.run.reported:
-            self.run.reported.add(message)
-            self.record(PodEvent(kind, reason, message))
 
 
 def go_duration(seconds: float) -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from fakekube.controllers.kubelet.podmoment import PodMoment
 from fakekube.controllers.kubelet.podrun import Container, Ended
 from fakekube.controllers.kubelet.restartpolicy import restarts_after
 from fakekube.controllers.kubelet.stage import Exit, Hang
 
-if TYPE_CHECKING:
-    from fakekube.controllers.kubelet.podmachine import PodMachine
-
 _LOST = Ended(137, "ContainerStatusUnknown", "The container could not be located when the pod was terminated")
 
 
-def check_deadline(machine: PodMachine) -> None:
+def check_deadline(machine: PodMoment) -> None:
     """The pod fails when it has been active for activeDeadlineSeconds."""
     run, seconds = machine.run, machine.pod["spec"].get("activeDeadlineSeconds")
     if seconds is None or run.verdict is not None or run.stopping_since is not None:
@@ -28,7 +25,7 @@ def check_deadline(machine: PodMachine) -> None:
         run.deadline = run.started_at + timedelta(seconds=seconds)
 
 
-def should_stop(machine: PodMachine) -> bool:
+def should_stop(machine: PodMoment) -> bool:
     """Whether no container is started any longer: the pod is deleted, has failed, or all containers have ended."""
     run = machine.run
     if machine.pod["metadata"].get("deletionTimestamp") or run.verdict is not None or run.stopping_since is not None:
@@ -41,7 +38,7 @@ def should_stop(machine: PodMachine) -> bool:
     return all(one.termination is not None and not machine.may_start(one) for one in mains)
 
 
-def stop(machine: PodMachine) -> bool:
+def stop(machine: PodMoment) -> bool:
     """Stop the containers: first the regular ones, then sidecars in reverse order; returns whether anything changed."""
     run = machine.run
     grace = _grace(machine)
@@ -68,7 +65,7 @@ def stop(machine: PodMachine) -> bool:
     return changed
 
 
-def _grace(machine: PodMachine) -> float:
+def _grace(machine: PodMoment) -> float:
     meta, spec = machine.pod["metadata"], machine.pod["spec"]
     if meta.get("deletionTimestamp"):
         return float(meta.get("deletionGracePeriodSeconds") or 0)
@@ -76,7 +73,7 @@ def _grace(machine: PodMachine) -> float:
     return 30.0 if grace is None else float(grace)
 
 
-def _plan_stop(machine: PodMachine, one: Container) -> None:
+def _plan_stop(machine: PodMoment, one: Container) -> None:
     found = machine.world.stage("terminating", machine.pod, one)
     one.probes.clear()
     if found is None or isinstance(found[0].action, Hang):
@@ -85,7 +82,7 @@ def _plan_stop(machine: PodMachine, one: Container) -> None:
         one.plan(found[0].action, machine.now + timedelta(seconds=found[1]))
 
 
-def _finish(machine: PodMachine) -> None:
+def _finish(machine: PodMoment) -> None:
     run = machine.run
     initialized = run.is_initialized
     for one in run.containers.values():

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fakekube.controllers.kubelet.podmoment import PodMoment
 from fakekube.controllers.kubelet.podrun import Container, ProbeState
 from fakekube.controllers.kubelet.stage import Exit, Probe, ProbeResult, Readiness
-
-if TYPE_CHECKING:
-    from fakekube.controllers.kubelet.podmachine import PodMachine
 
 _FIELDS: Mapping[Probe, str] = {
     "startup": "startupProbe",
@@ -23,7 +21,7 @@ _FIELDS: Mapping[Probe, str] = {
 }
 
 
-def begin(machine: PodMachine, one: Container) -> None:
+def begin(machine: PodMoment, one: Container) -> None:
     """A container has started: it is started and ready at once unless it has probes."""
     one.ready = one.started = False
     one.probes.clear()
@@ -35,7 +33,7 @@ def begin(machine: PodMachine, one: Container) -> None:
         _has_started(machine, one)
 
 
-def _has_started(machine: PodMachine, one: Container) -> None:
+def _has_started(machine: PodMoment, one: Container) -> None:
     one.started = True
     forced = _scripted_readiness(machine, one)
     if forced is not None:
@@ -51,7 +49,7 @@ def _has_started(machine: PodMachine, one: Container) -> None:
             state.due = _first(one, "liveness")
 
 
-def advance(machine: PodMachine) -> bool:
+def advance(machine: PodMoment) -> bool:
     """Try the probes that are due; returns whether anything has changed."""
     changed = False
     for one in machine.run.containers.values():
@@ -62,7 +60,7 @@ def advance(machine: PodMachine) -> bool:
     return changed
 
 
-def _try(machine: PodMachine, one: Container, state: ProbeState) -> None:
+def _try(machine: PodMoment, one: Container, state: ProbeState) -> None:
     probe = one.spec[_FIELDS[state.probe]]
     passes = _passes(machine, one, state.probe)
     if not passes:
@@ -80,7 +78,7 @@ def _try(machine: PodMachine, one: Container, state: ProbeState) -> None:
     _apply(machine, one, state.probe, passes)
 
 
-def _apply(machine: PodMachine, one: Container, probe: Probe, passes: bool) -> None:
+def _apply(machine: PodMoment, one: Container, probe: Probe, passes: bool) -> None:
     if probe == "readiness":
         one.ready = passes
     elif probe == "startup" and passes:
@@ -98,7 +96,7 @@ def _apply(machine: PodMachine, one: Container, probe: Probe, passes: bool) -> N
             one.plan(found[0].action, machine.now + timedelta(seconds=found[1]))
 
 
-def rescript(machine: PodMachine) -> None:
+def rescript(machine: PodMoment) -> None:
     """The scripts of probes have changed: try those whose result differs, from now on."""
     for one in machine.run.containers.values():
         if not one.is_running or one.role in ("init", "ephemeral"):
@@ -116,14 +114,14 @@ def rescript(machine: PodMachine) -> None:
                 state.due = machine.now
 
 
-def _passes(machine: PodMachine, one: Container, probe: Probe) -> bool:
+def _passes(machine: PodMoment, one: Container, probe: Probe) -> bool:
     for action in machine.world.scripts(machine.pod, one):
         if isinstance(action, ProbeResult) and action.probe == probe:
             return action.passes
     return True
 
 
-def _scripted_readiness(machine: PodMachine, one: Container) -> bool | None:
+def _scripted_readiness(machine: PodMoment, one: Container) -> bool | None:
     for action in machine.world.scripts(machine.pod, one):
         if isinstance(action, Readiness):
             return action.ready
@@ -137,7 +135,7 @@ def _first(one: Container, probe: Probe) -> datetime:
     return one.started_at + timedelta(seconds=one.spec[_FIELDS[probe]].get("initialDelaySeconds") or 0)
 
 
-def _output(machine: PodMachine, probe: Mapping[str, Any]) -> str:
+def _output(machine: PodMoment, probe: Mapping[str, Any]) -> str:
     """The output of a probe that fails."""
     if "httpGet" in probe:
         return "HTTP probe failed with statuscode: 503"
