@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from fakekube.apiserver.registry.batch.cronjob.schedule import Schedule
@@ -26,6 +27,8 @@ def time_zone(name: str) -> tzinfo:
     return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
 
 
+# a CronJob that waits is reconciled at each resync, and looks for the same times again
+@lru_cache(maxsize=4096)
 def next_time(schedule: Schedule, after: datetime) -> datetime:
     """The first time of the schedule after a time, in UTC; ZERO if there is none.
 
