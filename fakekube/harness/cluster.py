@@ -49,6 +49,7 @@ from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.operator import Operator
+from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
@@ -76,6 +77,9 @@ Args = TypeVarTuple("Args")
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
+
+#: The name of the operator whose controllers are the cluster's own.
+CLUSTER = "cluster"
 
 #: The least seconds that a watch of the cluster's own controllers lasts: a year, so that time passes without requests.
 WATCH_TIMEOUT = 365 * 86_400.0
@@ -355,17 +359,19 @@ class FakeKube:
         self,
         build: Build,
         *,
+        name: str = "",
         service_account: str = "",
         user: User | str | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Operator:
         """Start an operator: `build(manager)` adds its controllers. Returns when they have synced and are quiescent.
 
+        `name`: of the operator in records; by default that of its first controller, made unique ("db", "db-2").
         It acts as a service account (`namespace/name`), as a user, or by default as the administrator. `options` are
         those of `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails with, and
         TypeError or ValueError for a `build` that adds nothing; warns about a kind that the cluster does not have.
         """
-        operator = self.operator(build, service_account=service_account, user=user, **options)
+        operator = self.operator(build, name=name, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
         if not self._driver.in_async_test():
             self.settle()
@@ -376,21 +382,24 @@ class FakeKube:
         self,
         build: Build,
         *,
+        name: str = "",
         service_account: str = "",
         user: User | str | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Operator:
         """As `start`, but without starting it."""
         transport = self._operator_transport(acting(service_account, user))
-        manager = manager_for(self._bubble, transport, self.ledger.observer, options)
+        observer = ReconcileObserver(self.ledger, self.clock.now)
+        manager = manager_for(self._bubble, transport, observer, options)
         build_into(manager, build, options.get("election") is not None)
-        operator = self._operated(manager)
+        observer.identify(self.ledger.identities.claim(name, next(iter(manager.controllers), "operator")))
+        operator = self._operated(manager, observer)
         self._background.add(operator)
         return operator
 
-    def _operated(self, manager: Manager) -> Operator:
-        catalog = self._runner.apiserver.catalog
-        return Operator(manager, self.ledger, self.clock.monotonic, self.settle, self._background.failed, catalog)
+    def _operated(self, manager: Manager, observer: ReconcileObserver) -> Operator:
+        catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._background.failed
+        return Operator(manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog)
 
     def _operator_transport(self, user: User | None) -> DirectTransport | HttpTransport:
         if self._transport == "direct":
@@ -413,11 +422,13 @@ class FakeKube:
         cache = CacheOptions(
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )
-        options = {**settings_of(self._bubble, self.ledger.observer), "cache": cache}
+        observer = ReconcileObserver(self.ledger, self.clock.now)
+        observer.identify(self.ledger.identities.claim(CLUSTER, CLUSTER))
+        options = {**settings_of(self._bubble, observer), "cache": cache}
         running = controller_manager(names, connect, settings, **options)
         if "kubelet" in running.parts:
             running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
-        operator = self._operated(running.manager)
+        operator = self._operated(running.manager, observer)
         return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
 
     @property

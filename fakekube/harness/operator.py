@@ -13,14 +13,18 @@ from controllerlib import Controller, Manager, Request
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.catalog import Catalog
 from fakekube.harness.arguments import key_of
+from fakekube.harness.identity import Identity
 from fakekube.harness.ledger import Ledger, Reconcile
 
 
 class ControllerView:
-    """One controller, as a test sees it. Keys are `namespace/name`, or `name` for cluster-scoped objects."""
+    """One controller of one operator, as a test sees it.
 
-    def __init__(self, controller: Controller, ledger: Ledger, now: Callable[[], float]) -> None:
-        self._controller, self._ledger, self._now = controller, ledger, now
+    Keys are `namespace/name`, or `name` for cluster-scoped objects.
+    """
+
+    def __init__(self, controller: Controller, ledger: Ledger, identity: Identity, now: Callable[[], float]) -> None:
+        self._controller, self._ledger, self._identity, self._now = controller, ledger, identity, now
 
     @property
     def name(self) -> str:
@@ -33,7 +37,9 @@ class ControllerView:
 
     def history(self, key: str | Request | None = None) -> list[Reconcile]:
         """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type."""
-        return self._ledger.reconciles(self.name, None if key is None else key_of(key))
+        operator, incarnation = self._identity
+        wanted = None if key is None else key_of(key)
+        return self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
 
     def reconciles(self, key: str | Request | None = None) -> int:
         """How many reconciles have finished."""
@@ -119,18 +125,22 @@ class ControllerView:
 
 
 class Operator(Mapping[str, ControllerView]):
-    """A started manager; a mapping of its controllers by name. In an async test it must be awaited once."""
+    """A started manager; a mapping of its controllers by name. In an async test it must be awaited once.
+
+    Its controllers have the history of this operator only: not that of its replicas, nor that before a restart.
+    """
 
     def __init__(
         self,
         manager: Manager,
+        identity: Identity,
         ledger: Ledger,
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
         catalog: Catalog,
     ) -> None:
-        self.manager = manager
+        self.manager, self._identity = manager, identity
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
@@ -140,7 +150,7 @@ class Operator(Mapping[str, ControllerView]):
         if name not in controllers:
             known = ", ".join(map(repr, controllers)) or "none"
             raise KeyError(f"no controller {name!r} (controllers: {known})")
-        return ControllerView(controllers[name], self._ledger, self._now)
+        return ControllerView(controllers[name], self._ledger, self._identity, self._now)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.manager.controllers)
@@ -150,13 +160,23 @@ class Operator(Mapping[str, ControllerView]):
 
     def __repr__(self) -> str:
         state = "running" if self.is_running else "not started" if self._task is None else "stopped"
-        return f"<Operator {', '.join(self) or 'without controllers'} {state}>"
+        return f"<Operator {self._identity}: {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
         """Wait until every controller has synced and the cluster is quiescent."""
         yield from self._settle().__await__()
         self.warn_of_unserved()
         return self
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the cluster: that of `start(build, name=...)`, or that of the first controller."""
+        return self._identity.operator
+
+    @property
+    def incarnation(self) -> int:
+        """1, and one more after each restart of the operator."""
+        return self._identity.incarnation
 
     @property
     def is_running(self) -> bool:
@@ -169,7 +189,7 @@ class Operator(Mapping[str, ControllerView]):
     # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._task = loop.create_task(self._run(), name=f"operator {', '.join(self)}")
+        self._task = loop.create_task(self._run(), name=f"operator {self._identity}")
 
     def warn_of_unserved(self) -> None:
         """Warn about controllers that wait for a kind which the cluster does not have."""

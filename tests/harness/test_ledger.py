@@ -242,3 +242,94 @@ def test_a_sync_reconciler_runs_in_a_thread_under_the_clock(fakekube):
     fakekube.advance(seconds=70)
     assert controller.times() == [timedelta(0), timedelta(seconds=65)]
     assert controller.last().duration == timedelta(seconds=5)
+
+
+def test_row1_two_replicas_have_histories_of_their_own(fakekube):
+    fakekube.apply(config_map("a"))
+    one = fakekube.start(build(every(60)))
+    two = fakekube.start(build(every(60)))
+    idle = fakekube.operator(build(every(60)))
+    fakekube.advance(60)
+    fakekube.stop(one)
+    fakekube.advance(60)
+    assert [operator.name for operator in (one, two, idle)] == ["minder", "minder-2", "minder-3"]
+    assert [operator["minder"].reconciles() for operator in (one, two, idle)] == [2, 3, 0]
+    assert two["minder"].times("default/a") == [timedelta(0), timedelta(minutes=1), timedelta(minutes=2)]
+    assert [(r.operator, r.incarnation) for r in one["minder"].history()] == [("minder", 1)] * 2
+    with pytest.raises(LookupError, match="has not reconciled"):
+        idle["minder"].last()
+
+
+def test_row1_an_operator_started_again_does_not_have_the_history_of_the_first(fakekube):
+    fakekube.apply(config_map("a"))
+    first = fakekube.start(build(every(60)))
+    fakekube.advance(minutes=5)
+    fakekube.stop(first)
+    second = fakekube.start(build(every(60)))
+    assert (first["minder"].reconciles(), second["minder"].reconciles()) == (6, 1)
+    assert second["minder"].last().number == 1
+
+
+def test_row1_the_ledger_is_filtered_by_operator_and_incarnation(fakekube):
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(every(60)), name="db")
+    fakekube.start(build(every(30)), name="other")
+    fakekube.advance(60)
+    ledger = fakekube.ledger
+    assert [len(ledger.reconciles("minder", operator=name)) for name in ("db", "other", "")] == [2, 3, 5]
+    assert len(ledger.reconciles(operator="db", incarnation=1)) == 2
+    assert ledger.reconciles("minder", operator="db", incarnation=2) == []
+
+
+def test_row1_reconciles_that_run_are_those_of_one_operator(fakekube):
+    async def long(request):
+        await asyncio.sleep(30)
+
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(long), name="db")
+    fakekube.start(build(nothing), name="other")
+    assert fakekube.ledger.running("minder", operator="db") == ["default/a"]
+    assert fakekube.ledger.running("minder", operator="other") == []
+    fakekube.advance(30)
+    assert fakekube.ledger.running("minder", operator="db") == []
+
+
+def test_row1_the_log_and_the_timeline_name_the_operator_where_names_are_ambiguous(fakekube):
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(nothing), name="db")
+    assert " minder/0 default/a #1" in fakekube.log()
+    fakekube.start(build(nothing), name="db-2")
+    log, actors = fakekube.log(), [entry.actor for entry in fakekube.timeline]
+    assert [f" {lane}/0 default/a #1" in log for lane in ("db/minder", "db-2/minder")] == [True, True]
+    assert [lane for lane in actors if "minder" in lane] == ["db/minder", "db-2/minder"]
+
+
+def test_row1_an_operator_has_a_unique_name(fakekube):
+    assert fakekube.operator(build(nothing), name="db").name == "db"
+    with pytest.raises(ValueError, match=r"name='db' is in use by another operator \(in use: db\)"):
+        fakekube.operator(build(nothing), name="db")
+    unnamed = fakekube.operator(build(nothing, "db"))
+    assert (unnamed.name, unnamed.incarnation) == ("db-2", 1)
+    assert repr(unnamed) == "<Operator db-2: db not started>"
+
+
+@pytest.mark.fakekube(controllers=["deployment", "replicaset"])
+def test_row1_the_controllers_of_the_cluster_are_one_operator(fakekube):
+    fakekube.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web"},
+            "spec": {
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {
+                    "metadata": {"labels": {"a": "b"}},
+                    "spec": {"containers": [{"name": "c", "image": "i"}]},
+                },
+            },
+        }
+    )
+    fakekube.settle()
+    assert {(r.operator, r.incarnation) for r in fakekube.ledger} == {("cluster", 1)}
+    controller = fakekube.controller("deployment")
+    assert controller.reconciles() == len(fakekube.ledger.reconciles(controller.name)) > 1

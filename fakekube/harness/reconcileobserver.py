@@ -1,0 +1,123 @@
+"""The observer of an operator's controllers, which records their reconciles in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from controllerlib.controller import Outcome, Run
+from controllerlib.observer import Call, InformerEvent, Observer
+from fakekube.harness.audit import WRITES
+from fakekube.harness.identity import Identity
+from fakekube.harness.ledger import Ledger, Reconcile, Write
+from fakekube.virtualtime.errors import HotLoop
+
+_NO_TIME = timedelta()
+
+#: More reconciles of one object by one controller within one virtual second are a hot loop.
+HOT_LOOP = 1_000
+
+
+@dataclass(slots=True)
+class _Running:
+    """A reconcile that has not finished."""
+
+    run: Run
+    #: the controller and the key
+    who: tuple[str, str]
+    started: datetime
+    writes: list[Write] = field(default_factory=list)
+
+
+class ReconcileObserver(Observer):
+    """The observer of one operator, whose name is known when its controllers are: `identify` it before it starts.
+
+    Raises HotLoop in a controller that reconciles one object more than HOT_LOOP times within one virtual second.
+    """
+
+    identity: Identity
+
+    def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
+        self._ledger: Ledger | None = ledger
+        self._now = now
+        self._running: dict[int, _Running] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._second = 0
+        self._this_second: dict[tuple[str, str], int] = {}
+
+    def running(self, controller: str) -> list[str]:
+        """The keys that are being reconciled."""
+        return [run.who[1] for run in self._running.values() if run.who[0] == controller]
+
+    def identify(self, identity: Identity) -> None:
+        """Set the operator that the records name."""
+        self.identity = identity
+        if self._ledger is not None:
+            self._ledger.attach(self)
+
+    def retire(self) -> None:
+        """Detach from the ledger."""
+        self._ledger = None
+
+    def reconcile_started(self, run: Run) -> None:
+        who = (run.controller, str(run.request))
+        self._running[id(run)] = _Running(run, who, self._now())
+        self._check_hot_loop(run, who)
+
+    def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
+        second = int(run.started)
+        if second != self._second:
+            self._second = second
+            self._this_second.clear()
+        times = self._this_second[who] = self._this_second.get(who, 0) + 1
+        if times > HOT_LOOP:
+            causes = ", ".join(str(cause) for cause in run.causes)
+            raise HotLoop(
+                f"controller {run.controller!r} reconciled {run.request} more than {HOT_LOOP} times within one virtual "
+                f"second; the last time because of: {causes}"
+            )
+
+    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+        opened = self._running.pop(id(run))
+        if self._ledger is None:
+            return
+        controller, key = who = opened.who
+        number = self._counts[who] = self._counts.get(who, 0) + 1
+        waited, took = run.started - run.queued_since, outcome.finished - run.started
+        found = Reconcile(
+            operator=self.identity.operator,
+            incarnation=self.identity.incarnation,
+            controller=controller,
+            key=key,
+            number=number,
+            worker=run.worker,
+            causes=run.causes,
+            started=opened.started,
+            waiting=timedelta(seconds=waited) if waited > 0 else _NO_TIME,
+            duration=timedelta(seconds=took) if took else _NO_TIME,
+            label=outcome.label,
+            result=outcome.result,
+            error=outcome.error,
+            retries=run.failures,
+            after=None if outcome.requeue_after is None else timedelta(seconds=outcome.requeue_after),
+            writes=tuple(opened.writes),
+        )
+        self._ledger.finished(found)
+
+    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+        if call.run is None or call.verb not in WRITES:
+            return
+        opened = self._running.get(id(call.run))
+        if opened is not None:
+            opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
+
+    def informer(self, event: InformerEvent) -> None:
+        if self._ledger is not None:
+            self._ledger.informer(event)
+
+
+def _version(obj: Any) -> str:
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return str(meta.get("resourceVersion", "")) if isinstance(meta, dict) else ""
